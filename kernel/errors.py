@@ -1,0 +1,53 @@
+"""What can go wrong with a target.
+
+KernelError
+├── TargetUnusable      nothing can be armed there (no tracefs, lockdown, not root, host not reached)
+├── TargetLost          it was there and is gone (line cut, guest ended)
+├── ProbeRefused        the kernel refused a probe; carries its verdict
+└── FileRefused         one read or write failed; carries path and errno
+"""
+
+from __future__ import annotations
+
+import os
+
+from probes.facts import Trouble
+from probes.verdict import Verdict
+
+
+class KernelError(Exception):
+    """Base of all errors of this package; `remedy` says the way out."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class TargetUnusable(KernelError):
+    """Nothing can be armed on this target."""
+
+    def __init__(self, message: str, remedy: str = "", troubles: tuple[Trouble, ...] = ()) -> None:
+        super().__init__(message, remedy)
+        self.troubles = troubles
+
+
+class TargetLost(KernelError):
+    """The line or the machine went away."""
+
+
+class ProbeRefused(KernelError):
+    """The kernel refused a line of `dynamic_events` or a filter."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        error = verdict.error
+        super().__init__(error.message if error else "refused", error.hint if error else "")
+        self.verdict = verdict
+
+
+class FileRefused(KernelError):
+    """A call on one file of the target failed."""
+
+    def __init__(self, path: str, errno: int) -> None:
+        super().__init__(f"{path}: {os.strerror(errno)}")
+        self.path = path
+        self.errno = errno

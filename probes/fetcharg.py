@@ -1,0 +1,184 @@
+"""What a probe captures: the expression of a fetcharg as a small tree, and its text.
+
+The text is the kernel's own (Documentation/trace/kprobetrace.rst, fprobetrace.rst); `str()` of a node prints it,
+`probes.parse` reads it back to an equal node. Numbers keep the spelling in which they were written, so that
+text -> tree -> text is the identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Hop(NamedTuple):
+    """One step of a field path: `->f_pos`, `.dentry` or `[3]`."""
+
+    op: str
+    """`->`, `.` or `[]`."""
+    name: str
+    """Member name, or the index as written for `[]`."""
+
+    def __str__(self) -> str:
+        return f"[{self.name}]" if self.op == "[]" else f"{self.op}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A BTF parameter by its name, with a path into the structures behind it: `file->f_path.dentry`."""
+
+    name: str
+    path: tuple[Hop, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name + "".join(map(str, self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnValue:
+    """`$retval`, with an optional path: `$retval->i_ino`."""
+
+    path: tuple[Hop, ...] = ()
+
+    def __str__(self) -> str:
+        return "$retval" + "".join(map(str, self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """`$argN`, N from 1."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"$arg{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class AllArguments:
+    """`$arg*` (the kernel's: every argument raw) or `$$args` (ours: each with its best type, always lowered)."""
+
+    best: bool = False
+
+    def __str__(self) -> str:
+        return "$$args" if self.best else "$arg*"
+
+
+@dataclass(frozen=True, slots=True)
+class Comm:
+    """`$comm`: the name of the current task."""
+
+    spelling: str = "$comm"
+
+    def __str__(self) -> str:
+        return self.spelling
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """`$stack` (the address) or `$stackN` (the N-th entry)."""
+
+    number: str = ""
+
+    def __str__(self) -> str:
+        return f"$stack{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """`%di`: a register by the kernel's name for it (regs_query_register_offset)."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"%{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """`@jiffies+8`, `@0xffffffff81000000`, `@+0x10` (file offset of a user probe)."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f"@{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Dereference:
+    """`+8(inner)` or `+u8(inner)`: memory of the kernel or of the user at an offset in bytes."""
+
+    offset: str
+    """With its sign, as written: `+8`, `-0x10`."""
+    inner: Expression
+    user: bool = False
+    rest: str = ""
+    """What stands behind the closing bracket; the kernel ignores it."""
+
+    def __str__(self) -> str:
+        sign, number = self.offset[0], self.offset[1:]
+        return f"{sign}{'u' if self.user else ''}{number}({self.inner}){self.rest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    r"""`\1234`, or a string: `\"text"`."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f"\\{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class EventField:
+    """`$prev_pid`: a field of the event an event probe is attached to."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"${self.name}"
+
+
+Expression = (
+    Variable
+    | ReturnValue
+    | Argument
+    | AllArguments
+    | Comm
+    | Stack
+    | Register
+    | Symbol
+    | Dereference
+    | Immediate
+    | EventField
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchArg:
+    """`name=expression:type`; name and type may be left to the kernel."""
+
+    expression: Expression
+    name: str | None = None
+    type: str | None = None
+    """`u64`, `string`, `symbol`, `b4@0/32`, `u8[16]`, `%pd`, ...; None: by BTF, else x64."""
+
+    def __str__(self) -> str:
+        name = "" if self.name is None else f"{self.name}="
+        kind = "" if self.type is None else f":{self.type}"
+        return f"{name}{self.expression}{kind}"
+
+
+def variable(name: str, *path: str) -> Variable:
+    """Build `file->f_path.dentry` from `variable("file", "->f_path", ".dentry")`."""
+    return Variable(name, tuple(hop(step) for step in path))
+
+
+def hop(text: str) -> Hop:
+    """Read one step: `->name`, `.name` or `[3]`."""
+    if text.startswith("->"):
+        return Hop("->", text[2:])
+    if text.startswith("."):
+        return Hop(".", text[1:])
+    return Hop("[]", text[1:-1])

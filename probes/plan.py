@@ -1,0 +1,53 @@
+"""What will be written for one probe on one target: values only, shown to the user before anything happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probes.probe import Probe
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One recorded field and what BTF knows of it."""
+
+    name: str
+    """Field name in the event's format."""
+    label: str
+    """What a person wrote or picked: `file->f_pos`, `$retval`."""
+    btf_type: int | None = None
+    """Type id of the value in the target's BTF, to name enums, bools and errno; None: unknown."""
+    is_retval: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEvent:
+    """One dynamic event."""
+
+    group: str
+    event: str
+    line: str
+    """For `dynamic_events`."""
+    remove: str
+    """For `dynamic_events`, takes it away again."""
+    at_exit: bool = False
+    filter: str = ""
+    """For the event's `filter` file."""
+    triggers: tuple[str, ...] = ()
+    """For the event's `trigger` file."""
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Folder under `events/` of an instance."""
+        return f"{self.group}/{self.event}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The events of one probe, and what this target could not give."""
+
+    probe: Probe
+    events: tuple[PlannedEvent, ...]
+    losses: tuple[str, ...] = ()
+    """One line for each thing that was lost in lowering."""

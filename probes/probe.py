@@ -1,0 +1,95 @@
+"""The probe as a value: what a person means, for no kernel in particular.
+
+`probes.parse` reads one from text, `str()` prints it back, `probes.check` says what a kernel would answer,
+`probes.lower` turns it into the lines that one kernel takes.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+
+from probes.fetcharg import AllArguments, FetchArg
+
+
+class When(enum.Enum):
+    """At which end of the call: `entry`, `exit`, or `both` (two events, paired)."""
+
+    ENTRY = "entry"
+    EXIT = "exit"
+    BOTH = "both"
+
+
+class Kind(enum.StrEnum):
+    """How the probe attaches; the letter is the kernel's own."""
+
+    FPROBE = "f"
+    KPROBE = "p"
+    KRETPROBE = "r"
+    TRACEPOINT = "t"
+    EVENT = "e"
+    AUTO = "a"
+    """A function probe whose mechanism the target decides: fprobe where it has it, else kprobe and kretprobe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a probe sits."""
+
+    symbol: str
+    """Function, tracepoint or `group/event`, by `Probe.kind`; for an address its number as text."""
+    module: str | None = None
+    """Name of the module the symbol is in; None: the kernel itself, or wherever it is."""
+    offset: int = 0
+    """Bytes from the symbol."""
+
+    def __str__(self) -> str:
+        module = f"{self.module}:" if self.module else ""
+        offset = f"+{self.offset}" if self.offset else ""
+        return f"{module}{self.symbol}{offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a person wants to see; every tick of a field makes a new one (`dataclasses.replace`)."""
+
+    place: Place
+    when: When = When.ENTRY
+    kind: Kind = Kind.AUTO
+    fetchargs: tuple[FetchArg, ...] = ()
+    filter: str = ""
+    """A filter of the kernel on the recorded fields: `count > 4096`."""
+    stack: bool = False
+    """Record the kernel stack with each event (the `stacktrace` trigger)."""
+    group: str = ""
+    event: str = ""
+    """Group and event name, where the user chose them."""
+    triggers: tuple[str, ...] = ()
+    """Triggers as the user wrote them, one a line."""
+
+    def toggle(self, arg: FetchArg) -> Probe:
+        """Add the fetcharg, or take it away where one with the same expression is there."""
+        kept = tuple(a for a in self.fetchargs if a.expression != arg.expression)
+        if len(kept) == len(self.fetchargs):
+            kept += (arg,)
+        return replace(self, fetchargs=kept)
+
+    def captures(self, arg: FetchArg) -> bool:
+        """Whether a fetcharg with this expression is ticked."""
+        return any(a.expression == arg.expression for a in self.fetchargs)
+
+    @property
+    def wants_all(self) -> bool:
+        """Whether `$$args` or `$arg*` is among the fetchargs."""
+        return any(isinstance(a.expression, AllArguments) for a in self.fetchargs)
+
+    def __str__(self) -> str:
+        name = "/".join(part for part in (self.group, self.event) if part)
+        letter = Kind.FPROBE if self.kind is Kind.AUTO else self.kind
+        ends = {When.ENTRY: "", When.EXIT: "%return", When.BOTH: "%both"}
+        suffix = "" if letter is Kind.KRETPROBE else ends[self.when]
+        words = [f"{letter}:{name}" if name else str(letter), f"{self.place}{suffix}"]
+        words += map(str, self.fetchargs)
+        if self.filter:
+            words += ["if", self.filter]
+        return " ".join(words)

@@ -1,0 +1,40 @@
+"""What a kernel says of a probe, before or after it was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The kernel's error (error_log) and what we add to it."""
+
+    code: str
+    """Symbolic name as in the ERRORS table of kernel/trace/trace_probe.h (`NO_BTF_FIELD`), or a name of our own in
+    lower case where the kernel has none (`missing_capability`)."""
+    message: str
+    """The kernel's sentence."""
+    column: int | None = None
+    """Column of the caret in `command`, from 0; None where there is no position."""
+    token: str = ""
+    """The word the caret stands under."""
+    hint: str = ""
+    """The reason in plain words, and the way out."""
+    nearest: tuple[str, ...] = ()
+    """Up to three names that exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Accepted, or refused with the reason."""
+
+    command: str
+    """The text the verdict is about, words joined by one space, as error_log shows it."""
+    error: Refusal | None = None
+    by_kernel: bool = False
+    """True: this kernel said so itself. False: computed."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the kernel takes it."""
+        return self.error is None
