@@ -1,0 +1,55 @@
+"""Files of the kernel we run on: what a `Target` does to a file, done here."""
+
+from __future__ import annotations
+
+import os
+
+from kernel.errors import FileRefused
+from kernel.target import Effect, Step
+
+CHUNK = 1 << 16
+"""Bytes asked of one read(2): seq_file gives less, sysfs BTF gives as much as it is asked for."""
+
+_FLAGS = {Effect.WRITE: os.O_WRONLY | os.O_TRUNC, Effect.APPEND: os.O_WRONLY | os.O_APPEND}
+
+
+def read(path: str, limit: int = 64 << 20) -> bytes:
+    """Whole content of a file, up to `limit` bytes. Raises FileRefused."""
+    parts: list[bytes] = []
+    left = limit
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while left > 0 and (part := os.read(fd, min(left, CHUNK))):
+                parts.append(part)
+                left -= len(part)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise FileRefused(path, error.errno or 0) from None
+    return b"".join(parts)
+
+
+def perform(step: Step) -> None:
+    """Carry out one effect; a write is one write(2), because tracefs parses each by itself. Raises FileRefused."""
+    try:
+        if step.effect is Effect.MKDIR:
+            os.mkdir(step.path)
+        elif step.effect is Effect.RMDIR:
+            os.rmdir(step.path)
+        else:
+            fd = os.open(step.path, _FLAGS[step.effect] | os.O_CLOEXEC)
+            try:
+                os.write(fd, step.data)
+            finally:
+                os.close(fd)
+    except OSError as error:
+        raise FileRefused(step.path, error.errno or 0) from None
+
+
+def list_folder(path: str) -> list[str]:
+    """Names in a folder, sorted. Raises FileRefused."""
+    try:
+        return sorted(os.listdir(path))
+    except OSError as error:
+        raise FileRefused(path, error.errno or 0) from None
