@@ -1,0 +1,98 @@
+"""A target with what is known of it: facts, types, functions and symbols, each read when first asked for."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import cached_property
+
+from btf.btf import Btf
+from btf.errors import BtfError
+from events.kallsyms import Symbols
+from events.naming import Namer
+from kernel.errors import FileRefused
+from kernel.target import Target
+from probes.catalog import Catalog, Function
+from probes.check import check
+from probes.facts import TargetFacts
+from probes.lower import lower
+from probes.plan import Plan
+from probes.probe import Probe
+from probes.verdict import Verdict
+
+
+class Connection:
+    """What the screens and the commands ask of a kernel before anything is armed."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.btf_error = ""
+        """Why there is no BTF; empty where there is."""
+        self._modules: dict[str, Btf | None] = {}
+
+    @cached_property
+    def facts(self) -> TargetFacts:
+        return self.target.facts()
+
+    @cached_property
+    def btf(self) -> Btf | None:
+        """Types of the kernel itself; None where it has none (`btf_error` says why)."""
+        try:
+            return Btf.load(self.target.btf())
+        except (FileRefused, BtfError) as error:
+            self.btf_error = str(error)
+            return None
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Every function, and what can attach to it."""
+        return Catalog(self.btf, self.facts)
+
+    @cached_property
+    def symbols(self) -> Symbols | None:
+        """Names of kernel addresses; None where the kernel hides them."""
+        with contextlib.suppress(FileRefused):
+            symbols = Symbols.parse(self.target.read("/proc/kallsyms"))
+            return symbols if symbols else None
+        return None
+
+    def btf_of(self, module: str | None) -> Btf | None:
+        """Types to read a function of `module` with: its split BTF, or the kernel's."""
+        if not module or self.btf is None:
+            return self.btf
+        if module not in self._modules:
+            self._modules[module] = None
+            with contextlib.suppress(FileRefused, BtfError):
+                self._modules[module] = Btf.load(self.target.btf(module), base=self.btf)
+        return self._modules[module] or self.btf
+
+    def function(self, name: str) -> Function:
+        """One function of the catalog; KeyError where there is none of that name."""
+        return self.catalog.function(name)
+
+    def check(self, probe: Probe | str) -> Verdict:
+        """What this kernel will answer; nothing is written."""
+        return check(probe, self._btf_for(probe), self.facts)
+
+    def lower(self, probe: Probe, group: str) -> Plan:
+        """The lines this kernel takes for the probe. Raises `probes.lower.CannotLower`."""
+        return lower(probe, self._btf_for(probe), self.facts, group)
+
+    def namer(self, *, with_symbols: bool = True) -> Namer:
+        """What gives values their names."""
+        return Namer(self.btf, self.symbols if with_symbols else None)
+
+    def warm(self) -> None:
+        """Read what the first screen needs."""
+        _ = self.catalog.names
+
+    def close(self) -> None:
+        self.target.close()
+
+    def _btf_for(self, probe: Probe | str) -> Btf | None:
+        if isinstance(probe, str):
+            return self.btf
+        module = probe.place.module
+        if module is None:
+            with contextlib.suppress(KeyError):
+                module = self.catalog.function(probe.place.symbol).module
+        return self.btf_of(module)

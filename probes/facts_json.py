@@ -1,0 +1,40 @@
+"""Facts to plain JSON values and back, for recordings; unknown keys of a newer writer are passed over."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from probes.facts import Feature, TargetFacts, Trouble
+
+_BIG = ("functions", "blacklist", "readme")
+"""Fields that a recording keeps as blobs of their own."""
+
+
+def facts_to_dict(facts: TargetFacts) -> dict[str, Any]:
+    """All small fields; the big ones (`functions`, `blacklist`, `readme`) are left to the caller."""
+    plain = {f.name: getattr(facts, f.name) for f in dataclasses.fields(facts) if f.name not in _BIG}
+    plain["features"] = sorted(facts.features)
+    plain["tracers"] = list(facts.tracers)
+    plain["bpf_programs"] = list(facts.bpf_programs)
+    plain["troubles"] = [dataclasses.asdict(trouble) for trouble in facts.troubles]
+    return plain
+
+
+def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str = "", readme: str = "") -> TargetFacts:
+    """Read what `facts_to_dict` wrote; `functions` and `blacklist` hold one name a line. Raises TypeError, ValueError."""
+    known = {f.name for f in dataclasses.fields(TargetFacts)}
+    values = {key: value for key, value in plain.items() if key in known and key not in _BIG}
+    features = {str(feature) for feature in Feature}
+    values["features"] = frozenset(Feature(name) for name in plain.get("features", ()) if name in features)
+    values["tracers"] = tuple(plain.get("tracers", ()))
+    values["bpf_programs"] = tuple(plain.get("bpf_programs", ()))
+    values["troubles"] = tuple(
+        Trouble(str(t["what"]), str(t.get("remedy", "")), bool(t.get("fatal", True))) for t in plain.get("troubles", ())
+    )
+    return TargetFacts(
+        **values,
+        functions=tuple(functions.splitlines()),
+        blacklist=frozenset(blacklist.splitlines()),
+        readme=readme,
+    )

@@ -1,0 +1,61 @@
+"""`probewright doctor`: what this target can do, what it can not, and what would help."""
+
+from __future__ import annotations
+
+import argparse
+
+from kernel import leftovers
+from kernel.connection import Connection
+from probes.facts import Feature, TargetFacts
+from probes.facts_json import facts_to_dict
+from tui.cli.main import DONE, UNUSABLE
+from tui.cli.output import connect, emit, plain
+
+
+def run(arguments: argparse.Namespace) -> int:
+    connection = connect(arguments.target)
+    try:
+        facts = connection.facts
+        dead = leftovers.find(connection.target) if facts.tracefs else []
+        if arguments.json:
+            emit(
+                facts_to_dict(facts)
+                | {
+                    "target": connection.target.name,
+                    "functions": len(facts.functions),
+                    "btf_error": connection.btf_error or None,
+                    "leftovers": [leftover.group for leftover in dead],
+                }
+            )
+        else:
+            _print(connection, facts)
+            for leftover in dead:
+                print(plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it"))
+        return DONE if facts.usable else UNUSABLE
+    finally:
+        connection.close()
+
+
+def _print(connection: Connection, facts: TargetFacts) -> None:
+    btf = connection.btf
+    rows = [
+        ("target", connection.target.name),
+        ("kernel", facts.title),
+        ("tracefs", facts.tracefs or "not reachable"),
+        ("functions", f"{len(facts.functions):,} traceable"),
+        ("BTF", connection.btf_error or (f"{len(btf.functions):,} functions" if btf else "none")),
+        ("tracers", " ".join(facts.tracers) or "-"),
+        ("lockdown", facts.lockdown or "not in this kernel"),
+        ("libbpf", facts.libbpf or "not found (only needed for BPF programs)"),
+        ("BPF", " ".join(facts.bpf_programs) or "-"),
+    ]
+    for name, value in rows:
+        print(plain(f"{name:<12}{value}"))
+    print()
+    for feature in Feature:
+        print(plain(f"  {'yes' if facts.has(feature) else 'no ':<5}{feature}"))
+    for trouble in facts.troubles:
+        print(plain(f"\n{'!' if trouble.fatal else '-'} {trouble.what}"))
+        if trouble.remedy:
+            print(plain(f"  {trouble.remedy}"))
+    print("\nprobes can be armed here" if facts.usable else "\nno probe can be armed here")

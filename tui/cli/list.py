@@ -1,0 +1,37 @@
+"""`probewright list [PATTERN]`: functions and what can attach to them."""
+
+from __future__ import annotations
+
+import argparse
+
+from btf.search import Search
+from tui.cli.main import DONE, REFUSED
+from tui.cli.output import connect, emit, plain
+
+
+def run(arguments: argparse.Namespace) -> int:
+    connection = connect(arguments.target)
+    try:
+        names = connection.catalog.names
+        if arguments.pattern:
+            hits: list[int] | range = Search(names).find(arguments.pattern).indices
+        else:
+            hits = range(len(names))
+        for index in hits[: arguments.limit or len(hits)]:
+            function = connection.function(names[index])
+            kinds = sorted(str(kind) for kind in function.kinds)
+            if arguments.json:
+                emit(
+                    {
+                        "name": function.name,
+                        "module": function.module,
+                        "kinds": kinds,
+                        "reason": function.reason or None,
+                    }
+                )
+            else:
+                where = f"  [{function.module}]" if function.module else ""
+                print(plain(f"{function.name:<48} {' '.join(kinds) or '-':<6}{where}  {function.reason}".rstrip()))
+        return DONE if hits else REFUSED
+    finally:
+        connection.close()

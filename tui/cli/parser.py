@@ -1,0 +1,121 @@
+"""The arguments of the command line, as one namespace.
+
+Without a command the application starts; a lone argument that is no command is the target or recording to open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+
+COMMANDS = ("list", "show", "check", "run", "record", "doctor", "clean", "lab")
+
+_TARGETS = """targets:
+  auto                        this machine where it can be probed, else the recording that ships with probewright
+  local                       this machine
+  ssh://[user@]host[:port]    another machine; nothing has to be installed there
+  lab[:KERNEL]                a throw-away machine: lab, lab:6.12, lab:arm64:6.12, lab:full, lab:/path/to/bzImage
+  FILE.pwr, FOLDER, FILE.tar.xz   a recording, or saved facts of a kernel
+
+exit status: 0 done, 1 refused or nothing found, 2 usage, 3 target unusable"""
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """Read the arguments; usage errors end the process with status 2."""
+    command = next((word for word in argv if not word.startswith("-")), "")
+    previous = argv[argv.index(command) - 1] if command and argv.index(command) else ""
+    if command in COMMANDS and previous not in ("--target", "-t"):
+        return _commands().parse_args(argv)
+    if previous in ("--target", "-t") and any(word in COMMANDS for word in argv):
+        return _commands().parse_args(argv)
+    return _application().parse_args(argv)
+
+
+def _application() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="probewright",
+        description="Build Linux kernel probes by picking, and watch their events.",
+        epilog=f"commands: {', '.join(COMMANDS)} (each with --help)\n\n{_TARGETS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("recording", nargs="?", metavar="TARGET", help="what to open (as --target)")
+    _common(parser)
+    parser.set_defaults(command="app")
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser, *, json: bool = False) -> None:
+    parser.add_argument("-t", "--target", default="auto", metavar="TARGET", help="default: auto")
+    parser.add_argument("--version", action="version", version=importlib.metadata.version("probewright"))
+    if json:
+        parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def _commands() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="probewright", epilog=_TARGETS, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    _common(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name,
+            help=text,
+            description=text,
+            epilog=_TARGETS,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        _common(sub, json=True)
+        return sub
+
+    sub = command("list", "List functions and what kind of probe can attach to them.")
+    sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold")
+    sub.add_argument("--limit", type=_natural, default=0, metavar="N", help="at most N (0: all)")
+    sub = command("show", "Show a function's signature and fields, or a type with its offsets.")
+    sub.add_argument("name", metavar="FUNCTION|TYPE")
+    sub = command("check", "Say what the kernel would answer to a specification, and what would be written.")
+    _specs(sub, required=False)
+    sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
+    sub = command("run", "Arm probes, print their events, and take the probes away again.")
+    _specs(sub)
+    _bounds(sub)
+    sub = command("record", "Arm probes and write everything to a recording.")
+    _specs(sub)
+    _bounds(sub)
+    sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr")
+    command("doctor", "Say what this target can do, what it can not, and what would help.")
+    command("clean", "Remove what a session that died has left in the kernel.")
+    sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.")
+    sub.add_argument(
+        "--kernel", default="7.2", metavar="KERNEL", help="6.1, 6.12, 7.2, arm64:6.12, full, or an image's path"
+    )
+    return parser
+
+
+def _specs(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    parser.add_argument(
+        "specs",
+        nargs="+" if required else "*",
+        metavar="SPEC",
+        help="a probe in the kernel's syntax, e.g. 'f vfs_read%%return file->f_pos count $retval'",
+    )
+
+
+def _bounds(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--for", dest="seconds", type=_seconds, metavar="SECONDS", help="stop after this time")
+    parser.add_argument("--count", type=_natural, metavar="N", help="stop after N events")
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text.removesuffix("s"))
+    if number <= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a time to wait")
+    return number

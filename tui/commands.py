@@ -1,0 +1,52 @@
+"""The one table of the application's own commands: keys, footer, palette and help are made from it.
+
+Keys of a widget (move, tick, open) are bindings of the widget; help shows both.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from textual.binding import Binding
+
+
+class Command(NamedTuple):
+    """One thing the application can do."""
+
+    action: str
+    """Name of the `action_` method on the app or the screen."""
+    keys: str
+    """Keys as Textual writes them, separated by commas."""
+    label: str
+    """For the footer: one or two words."""
+    help: str
+    """For help and the palette: one sentence."""
+    place: str
+    """`app` (everywhere), `compose` or `live`."""
+    footer: bool = True
+
+
+COMMANDS = (
+    Command("compose", "f2", "compose", "Go to the functions and build a probe.", "app"),
+    Command("live", "f3", "live", "Go to the events of what is armed.", "app"),
+    Command("targets", "f4", "target", "Choose where to probe: this machine, SSH, the lab, a recording.", "app"),
+    Command("help", "f1,question_mark", "help", "Explain this screen and its keys.", "app"),
+    Command("quit", "ctrl+q,ctrl+c", "quit", "Take every probe away and leave.", "app", footer=False),
+    Command("search", "slash", "search", "Search: functions here, events in the live place.", "compose", footer=False),
+    Command("arm", "ctrl+r", "arm", "Arm the probe that is on the screen.", "compose", footer=False),
+    Command("lowered", "l", "lines", "Show the lines that will be written for this kernel.", "compose"),
+    Command("filter", "f", "filter", "Set a filter on the recorded fields, e.g. count > 4096.", "compose"),
+    Command("disarm", "d", "disarm", "Take the probe of the event under the cursor away.", "live"),
+    Command("disarm_all", "D", "disarm all", "Take every probe away.", "live", footer=False),
+    Command("record", "w", "record", "Write events to a recording from now on, or stop.", "live"),
+    Command("clear", "c", "clear", "Forget the events that are shown.", "live", footer=False),
+)
+
+
+def bindings(place: str) -> list[Binding | tuple[str, str] | tuple[str, str, str]]:
+    """Bindings of one place, for a `BINDINGS`."""
+    return [
+        Binding(c.keys, c.action, c.label, tooltip=c.help, show=c.footer, id=f"{place}.{c.action}")
+        for c in COMMANDS
+        if c.place == place
+    ]
