@@ -49,9 +49,11 @@ class Argument:
     """`$argN`, N from 1."""
 
     number: int
+    written: str = ""
+    """The digits as they were written, where they aren't plain (`01`)."""
 
     def __str__(self) -> str:
-        return f"$arg{self.number}"
+        return f"$arg{self.written or self.number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,12 @@ class Place:
     """Name of the module the symbol is in; None: the kernel itself, or wherever it is."""
     offset: int = 0
     """Bytes from the symbol."""
+    written: str = ""
+    """The offset as it was written (`+0x10`, `+0`), where that isn't its plain decimal."""
 
     def __str__(self) -> str:
         module = f"{self.module}:" if self.module else ""
-        offset = f"+{self.offset}" if self.offset else ""
+        offset = self.written or (f"+{self.offset}" if self.offset else "")
         return f"{module}{self.symbol}{offset}"
 
 
@@ -66,6 +68,8 @@ class Probe:
     """Group and event name, where the user chose them."""
     triggers: tuple[str, ...] = ()
     """Triggers as the user wrote them, one a line."""
+    maxactive: str = ""
+    """How many calls a kretprobe follows at once, as written behind the `r`; empty: the kernel's default."""
 
     def toggle(self, arg: FetchArg) -> Probe:
         """Add the fetcharg, or take it away where one with the same expression is there."""
@@ -84,11 +88,12 @@ class Probe:
         return any(isinstance(a.expression, AllArguments) for a in self.fetchargs)
 
     def __str__(self) -> str:
-        name = "/".join(part for part in (self.group, self.event) if part)
+        name = f"{self.group}/{self.event}" if self.group else self.event
         letter = Kind.FPROBE if self.kind is Kind.AUTO else self.kind
         ends = {When.ENTRY: "", When.EXIT: "%return", When.BOTH: "%both"}
         suffix = "" if letter is Kind.KRETPROBE else ends[self.when]
-        words = [f"{letter}:{name}" if name else str(letter), f"{self.place}{suffix}"]
+        head = f"{letter}{self.maxactive}"
+        words = [f"{head}:{name}" if name else head, f"{self.place}{suffix}"]
         words += map(str, self.fetchargs)
         if self.filter:
             words += ["if", self.filter]

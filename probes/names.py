@@ -1,0 +1,86 @@
+"""Names of groups, events and fields: what the kernel takes, and how to make one it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from probes.text import is_group, is_identifier
+
+MAX_EVENT_NAME = 63
+"""Characters of a group or an event name (MAX_EVENT_NAME_LEN is 64 with the NUL)."""
+MAX_FIELD_NAME = 32
+"""Characters of a field name (MAX_ARG_NAME_LEN)."""
+
+RESERVED_FIELDS = frozenset(
+    {
+        "common_type",
+        "common_flags",
+        "common_preempt_count",
+        "common_pid",
+        "common_tgid",
+        "__probe_ip",
+        "__probe_ret_ip",
+        "__probe_func",
+    }
+)
+"""Fields every record has (reserved_field_names, kernel/trace/trace_probe.c)."""
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """Split `group/event`, `group.event`, `group/` or `event`."""
+    separator = "/" if "/" in text else "."
+    group, found, event = text.partition(separator)
+    return (group, event) if found else ("", text)
+
+
+def check_name(text: str) -> tuple[str, int] | None:
+    """Check what stands behind the `:` of a command's first word.
+
+    Returns:
+        Error code and offset in `text`; None where the kernel takes it.
+    """
+    separator = "/" if "/" in text else "."
+    group, found, event = text.partition(separator)
+    if found:
+        if not group:
+            return "NO_GROUP_NAME", 0
+        if len(group) > MAX_EVENT_NAME:
+            return "GROUP_TOO_LONG", 0
+        if not is_group(group):
+            return "BAD_GROUP_NAME", 0
+        if not event:
+            return None
+    else:
+        event = text
+        if not event:
+            return "NO_EVENT_NAME", 0
+    offset = len(text) - len(event)
+    if len(event) > MAX_EVENT_NAME:
+        return "EVENT_TOO_LONG", offset
+    if not is_identifier(event):
+        return "BAD_EVENT_NAME", offset
+    return None
+
+
+def identifier(text: str) -> str:
+    """Make a C identifier of any text: `foo.isra.0` becomes `foo_isra_0`."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return name if name and not name[0].isdigit() else f"_{name}"
+
+
+def event_name(symbol: str, suffix: str) -> str:
+    """Name an event for a symbol; the symbol is cut where the name would be too long."""
+    return identifier(symbol)[: MAX_EVENT_NAME - len(suffix)] + suffix
+
+
+def unique_field(wanted: str, taken: Container[str]) -> str:
+    """Give a field name the kernel takes beside those taken: the wanted one, or with a number behind it."""
+    base = identifier(wanted)[:MAX_FIELD_NAME]
+    if base in RESERVED_FIELDS:
+        base = f"{base}_"[:MAX_FIELD_NAME]
+    name, number = base, 2
+    while name in taken or name in RESERVED_FIELDS:
+        suffix = f"_{number}"
+        name, number = base[: MAX_FIELD_NAME - len(suffix)] + suffix, number + 1
+    return name

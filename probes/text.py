@@ -1,0 +1,82 @@
+"""The kernel's ways with text: words of a command, numbers, names (lib/kstrtox.c, lib/argv_split.c)."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_GROUP = re.compile(r"[A-Za-z_-][A-Za-z0-9_-]*\Z")
+_HEX = re.compile(r"0[xX][0-9a-fA-F]+")
+_WORD = re.compile(r"[^ \t\n\v\f\r\xa0]+")
+_DIGITS = {8: "01234567", 10: "0123456789", 16: "0123456789abcdefABCDEF"}
+
+LONG_MAX = (1 << 63) - 1
+ULONG_MAX = (1 << 64) - 1
+UINT_MAX = (1 << 32) - 1
+
+
+class Word(NamedTuple):
+    """One word of a line."""
+
+    text: str
+    start: int
+    """Where it begins in the line."""
+
+
+def split(line: str) -> list[Word]:
+    """Split a line like tracefs does: everything from the first `#` goes, then words between white space."""
+    return [Word(m.group(), m.start()) for m in _WORD.finditer(line.split("#", 1)[0])]
+
+
+def joined(words: list[str]) -> str:
+    """Give the command as error_log shows it."""
+    return " ".join(words)
+
+
+def _parse(text: str, base: int) -> int | None:
+    """Read all of an unsigned number; None where it isn't one."""
+    text = text.removeprefix("+").removesuffix("\n")
+    if base == 0:
+        base = 16 if _HEX.match(text) else 8 if text.startswith("0") else 10
+    if base == 16 and text[:2].lower() == "0x":
+        text = text[2:]
+    if not text or any(c not in _DIGITS[base] for c in text):
+        return None
+    return int(text, base)
+
+
+def kstrtoul(text: str, base: int = 0, limit: int = ULONG_MAX) -> int | None:
+    """Read an unsigned number: decimal, `0x…` or octal `0…`, a leading `+` allowed; None: not a number or too big."""
+    value = _parse(text, base)
+    return None if value is None or value > limit else value
+
+
+def kstrtol(text: str, base: int = 0) -> int | None:
+    """Read a signed number; None: not a number or out of range."""
+    if text.startswith("-"):
+        value = _parse(text[1:], base)
+        return None if value is None or value > LONG_MAX + 1 else -value
+    value = _parse(text, base)
+    return None if value is None or value > LONG_MAX else value
+
+
+def simple_strtoul(text: str, base: int = 0) -> tuple[int, str]:
+    """Read the number a text begins with (0 where there is none); gives it and the rest."""
+    if base == 0:
+        base = 16 if _HEX.match(text) else 8 if text.startswith("0") else 10
+    start = 2 if base == 16 and text[:2].lower() == "0x" else 0
+    end = start
+    while end < len(text) and text[end] in _DIGITS[base]:
+        end += 1
+    return (int(text[start:end], base) if end > start else 0), text[end:]
+
+
+def is_identifier(name: str) -> bool:
+    """Whether it is a C identifier (is_good_name in the kernel)."""
+    return _IDENTIFIER.match(name) is not None
+
+
+def is_group(name: str) -> bool:
+    """Whether it is good for a group, which may hold `-` too."""
+    return _GROUP.match(name) is not None
