@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 from kernel.errors import FileRefused
@@ -31,7 +32,7 @@ def read(path: str, limit: int = 64 << 20) -> bytes:
 
 
 def perform(step: Step) -> None:
-    """Carry out one effect; a write is one write(2), because tracefs parses each by itself. Raises FileRefused."""
+    """Carry out one effect; a write is one write(2) as long as the kernel takes it whole. Raises FileRefused."""
     try:
         if step.effect is Effect.MKDIR:
             os.mkdir(step.path)
@@ -40,7 +41,7 @@ def perform(step: Step) -> None:
         else:
             fd = os.open(step.path, _FLAGS[step.effect] | os.O_CLOEXEC)
             try:
-                os.write(fd, step.data)
+                _write_all(fd, step.data)
             finally:
                 os.close(fd)
     except OSError as error:
@@ -53,3 +54,14 @@ def list_folder(path: str) -> list[str]:
         return sorted(os.listdir(path))
     except OSError as error:
         raise FileRefused(path, error.errno or 0) from None
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    """Go on after a short write, as the C library does: some files of tracefs take one word a call."""
+    while True:
+        done = os.write(fd, data)
+        data = data[done:]
+        if not data:
+            return
+        if not done:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))

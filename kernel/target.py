@@ -79,10 +79,10 @@ class Target(Protocol):
         """Take one guarded step back (the newest equal one)."""
 
     def hold(self, path: str) -> None:
-        """Keep a file open until release() or close(): an instance that is held cannot be removed by anyone."""
+        """Keep a file open: an instance that is held cannot be removed by anyone.
 
-    def release(self, path: str) -> None:
-        """Close a held file, so that its instance can be removed. No-op where it is not held."""
+        It ends with close(), or when we ourselves remove a folder above it (`Effect.RMDIR` lets go of it first).
+        """
 
     def our_pids(self) -> Sequence[int]:
         """Processes of that kernel that exist for us alone and must not feed their own events."""
