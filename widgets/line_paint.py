@@ -1,0 +1,78 @@
+"""From pieces of text to strips of a screen, with what was drawn already kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from widgets.rows import Piece, Rows
+from widgets.safe_text import width
+
+CURSOR_MARK: Final = "▌"
+"""Stands before the cursor row, so that it is seen without colour too."""
+LOOKS: Final = ("cursor", "header", "dim", "name", "type", "number", "match", "mark", "good", "bad", "warn", "key")
+"""How a piece can look; each is a component class `line-list--LOOK`."""
+_KEPT: Final = 1024
+"""Strips kept; more than any screen has lines."""
+
+
+class LinePainter:
+    """Draws rows for one widget; forget() when their text changed, forget_styles() when the theme did."""
+
+    def __init__(self, widget: Widget) -> None:
+        self._widget = widget
+        self._strips: dict[tuple[int, bool], Strip] = {}
+        self._styles: dict[tuple[str, bool], Style] = {}
+        self._columns = 0
+
+    def forget(self, row: int | None = None) -> None:
+        """Draw one row, or all of them, anew."""
+        if row is None:
+            self._strips.clear()
+        else:
+            self._strips.pop((row, False), None)
+            self._strips.pop((row, True), None)
+
+    def forget_styles(self) -> None:
+        """Colours are other ones now."""
+        self._styles.clear()
+        self._strips.clear()
+
+    def row(self, rows: Rows, row: int, columns: int, cursor: bool) -> Strip:
+        """One row, with the mark of the cursor in its first column."""
+        if columns != self._columns:
+            self._columns = columns
+            self._strips.clear()
+        key = (row, cursor)
+        strip = self._strips.get(key)
+        if strip is None:
+            if len(self._strips) >= _KEPT:
+                self._strips.clear()
+            gutter = Piece(CURSOR_MARK if cursor else " ")
+            strip = self._strips[key] = self.line((gutter, *rows.pieces(row, columns - 1)), columns, cursor)
+        return strip
+
+    def line(self, pieces: Iterable[Piece], columns: int, cursor: bool = False, look: str = "") -> Strip:
+        """A line of exactly that many columns; `look` is for pieces that have none and for what is filled."""
+        segments = [Segment(text, self._style(own or look, cursor)) for text, own in pieces if text]
+        used = sum(width(segment.text) for segment in segments)
+        return Strip(segments, used).adjust_cell_length(columns, self._style(look, cursor))
+
+    def blank(self, columns: int) -> Strip:
+        """A line with nothing on it."""
+        return Strip.blank(columns, self._style("", False))
+
+    def _style(self, look: str, cursor: bool) -> Style:
+        style = self._styles.get((look, cursor))
+        if style is None:
+            widget = self._widget
+            style = widget.get_component_rich_style(f"line-list--{look}") if look else widget.rich_style
+            if cursor:  # its colours win; what is bold or underlined stays so
+                style = style + widget.get_component_rich_style("line-list--cursor")
+            self._styles[look, cursor] = style
+        return style
