@@ -1,0 +1,92 @@
+"""The lab's own folder, outside every tree: `$PROBEWRIGHT_CACHE`, else the user's cache folder.
+
+apt/ARCH/       lists of Debian's archive       debs/ARCH/      packages on their way to an image
+kernels/NAME/   vmlinuz, modules, kernel.json   guests/         initramfs images
+run/PID_START_N one running guest: keys, console, its initramfs
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import platformdirs
+
+from kernel.lab.work import Work
+
+
+def root() -> Path:
+    """The cache folder; made when it is not there."""
+    named = os.environ.get("PROBEWRIGHT_CACHE")
+    path = Path(named) if named else Path(platformdirs.user_cache_dir("probewright"))
+    path = path.absolute()
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return path
+
+
+@contextmanager
+def locked(work: Work, name: str) -> Iterator[None]:
+    """Be the only one who makes `name` (a path below the root), among all processes of this user."""
+    path = root() / f"{name}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                work.say(f"waiting for another probewright, which is making {name}")
+                work.pause(0.2)
+        yield
+
+
+@contextmanager
+def publish(folder: Path) -> Iterator[Path]:
+    """A scratch folder that takes the place of `folder` when the block ends well: readers see all of it or nothing."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        yield scratch
+        if folder.exists():
+            shutil.rmtree(folder)
+        scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def publish_file(path: Path) -> Iterator[Path]:
+    """The same for one file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield scratch
+        scratch.rename(path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def start_time(pid: int) -> str:
+    """Field 22 of /proc/PID/stat, which tells two processes of one number apart; empty when there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]
+
+
+def run_folder() -> Path:
+    """A private folder for one guest, after the folders of dead processes were swept away."""
+    runs = root() / "run"
+    runs.mkdir(exist_ok=True, mode=0o700)
+    for path in runs.iterdir():
+        pid, start, *_ = [*path.name.split("_"), ""]
+        if pid.isdigit() and start_time(int(pid)) != start:
+            shutil.rmtree(path, ignore_errors=True)
+    pid = os.getpid()
+    return Path(tempfile.mkdtemp(prefix=f"{pid}_{start_time(pid)}_", dir=runs))

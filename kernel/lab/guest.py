@@ -1,0 +1,194 @@
+"""A running throw-away machine, reached over SSH."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kernel.lab import build, cache, initramfs, kernels, keys, needs, userland
+from kernel.lab.errors import LabError
+from kernel.lab.kernels import KernelImage
+from kernel.lab.qemu import Machine
+from kernel.lab.work import Progress, Work, wait_until
+
+_BOOT_SECONDS = 90.0  # 5 on an idle machine
+_LOST_PORTS = 3
+
+
+class Guest:
+    """One guest; close it, or use it as a context manager. It ends with this process in any case."""
+
+    def __init__(self, machine: Machine, folder: Path, kernel: KernelImage) -> None:
+        self._machine = machine
+        self._folder = folder
+        self.kernel = kernel
+        self.host = "root@127.0.0.1"
+        self.port = machine.port
+
+    @property
+    def ssh_options(self) -> list[str]:
+        """Options for ssh, sftp or scp -P aside: nothing of the user's own configuration is read or written."""
+        settings = {
+            "IdentitiesOnly": "yes",
+            "IdentityAgent": "none",
+            "UserKnownHostsFile": f'"{self._folder / "known_hosts"}"',
+            "GlobalKnownHostsFile": "/dev/null",
+            "StrictHostKeyChecking": "yes",
+            "BatchMode": "yes",
+            "LogLevel": "ERROR",
+        }
+        options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+        return ["-F", "/dev/null", "-p", str(self.port), "-i", str(self._folder / "identity"), *options]
+
+    @property
+    def ssh_command(self) -> list[str]:
+        """What to type to get a shell in it."""
+        return ["ssh", *self.ssh_options, self.host]
+
+    def run(self, command: str, timeout: float = 30.0) -> bytes:
+        """Standard output of a shell command in the guest.
+
+        Raises:
+            LabError: it failed, took too long, or the guest is gone.
+        """
+        try:
+            done = subprocess.run(
+                [*self.ssh_command, command],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LabError(f"{command}: took longer than {timeout:.0f} s in the guest") from error
+        if done.returncode:
+            words = done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"
+            raise LabError(f"{command}: {words}", "" if self.alive else "the guest has ended; look at its console")
+        return done.stdout
+
+    def workload(self, on: bool) -> None:
+        """Start or stop the process that reads files, for events to look at."""
+        self.run(f"workload {'on' if on else 'off'}")
+
+    @property
+    def alive(self) -> bool:
+        """Whether its machine runs."""
+        return self._machine.alive
+
+    def console_text(self) -> str:
+        """All that its kernel said."""
+        return self._machine.console_text()
+
+    def close(self) -> None:
+        """End it; safe to call twice."""
+        self._machine.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def boot(
+    kernel: str,
+    *,
+    python: bool = True,
+    progress: Callable[[Progress], None] = lambda _: None,
+    cancel: threading.Event | None = None,
+    workload: bool = True,
+    append: str = "",
+) -> Guest:
+    """Boot a kernel and wait until it can be reached; what is missing is fetched or built first, once.
+
+    Args:
+        kernel: a series (`6.12`, `arm64:6.12`, `7.2-rt`), a path of an image, or `full`.
+        python: with Python in the guest, or with a shell only.
+        progress: called from this thread with each step.
+        cancel: set it from another thread to stop.
+        workload: whether the process that reads files runs from the start.
+        append: more words for the kernel's command line.
+
+    Raises:
+        LabError: with the way out in `remedy`.
+        LabCancelled: nothing of it runs any more.
+    """
+    work = Work(progress, cancel)
+    wanted = kernels.parse(kernel)
+    arch = wanted.arch if isinstance(wanted, kernels.Series) else kernels.host_arch()
+    needs.require(needs.missing(arch), kernel)
+    if wanted is None:
+        image = build.full(work)
+    elif isinstance(wanted, Path):
+        image = kernels.from_path(wanted)
+        needs.require(needs.missing(image.arch), kernel)
+    else:
+        image = kernels.from_series(work, wanted)
+    base = userland.image(work, image.arch, python=python)
+    words = f"{'workload=on' if workload else ''} {append}".strip()
+    try:
+        return _boot(work, image, base, words)
+    except _Crashed:
+        # Emulation is not perfect: a guest's kernel fails by itself now and then. Once more, and only then.
+        work.say(f"Linux {image.release} crashed while it booted; once more")
+        return _boot(work, image, base, words)
+
+
+class _Crashed(LabError):
+    """The guest's kernel had an accident while it booted."""
+
+
+def _boot(work: Work, kernel: KernelImage, base: Path, append: str) -> Guest:
+    folder = cache.run_folder()
+    machine = None
+    try:
+        made = keys.make(work, folder)
+        personal = userland.personal("lab", made.authorized, made.host)
+        modules = [kernel.modules] if kernel.modules else []
+        initramfs.join([base, *modules, personal], folder / "initrd")
+        for _ in range(_LOST_PORTS):
+            work.say(f"booting Linux {kernel.release}".rstrip())
+            machine = Machine(folder, kernel, folder / "initrd", append)
+            if _comes_up(work, machine):
+                break
+            machine.close()
+        else:
+            raise LabError("no port of 127.0.0.1 stays free long enough", "try again")
+        host = f"[127.0.0.1]:{machine.port} {made.host_public.decode()}\n"
+        (folder / "known_hosts").write_text(host)
+        (folder / "initrd").unlink()
+        return Guest(machine, folder, kernel)
+    except BaseException:
+        if machine is not None:
+            machine.close()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _comes_up(work: Work, machine: Machine) -> bool:
+    """Wait for the guest; False: start again with another port. Raises LabError."""
+
+    def settled() -> bool:
+        return not machine.alive or "probewright: ready" in machine.console_text()
+
+    if wait_until(work, settled, _BOOT_SECONDS) and wait_until(
+        work, lambda: not machine.alive or machine.answers(), 15
+    ):
+        if machine.alive:
+            return True
+        if machine.port_taken:
+            return False
+    console = machine.console_text()
+    last = "\n".join(console.strip().splitlines()[-12:]) or machine.log_text().strip()
+    if machine.crashed:
+        raise _Crashed(f"the guest's kernel crashed:\n{last}", "try again, or another kernel")
+    what = "did not come up in time" if machine.alive else "ended while it booted"
+    raise LabError(f"the guest {what}:\n{last}", "try again when the machine is less busy, or try another kernel")

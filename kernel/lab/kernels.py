@@ -1,0 +1,226 @@
+"""Which kernel a word means: a path, a series of Debian's kernels (`7.2`, `arm64:6.12`, `7.2-rt`) or `full`."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import lzma
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from kernel.lab import cache, initramfs, packages
+from kernel.lab.errors import LabError
+from kernel.lab.work import Work
+
+# What the guest's network card needs, in the order of insmod; `dummy` waits in /lib/modules/extra for those who try
+# what happens when a module comes or goes.
+NETWORK = ("failover", "net_failover", "virtio_net")
+EXTRA = ("dummy",)
+ARCHES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+_HOW = "say a series such as 6.1, 6.12, 7.2 or arm64:6.12, a path of a kernel image, or full"
+
+
+class Series(NamedTuple):
+    """A line of Debian's kernels."""
+
+    arch: str
+    version: tuple[int, int]
+    flavour: str = "cloud"
+    """Empty: the plain one."""
+
+    def __str__(self) -> str:
+        return f"{self.arch}:{self.version[0]}.{self.version[1]}" + (
+            f"-{self.flavour}" if self.flavour != "cloud" else ""
+        )
+
+
+class KernelImage(NamedTuple):
+    """Something that boots."""
+
+    image: Path
+    arch: str
+    """Debian's name: amd64 or arm64."""
+    release: str
+    modules: Path | bytes = b""
+    """An initramfs with the modules of the network card; empty where they are built in."""
+    note: str = ""
+    """What the user should know, such as that another series was taken."""
+
+
+def host_arch() -> str:
+    """Debian's name of this machine's architecture."""
+    return ARCHES.get(platform.machine(), platform.machine())
+
+
+def parse(word: str) -> Series | Path | None:
+    """What `--kernel` means; None for `full`. Raises LabError."""
+    if word == "full":
+        return None
+    match = re.fullmatch(r"(?:(amd64|x86_64|arm64|aarch64):)?v?(\d+)\.(\d+)(?:-(cloud|rt|generic))?", word)
+    if match:
+        flavour = match[4] or "cloud"
+        arch = ARCHES[match[1]] if match[1] else host_arch()
+        return Series(arch, (int(match[2]), int(match[3])), "" if flavour == "generic" else flavour)
+    path = Path(word).expanduser()
+    if path.is_file():
+        return path.absolute()
+    if "/" in word:
+        raise LabError(f"{word}: no such file", _HOW)
+    raise LabError(f"{word}: no kernel series", _HOW)
+
+
+class Found(NamedTuple):
+    """A package that holds a kernel image."""
+
+    version: tuple[int, int]
+    release: str
+    """As in `uname -r`."""
+    package: packages.Package
+
+
+def choose(series: Series, names: Iterable[packages.Package], newer: Callable[[str, str], bool]) -> Found | None:
+    """The newest package of the series; where there is none, of the next newer series, else of the newest.
+
+    Args:
+        series: what is asked for.
+        names: all `linux-image-*` and `linux-binary-*` there are.
+        newer: compares two versions by Debian's rules.
+    """
+    flavour = f"-{series.flavour}" if series.flavour else ""
+    form = re.compile(rf"linux-(?:image|binary)-((\d+)\.(\d+)(?![\d])[^-]*(?:-\d+)?{flavour}-{series.arch})")
+    found: dict[tuple[int, int], Found] = {}
+    for package in names:
+        match = form.fullmatch(package.name)
+        if not match:
+            continue
+        version = int(match[2]), int(match[3])
+        # From 6.19 on the image is in linux-binary; linux-image of that release only depends on it.
+        best = found.get(version)
+        if (
+            best is None
+            or newer(package.version, best.package.version)
+            or (package.version == best.package.version and package.name.startswith("linux-binary"))
+        ):
+            found[version] = Found(version, match[1], package)
+    if not found:
+        return None
+    later = [version for version in found if version >= series.version]
+    return found[min(later) if later else max(found)]
+
+
+@functools.cache
+def _newer(one: str, other: str) -> bool:
+    return subprocess.run(["dpkg", "--compare-versions", one, "gt", other], check=False).returncode == 0
+
+
+def from_series(work: Work, series: Series) -> KernelImage:
+    """Debian's newest kernel of a series, from the cache or from the archive. Raises LabError."""
+    name = str(series).replace(":", "-")
+    folder = cache.root() / "kernels" / name
+    if not (folder / "kernel.json").exists():
+        with cache.locked(work, f"kernels/{name}"):
+            if not (folder / "kernel.json").exists():
+                _fetch(work, series, folder)
+    facts = json.loads((folder / "kernel.json").read_text())
+    return KernelImage(folder / "vmlinuz", series.arch, facts["release"], folder / "modules.cpio.gz", facts["note"])
+
+
+def _fetch(work: Work, series: Series, folder: Path) -> None:
+    apt = packages.Apt(work, series.arch)
+    with cache.locked(work, f"apt/{series.arch}"):
+        apt.update()
+        work.say(f"looking for Linux {series}")
+        found = choose(series, apt.versions([*apt.names("linux-image-"), *apt.names("linux-binary-")]), _newer)
+        if found is None:
+            raise LabError(f"the mirror has no kernel for {series}", _HOW)
+        wanted = [found.package]
+        if found.package.name.startswith("linux-binary-"):
+            wanted.append(packages.Package(f"linux-modules-{found.release}", found.package.version))
+        note = ""
+        if found.version != series.version:
+            note = f"Debian has no {series} any more; this is {found.release}"
+            work.say(note)
+        debs = apt.fetch(wanted, f"Linux {found.release}")
+        with cache.publish(folder) as scratch:
+            _unpack(work, debs, scratch)
+            facts = {"release": found.release, "package": list(found.package), "note": note}
+            (scratch / "kernel.json").write_text(json.dumps(facts, indent=1))
+        packages.remove(debs)
+
+
+def _unpack(work: Work, debs: Iterable[Path], folder: Path) -> None:
+    """Write `vmlinuz` and `modules.cpio.gz`."""
+    modules: dict[str, bytes] = {}
+    for deb in debs:
+        work.say(f"unpacking {deb.name}")
+        for member in packages.contents(work, deb):
+            if member.file is None:
+                continue
+            name = member.path.rpartition("/")[2]
+            if name == "vmlinuz" or name.startswith("vmlinuz-"):
+                with (folder / "vmlinuz").open("wb") as out:
+                    shutil.copyfileobj(member.file, out)
+            elif name.partition(".ko")[0].replace("-", "_") in NETWORK + EXTRA and ".ko" in name:
+                modules[name] = member.file.read()
+    if not (folder / "vmlinuz").exists():
+        raise LabError("the package holds no kernel image", _HOW)
+    (folder / "modules.cpio.gz").write_bytes(pack_modules(modules))
+
+
+def pack_modules(modules: dict[str, bytes]) -> bytes:
+    """An initramfs of modules, from file names (`dummy.ko.xz`) and contents."""
+    entries = []
+    for name, data in modules.items():
+        stem = name.partition(".ko")[0].replace("-", "_")
+        plain = _inflate(name, data)
+        if stem in NETWORK:
+            entries.append(initramfs.file(f"usr/lib/modules/lab/{NETWORK.index(stem)}-{stem}.ko", plain))
+        else:
+            entries.append(initramfs.file(f"usr/lib/modules/extra/{stem}.ko", plain))
+    return initramfs.packed(entries)
+
+
+def _inflate(name: str, data: bytes) -> bytes:
+    if name.endswith(".xz"):
+        return lzma.decompress(data)
+    if name.endswith(".gz"):
+        return gzip.decompress(data)
+    if name.endswith(".zst"):
+        # Python has no zstd before 3.14.
+        return subprocess.run(["zstd", "-dc"], input=data, capture_output=True, check=True).stdout
+    return data
+
+
+def from_path(path: Path) -> KernelImage:
+    """A kernel image of the user's own; its modules are looked for beside it and in /lib/modules. Raises LabError."""
+    with path.open("rb") as file:
+        head = file.read(0x210)
+        arch, release = _inspect(path, head)
+        if arch == "amd64":
+            file.seek(int.from_bytes(head[0x20E:0x210], "little") + 0x200)
+            release = file.read(128).partition(b"\0")[0].decode(errors="replace").partition(" ")[0]
+    roots = [path.parent, path.parent.parent / "lib/modules" / release, Path("/lib/modules") / release]
+    for folder in roots if release else []:
+        modules = {
+            found.name: found.read_bytes()
+            for stem in NETWORK + EXTRA
+            for found in (folder / "kernel").rglob(f"{stem}.ko*")
+        }
+        if modules:
+            return KernelImage(path, arch, release, pack_modules(modules))
+    return KernelImage(path, arch, release)
+
+
+def _inspect(path: Path, head: bytes) -> tuple[str, str]:
+    """Architecture (and release, where the file's name says it) by the headers of Documentation/arch/*/boot*.rst."""
+    if head[0x202:0x206] == b"HdrS":
+        return "amd64", ""
+    if head[0x38:0x3C] == b"ARM\x64" or head[:2] == b"\x1f\x8b" or head[4:8] == b"zimg":
+        return "arm64", path.name.partition("-")[2]
+    raise LabError(f"{path}: no bzImage of x86-64 and no Image of arm64", "give a bootable image, not vmlinux")

@@ -1,0 +1,228 @@
+"""Debian's archive through apt, in an apt configuration of our own: nothing is installed, the machine's is only read.
+
+The mirror is the one that the machine already uses; its other suites are added in our configuration. Signatures are
+checked by apt with the machine's own keys.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tarfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from kernel.lab import cache
+from kernel.lab.errors import LabError
+from kernel.lab.work import Work
+
+# Other suites of a Debian mirror, by the names that move on with each release.
+SUITES = (
+    "oldoldstable",
+    "oldstable",
+    "stable",
+    "oldstable-backports",
+    "stable-backports",
+    "testing",
+    "unstable",
+    "experimental",
+)
+_KEYRINGS = ("/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp")
+_FRESH = 12 * 3600.0  # seconds for which lists count as new
+_NO_MIRROR = "give the path of a kernel image to --kernel, or add a Debian mirror to the machine's apt sources"
+
+
+class Package(NamedTuple):
+    """One version of one package."""
+
+    name: str
+    version: str
+
+
+class Mirror(NamedTuple):
+    """Where the machine gets its packages."""
+
+    uri: str
+    release: str
+    """The machine's own release, such as `bookworm`."""
+    suite: str
+    """What that release is now: `stable`, `oldstable`; empty when the machine has no lists yet."""
+
+
+class _Download(NamedTuple):
+    uri: str
+    name: str
+    size: int
+
+
+def find_mirror(targets: str) -> Mirror | None:
+    """The Debian mirror among lines `ORIGIN|REPO_URI|RELEASE|SUITE|COMPONENT|CREATED_BY` of `apt-get indextargets`.
+
+    Origin and suite are empty (or left as `$(ORIGIN)`) on a machine that has not fetched its lists.
+    """
+    found: list[tuple[int, Mirror]] = []
+    for line in targets.splitlines():
+        origin, uri, release, suite, component, created_by = line.split("|")
+        origin, suite = ("" if field.startswith("$(") else field for field in (origin, suite))
+        if created_by != "Packages" or component != "main" or origin not in ("Debian", ""):
+            continue
+        if "-" in release or "/" in release or (not origin and "debian" not in uri):
+            continue  # bookworm-updates, bookworm-security: parts of a release
+        found.append((0 if origin else 1, Mirror(uri, release, suite)))
+    return min(found, key=lambda pair: pair[0])[1] if found else None
+
+
+class Apt:
+    """Packages of one architecture (Debian's name for it) from all suites of the machine's mirror."""
+
+    def __init__(self, work: Work, arch: str) -> None:
+        self._work = work
+        self.arch = arch
+        self._folder = cache.root() / "apt" / arch
+        self._debs = cache.root() / "debs" / arch
+        self._release = ""
+
+    def _options(self) -> list[str]:
+        folder = self._folder
+        options = {
+            "Dir::Etc::SourceList": folder / "sources.list",
+            "Dir::Etc::SourceParts": "/dev/null",
+            "Dir::Etc::Preferences": "/dev/null",
+            "Dir::Etc::PreferencesParts": "/dev/null",
+            "Dir::State": folder,
+            "Dir::State::Lists": folder / "lists",
+            "Dir::State::status": "/dev/null",  # as if nothing were installed: dependencies come out whole
+            "Dir::Cache": folder / "cache",
+            "Dir::Cache::pkgcache": "pkgcache.bin",
+            "Dir::Cache::srcpkgcache": "",
+            "APT::Architecture": self.arch,
+            "APT::Architectures": self.arch,
+            "APT::Default-Release": self._release,
+            "APT::Install-Recommends": "false",
+            "APT::Get::Show-User-Simulation-Note": "false",
+            "APT::Update::Post-Invoke-Success": "",
+            "APT::Sandbox::User": "root",  # apt's own user could not write into our folder
+            "Acquire::Languages": "none",
+        }
+        # A hook of the machine (`apt update` telling a desktop) is none of our lists' business.
+        hooks = ["-o#clear=APT::Update::Post-Invoke-Success", "-o#clear=APT::Update::Post-Invoke"]
+        return [*(f"-o{name}={value}" for name, value in options.items()), *hooks]
+
+    def _run(self, program: str, *arguments: str, cwd: Path | None = None) -> str:
+        remedy = "look at the message of apt; the mirror may be out of reach, then give a kernel image to --kernel"
+        return self._work.run([program, *self._options(), *arguments], cwd=cwd, remedy=remedy).decode(
+            errors="replace"
+        )
+
+    def update(self) -> None:
+        """Fetch the lists of all suites when ours are older than half a day. Raises LabError without a mirror."""
+        stamp = self._folder / "lists.stamp"
+        mirror = self._mirror()
+        self._release = mirror.release
+        if stamp.exists() and time.time() - stamp.stat().st_mtime < _FRESH:
+            return
+        self._work.say(f"fetching Debian's package lists ({self.arch})")
+        for name in ("lists/partial", "cache/archives/partial"):
+            (self._folder / name).mkdir(parents=True, exist_ok=True)
+        keyring = next((path for path in _KEYRINGS if Path(path).exists()), "")
+        signed = f"[signed-by={keyring}] " if keyring else ""
+        suites = dict.fromkeys((mirror.release, *(suite for suite in SUITES if suite != mirror.suite)))
+        lines = [f"deb {signed}{mirror.uri} {suite} main\n" for suite in suites]
+        (self._folder / "sources.list").write_text("".join(lines))
+        # A suite that the mirror lacks makes apt fail after it fetched all the others; `names` finds out.
+        self._work.run(["apt-get", *self._options(), "--allow-releaseinfo-change", "update"], check=False)
+        if not self.names("base-files"):
+            raise LabError(f"no package lists could be fetched from {mirror.uri}", _NO_MIRROR)
+        stamp.touch()
+
+    def _mirror(self) -> Mirror:
+        keys = ("ORIGIN", "REPO_URI", "RELEASE", "SUITE", "COMPONENT", "CREATED_BY")
+        form = "|".join(f"$({key})" for key in keys)
+        mirror = find_mirror(self._work.run(["apt-get", "indextargets", "--format", form]).decode())
+        if mirror is None:
+            raise LabError("this machine's apt has no Debian mirror", _NO_MIRROR)
+        return mirror
+
+    def names(self, prefix: str) -> list[str]:
+        """All package names with that beginning."""
+        return self._run("apt-cache", "pkgnames", prefix).split()
+
+    def versions(self, names: Sequence[str]) -> list[Package]:
+        """All versions that can be had of these packages, in no order; names without any are left out."""
+        if not names:
+            return []
+        lines = self._run("apt-cache", "madison", *names).splitlines()
+        fields = [[field.strip() for field in line.split("|")] for line in lines]
+        return [Package(name, version) for name, version, where in fields if where.endswith("Packages")]
+
+    def closure(self, names: Sequence[str]) -> list[Package]:
+        """These packages in the version of the machine's release, with all they depend on."""
+        lines = self._run("apt-get", "--simulate", "install", *names).splitlines()
+        found = (re.match(r"Inst (\S+) \((\S+)", line) for line in lines)
+        return [Package(match[1], match[2]) for match in found if match]
+
+    def depends(self, name: str) -> list[str]:
+        """What a package depends on, directly."""
+        text = self._run("apt-cache", "depends", "--no-recommends", "--no-suggests", name)
+        return re.findall(r"^ *\|?(?:Pre)?Depends: (\S+)$", text, re.MULTILINE)
+
+    def fetch(self, packages: Sequence[Package], what: str) -> list[Path]:
+        """Download packages; the paths are for `contents`. The caller removes the files when they are used up."""
+        self._debs.mkdir(parents=True, exist_ok=True)
+        wanted = [f"{name}={version}" for name, version in packages]
+        downloads = list(_downloads(self._run("apt-get", "download", "--print-uris", *wanted)))
+        total = sum(download.size for download in downloads) or 1
+        paths = [self._debs / download.name for download in downloads]
+
+        def tick() -> None:
+            done = sum(path.stat().st_size for path in paths if path.exists())
+            self._work.say(f"fetching {what} ({total / 1e6:.0f} MB)", min(done / total, 1.0))
+
+        tick()
+        argv = ["apt-get", *self._options(), "download", *wanted]
+        self._work.run(argv, cwd=self._debs, tick=tick, remedy="the mirror may be out of reach; try again")
+        return paths
+
+
+def _downloads(text: str) -> Iterator[_Download]:
+    for line in text.splitlines():
+        match = re.match(r"'(\S+)' (\S+) (\d+) ", line)
+        if match:
+            yield _Download(match[1], match[2], int(match[3]))
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Delete used up packages, so that the cache keeps only what is made of them."""
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+class Member(NamedTuple):
+    """One file of a package."""
+
+    info: tarfile.TarInfo
+    path: str
+    """Without a leading slash; `lib`, `bin`, `sbin` and `lib64` are under `usr` as in Debian 13."""
+    file: IO[bytes] | None
+    """Its content while the iteration stands at it; None for anything but a plain file."""
+
+
+def contents(work: Work, package: Path) -> Iterator[Member]:
+    """All files of a package, read in one pass without unpacking it. Raises LabError for a file that is no package."""
+    folder = package.with_suffix(".tar")
+    try:
+        with folder.open("wb") as out:
+            out.write(work.run(["dpkg-deb", "--fsys-tarfile", str(package)]))
+        with tarfile.open(folder) as tar:
+            for info in tar:
+                path = re.sub(r"^(?=(lib|bin|sbin|lib64|lib32|libx32)/)", "usr/", info.name.removeprefix("./"))
+                yield Member(info, path, tar.extractfile(info) if info.isreg() else None)
+    finally:
+        folder.unlink(missing_ok=True)
+
+
+def have_apt() -> bool:
+    """Whether this machine can fetch Debian packages at all."""
+    return bool(shutil.which("apt-get") and shutil.which("apt-cache") and shutil.which("dpkg-deb"))

@@ -1,0 +1,103 @@
+"""QEMU: its command line for an architecture, and one running machine."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+from pathlib import Path
+
+from kernel.lab.kernels import KernelImage
+from kernel.lab.work import end_kept, start_kept
+
+PROGRAMS = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
+# cx16=off: 6.12's SLUB fast path crashes under emulation of cmpxchg16b in one boot of six. One thread for all processors:
+# text patching races without. Both measured over a hundred boots.
+_MACHINES = {
+    "amd64": ("-M", "q35", "-accel", "tcg,thread=single", "-cpu", "max,cx16=off"),
+    "arm64": ("-M", "virt", "-accel", "tcg,thread=single", "-cpu", "max,pauth-impdef=on"),
+}
+_CONSOLES = {"amd64": "ttyS0", "arm64": "ttyAMA0"}
+_CRASH = re.compile(
+    r"Oops|BUG: |Kernel panic|general protection fault|double fault|Internal error:|Unable to handle kernel"
+)
+
+
+def command_line(kernel: KernelImage, initrd: Path, console: Path, port: int, append: str = "") -> list[str]:
+    """The whole command. `port` on 127.0.0.1 leads to the guest's port 22; the guest reaches nothing."""
+    network = f"user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"
+    # panic=-1 with -no-reboot: a guest that panics ends at once.
+    words = f"console={_CONSOLES[kernel.arch]} quiet panic=-1 {append}".strip()
+    return [
+        PROGRAMS[kernel.arch],
+        *_MACHINES[kernel.arch],
+        *("-smp", "2", "-m", "1024", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *("-serial", f"file:{console}"),
+        *("-netdev", network),
+        *("-device", "virtio-net-pci,netdev=n,romfile="),
+        *("-kernel", str(kernel.image), "-initrd", str(initrd), "-append", words),
+    ]
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody has now; somebody may take it before we do."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Machine:
+    """One running QEMU; ends with us."""
+
+    def __init__(self, folder: Path, kernel: KernelImage, initrd: Path, append: str) -> None:
+        self.port = free_port()
+        self._console = folder / "console"
+        self._log = folder / "qemu.log"
+        self._console.write_bytes(b"")
+        argv = command_line(kernel, initrd, self._console, self.port, append)
+        with self._log.open("wb") as log:
+            self._process = start_kept(argv, stdout=subprocess.DEVNULL, stderr=log.fileno(), remove=folder)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The keeper's process."""
+        return self._process.pid
+
+    def console_text(self) -> str:
+        """All that the guest's kernel said."""
+        try:
+            return self._console.read_bytes().decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def log_text(self) -> str:
+        """What QEMU itself said."""
+        return self._log.read_text(errors="replace") if self._log.exists() else ""
+
+    @property
+    def port_taken(self) -> bool:
+        """Whether it ended because somebody took our port first."""
+        return not self.alive and "host forwarding rule" in self.log_text()
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the guest's kernel had an accident."""
+        return bool(_CRASH.search(self.console_text()))
+
+    def answers(self) -> bool:
+        """Whether the guest's SSH server speaks; QEMU itself takes every connection, so its banner is waited for."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as line:
+                line.settimeout(2)
+                return line.recv(4) == b"SSH-"
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """End it, and the folder with it; safe to call twice."""
+        end_kept(self._process)

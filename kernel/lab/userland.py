@@ -1,0 +1,173 @@
+"""What runs in a guest: busybox, dropbear and, on wish, Python, all from Debian packages of the guest's architecture."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from kernel.lab import cache, initramfs, packages
+from kernel.lab.initramfs import Entry
+from kernel.lab.work import Work
+
+_LAYOUT = 1  # part of the cache's key: raise it when what is packed here changes
+
+# Packages that come along as dependencies and that nothing here uses.
+_NEEDLESS = re.compile(
+    r"dpkg|tar|gcc-.*|perl-base|debconf|readline-common|media-types|tzdata|libssl3.*|libdb.*|python3-minimal"
+)
+# Parts of the standard library that no agent needs; with them the image is half as big again.
+_LEAVE_OUT = re.compile(
+    r"usr/lib/python3[^/]*/(test|idlelib|lib2to3|ensurepip|distutils|tkinter|turtledemo|pydoc_data|config-|venv|unittest|sqlite3)"
+)
+_PROGRAMS = {"usr/bin/busybox", "usr/sbin/dropbear"}
+
+_FOLDERS = (
+    "dev",
+    "proc",
+    "sys",
+    "tmp",
+    "run",
+    "root",
+    "etc",
+    "usr/bin",
+    "usr/sbin",
+    "usr/lib",
+    "usr/lib64",
+    "var/log",
+)
+
+INIT = """\
+#!/usr/bin/busybox sh
+/usr/bin/busybox --install -s /usr/bin
+export PATH=/usr/bin:/usr/sbin HOME=/root
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev 2>/dev/null
+mkdir -p /dev/pts /dev/shm
+mount -t devpts -o ptmxmode=666 devpts /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+mount -t tmpfs tmpfs /tmp
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t tracefs tracefs /sys/kernel/tracing
+hostname -F /etc/hostname
+for module in /lib/modules/lab/*.ko; do [ -e "$module" ] && insmod "$module"; done
+ifconfig lo 127.0.0.1 up
+ifconfig eth0 10.0.2.15 netmask 255.255.255.0 up
+grep -qw workload=on /proc/cmdline && workload on
+echo probewright: ready
+exec busybox init
+"""
+
+_INITTAB = """\
+::respawn:/usr/sbin/dropbear -F -s -p 22 -P /run/dropbear.pid -r /etc/dropbear/key
+::ctrlaltdel:/usr/bin/reboot
+"""
+
+# Something to look at: files opened, read and closed, processes started, five times a second.
+_WORKLOAD = """\
+#!/bin/sh
+# workload on|off|state: a process that reads files, so that there are events to see
+file=/run/workload.pid
+running() { [ -e $file ] && kill -0 "$(cat $file)" 2>/dev/null; }
+case "$1" in
+on) running || { setsid /usr/bin/workload loop </dev/null >/dev/null 2>&1 & echo $! >$file; } ;;
+off) running && kill "$(cat $file)"; rm -f $file ;;
+loop) while :; do cat /proc/version; head -c 4096 /proc/kallsyms >/tmp/workload; sleep 0.2; done ;;
+*) if running; then echo on; else echo off; fi ;;
+esac
+"""
+
+
+def personal(hostname: str, authorized_key: bytes, host_key: bytes) -> bytes:
+    """The small initramfs that differs from guest to guest.
+
+    Args:
+        hostname: its name.
+        authorized_key: a line of `authorized_keys`.
+        host_key: dropbear's private key file.
+    """
+    file, link, folder = initramfs.file, initramfs.symlink, initramfs.directory
+    return initramfs.packed(
+        [
+            *(folder(name) for name in _FOLDERS),
+            folder("root", 0o700),
+            folder("root/.ssh", 0o700),
+            folder("tmp", 0o1777),
+            *(link(name, f"usr/{name}") for name in ("bin", "sbin", "lib", "lib64")),
+            Entry("dev/console", stat.S_IFCHR | 0o600, rdev=(5, 1)),
+            Entry("dev/null", stat.S_IFCHR | 0o666, rdev=(1, 3)),
+            file("init", INIT.encode(), 0o755),
+            file("usr/bin/workload", _WORKLOAD.encode(), 0o755),
+            file("etc/inittab", _INITTAB.encode()),
+            file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n"),
+            file("etc/group", b"root:x:0:\n"),
+            file("etc/shells", b"/bin/sh\n"),
+            file("etc/hostname", hostname.encode() + b"\n"),
+            file("etc/dropbear/key", host_key, 0o600),
+            file("root/.ssh/authorized_keys", authorized_key, 0o600),
+        ]
+    )
+
+
+def image(work: Work, arch: str, *, python: bool) -> Path:
+    """The initramfs of all guests of an architecture, from the cache or made of packages. Raises LabError."""
+    name = f"guests/{arch}-{'python' if python else 'plain'}-{_LAYOUT}"
+    path = cache.root() / f"{name}.cpio"
+    if not path.exists():
+        with cache.locked(work, name):
+            if not path.exists():
+                _make(work, arch, python, path)
+    return path
+
+
+def _make(work: Work, arch: str, python: bool, path: Path) -> None:
+    apt = packages.Apt(work, arch)
+    with cache.locked(work, f"apt/{arch}"):
+        apt.update()
+        wanted = _choose(apt, python)
+        debs = apt.fetch(wanted, f"the guest's programs for {arch}")
+        entries: list[Entry] = []
+        for number, deb in enumerate(debs):
+            work.say(f"unpacking {deb.name}", number / len(debs))
+            entries += _pick(packages.contents(work, deb))
+        python_binary = next((e.path for e in entries if re.fullmatch(r"usr/bin/python3\.\d+", e.path)), None)
+        if python_binary:
+            entries.append(initramfs.symlink("usr/bin/python3", python_binary.rpartition("/")[2]))
+        with cache.publish_file(path) as scratch:
+            # Not compressed: QEMU hands over 30 MB faster than an emulated processor unpacks 12.
+            scratch.write_bytes(initramfs.archive(entries))
+        packages.remove(debs)
+
+
+def _choose(apt: packages.Apt, python: bool) -> list[packages.Package]:
+    wanted = ["busybox-static", "dropbear-bin"]
+    if not python:
+        return [package for package in apt.closure(wanted) if not _NEEDLESS.fullmatch(package.name)]
+    names = [package.name for package in apt.closure(["python3-minimal"])]
+    minimal = next(name for name in names if re.fullmatch(r"python3\.\d+-minimal", name))
+    stdlib = f"lib{minimal.removesuffix('-minimal')}-stdlib"
+    # ctypes needs libffi, agents with programs of their own libbpf; the rest of what the standard library links to
+    # (databases, Kerberos, curses) stays out.
+    ctypes = [name for name in apt.depends(stdlib) if name.startswith("libffi")]
+    found = apt.closure([*wanted, minimal, "libbpf1", *ctypes])
+    library = [package for package in apt.closure([stdlib]) if package.name == stdlib]
+    return [package for package in found + library if not _NEEDLESS.fullmatch(package.name)]
+
+
+def _pick(members: Iterable[packages.Member]) -> Iterator[Entry]:
+    """What the guest needs of a package: programs, shared libraries, the standard library."""
+    for info, path, file in members:
+        wanted = (
+            path in _PROGRAMS
+            or re.fullmatch(r"usr/bin/python3\.\d+", path)
+            or re.match(r"usr/lib(64)?/([^/]+/)?[^/]+\.so[^/]*$", path)
+            or (re.match(r"usr/lib/python3", path) and not _LEAVE_OUT.match(path))
+        )
+        if not wanted:
+            continue
+        if file is not None:
+            yield initramfs.file(path, file.read(), info.mode & 0o777)
+        elif info.issym():
+            yield initramfs.symlink(path, info.linkname)

@@ -1,0 +1,131 @@
+"""One long task: says how far it is, can be cancelled, and takes the programs it started with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from kernel.lab.errors import LabCancelled, LabError
+
+KEEPER = Path(__file__).with_name("keeper.py")
+_TICK = 0.1  # seconds between two looks at `cancel` while a program runs
+
+
+class Progress(NamedTuple):
+    """How far a task is."""
+
+    text: str
+    fraction: float | None = None
+    """0..1, or None where nobody can tell."""
+
+
+class Work:
+    """A task's line to the one who asked for it; cheap, one per `boot()`."""
+
+    def __init__(self, progress: Callable[[Progress], None], cancel: threading.Event | None = None) -> None:
+        self._progress = progress
+        self._cancel = cancel or threading.Event()
+
+    def say(self, text: str, fraction: float | None = None) -> None:
+        """Tell how far it is. Raises LabCancelled, so that every step is a place to stop at."""
+        if self._cancel.is_set():
+            raise LabCancelled
+        self._progress(Progress(text, fraction))
+
+    def pause(self, seconds: float) -> None:
+        """Sleep. Raises LabCancelled at once when cancelled."""
+        if self._cancel.wait(seconds):
+            raise LabCancelled
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        check: bool = True,
+        remedy: str = "",
+        tick: Callable[[], None] = lambda: None,
+    ) -> bytes:
+        """Standard output of a program; `tick` is called ten times a second meanwhile.
+
+        It runs under the keeper, so it ends with us whatever happens to us.
+
+        Raises:
+            LabError: it is not there or, with `check`, it failed; the message ends with its last words.
+            LabCancelled: and the program is gone.
+        """
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = start_kept(argv, stdout=out.fileno(), stderr=err.fileno(), cwd=cwd, env=env)
+            try:
+                while process.poll() is None:
+                    # The wait on the process first: most programs here end within one tick.
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(_TICK)
+                    self.pause(0)
+                    tick()
+            finally:
+                end_kept(process)
+            out.seek(0)
+            err.seek(0)
+            if check and process.returncode:
+                words = err.read()[-2000:].decode(errors="replace").strip() or f"exit status {process.returncode}"
+                raise LabError(f"{argv[0]}: {words}", remedy)
+            return out.read()
+
+
+def start_kept(
+    argv: Sequence[str],
+    *,
+    stdout: int,
+    stderr: int,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    remove: Path | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a program that ends when we do, even by `kill -9`; folder `remove` goes with it then.
+
+    The process returned is the keeper; its exit status is the program's (127: could not be started).
+    """
+    keeper = [sys.executable, "-I", "-S", str(KEEPER), str(remove or "")]
+    return subprocess.Popen(
+        [*keeper, *argv],
+        stdin=subprocess.PIPE,  # its closing is what ends the keeper
+        stdout=stdout,
+        stderr=stderr,
+        cwd=cwd,
+        env={**os.environ, "LC_ALL": "C", **(env or {})},
+        start_new_session=True,  # an interrupt at our terminal is ours alone
+    )
+
+
+def end_kept(process: subprocess.Popen[bytes], timeout: float = 5.0) -> None:
+    """End a program started by `start_kept` and wait until it is gone; safe to call twice."""
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        # The program has PR_SET_PDEATHSIG, so it goes with its keeper.
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout)
+
+
+def wait_until(work: Work, ready: Callable[[], bool], timeout: float, tick: float = 0.03) -> bool:
+    """Look again and again; False after `timeout` seconds. Raises LabCancelled."""
+    end = time.monotonic() + timeout
+    while not ready():
+        if time.monotonic() > end:
+            return False
+        work.pause(tick)
+    return True
