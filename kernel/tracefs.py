@@ -18,7 +18,6 @@ _LOG_HEAD = re.compile(r"^\[ *\d+\.\d+\] (.*?): error: (.*)$", re.MULTILINE)
 _LOG_COMMAND = "  Command: "
 _DYNAMIC = re.compile(r"^([a-z])\d*:([^/\s]+)/(\S+) ?(.*)$")
 _PROFILE = re.compile(r"^\s*(\S+)\s+(\d+)\s+(\d+)\s*$")
-_DATA_FIELD = re.compile(r"\bdata;\s*offset:(\d+);\s*size:(\d+);")
 
 
 class LogEntry(NamedTuple):
@@ -218,18 +217,6 @@ def match_profile(profile: str, events: Sequence[DynamicEvent]) -> dict[str, Pro
             before = found.get(path, Profile(0, 0))
             found[path] = Profile(before.hits + hits, before.missed + missed)
     return found
-
-
-def subbuffer_size(header_page: str) -> int:
-    """Bytes of one sub-buffer, from events/header_page: where its data begins and how long it is.
-
-    Raises:
-        ValueError: there is no `data` field.
-    """
-    match = _DATA_FIELD.search(header_page)
-    if match is None:
-        raise ValueError("header_page has no data field")
-    return int(match[1]) + int(match[2])
 
 
 def _by_name(names: Sequence[str], probes: Sequence[DynamicEvent]) -> list[str]:

@@ -1,0 +1,217 @@
+"""Look at a kernel through any target: what is there decides, never a version. Reads and lists only."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import re
+import struct
+import zlib
+from dataclasses import replace
+
+from events.format import FormatError, HeaderPage
+from kernel.errors import FileRefused
+from kernel.target import Target
+from kernel.tracefs import decode
+from kernel.troubles import Sight, explain, parse_config
+from probes.facts import Feature, TargetFacts
+
+_README_FEATURES = (
+    (Feature.FPROBE_EVENTS, r"^\s*f\[:\[<group>/\]"),
+    (Feature.TPROBE_EVENTS, r"^\s*t\[:\[<group>/\]"),
+    (Feature.EPROBE_EVENTS, r"^\s*e\[:\[<group>/\]"),
+    (Feature.EPROBE_FILTER, r"^\s*e\[:\[<group>/\].*\[if <filter>\]"),
+    (Feature.BTF_ARGS, r"<argname>\[->field"),
+    (Feature.ENTRY_ARGS_AT_EXIT, r"kernel return probes support:.*\$arg<N>"),
+    (Feature.CHAR_TYPE, r"^\s*type: .*\bchar\b"),
+    (Feature.SYMSTR_TYPE, r"\bsymstr\b"),
+    (Feature.USTRING_TYPE, r"\bustring\b"),
+    (Feature.DENTRY_TYPE, r"%pd/%pD"),
+    (Feature.TYPECAST, r"\[\(structname"),
+    (Feature.CURRENT, r"\$current\b"),
+    (Feature.THIS_CPU, r"\bthis_cpu_read\("),
+    (Feature.HIST_TRIGGERS, r"^\s*hist trigger\b"),
+)
+"""What the README says, by the words with which it says it (trace.c, readme_msg)."""
+
+_FILE_FEATURES = (
+    (Feature.DYNAMIC_EVENTS, "dynamic_events"),
+    (Feature.KPROBE_EVENTS, "kprobe_events"),
+    (Feature.UPROBE_EVENTS, "uprobe_events"),
+    (Feature.SYNTHETIC_EVENTS, "synthetic_events"),
+    (Feature.SUBBUF_SIZE, "buffer_subbuf_size_kb"),
+)
+
+_NEEDS_CONFIG = ((Feature.EPROBE_EVENTS, "EPROBE_EVENTS"), (Feature.EPROBE_FILTER, "EPROBE_EVENTS"))
+"""The README speaks of event probes where CONFIG_EPROBE_EVENTS (Linux 6.17 and newer) is not set."""
+
+_MACHINES = {3: "i686", 8: "mips64", 20: "ppc", 21: "ppc64", 22: "s390x", 40: "armv7l", 62: "x86_64", 183: "aarch64"}
+_MACHINES |= {243: "riscv64", 258: "loongarch64"}
+"""e_machine of an ELF header -> `uname -m`."""
+
+_AT_PAGESZ = 6
+
+
+def gather(target: Target) -> TargetFacts:
+    """Look at the kernel behind `target`. Raises TargetLost; a file that is not there is a fact."""
+    look = _Look(target)
+    facts = _machine(look)
+    lockdown = re.search(r"\[(\w+)\]", look.text("/sys/kernel/security/lockdown"))
+    facts = replace(facts, lockdown=lockdown[1] if lockdown else "")
+    root, options = _find_tracefs(look)
+    sight = Sight(
+        tracefs_known=bool(re.search(r"\btracefs$", look.text("/proc/filesystems"), re.MULTILINE)) or bool(root),
+        mount_options=options,
+        in_container=look.text("/proc/self/uid_map").split() not in ([], ["0", "0", "4294967295"]),
+        capabilities=_capabilities(look),
+        has_btf="vmlinux" in look.names("/sys/kernel/btf"),
+        lockdown_known=bool(lockdown) or bool(look.names("/sys/kernel/security")),
+        settings=_settings(look),
+    )
+    if root:
+        facts = _tracing(look, replace(facts, tracefs=root))
+        sight = replace(
+            sight,
+            tracefs_readable=bool(facts.readme),
+            functions_listed=bool(facts.functions),
+            blacklist_readable=bool(facts.blacklist),
+        )
+    if not facts.has(Feature.KPROBE_EVENTS) or not facts.has(Feature.FPROBE_EVENTS):
+        sight = replace(sight, config=_config(look, facts.release))
+        unset = {feature for feature, name in _NEEDS_CONFIG if sight.config.get(name) == "n"}
+        facts = replace(facts, features=facts.features - unset)
+    return replace(facts, troubles=explain(facts, sight))
+
+
+def readme_features(readme: str) -> frozenset[str]:
+    """What a tracefs README announces."""
+    return frozenset(f for f, pattern in _README_FEATURES if re.search(pattern, readme, re.MULTILINE))
+
+
+def parse_blacklist(text: str) -> frozenset[str]:
+    """Symbols of debugfs kprobes/blacklist: `0xSTART-0xEND<tab>symbol`."""
+    return frozenset(line.rpartition("\t")[2].strip() for line in text.splitlines() if "\t" in line)
+
+
+class _Look:
+    """Reads that take a refusal for an answer."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def data(self, path: str, limit: int = 64 << 20) -> bytes:
+        try:
+            return self._target.read(path, limit)
+        except FileRefused:
+            return b""
+
+    def text(self, path: str) -> str:
+        return decode(self.data(path))
+
+    def word(self, path: str) -> str:
+        return self.text(path).strip()
+
+    def names(self, path: str) -> frozenset[str]:
+        try:
+            return frozenset(self._target.list(path))
+        except FileRefused:
+            return frozenset()
+
+
+def _machine(look: _Look) -> TargetFacts:
+    """What the machine is, from /proc and /sys."""
+    elf = look.data("/proc/self/exe", 20)
+    order = "big" if elf[5:6] == b"\2" else "little"
+    order = look.word("/sys/kernel/cpu_byteorder") or order
+    number = int.from_bytes(elf[18:20], "big" if elf[5:6] == b"\2" else "little")
+    bits = look.word("/sys/kernel/address_bits")
+    long_size = int(bits) // 8 if bits.isdigit() else (4 if elf[4:5] == b"\1" else 8)
+    status = look.text("/proc/self/status")
+    uid = re.search(r"^Uid:\s+\d+\s+(\d+)", status, re.MULTILINE)
+    return TargetFacts(
+        machine=look.word("/proc/sys/kernel/arch") or _MACHINES.get(number, "unknown"),
+        release=look.word("/proc/sys/kernel/osrelease"),
+        version=look.word("/proc/sys/kernel/version"),
+        byteorder=order,
+        long_size=long_size,
+        page_size=_page_size(look.data("/proc/self/auxv"), elf),
+        cpus=_count_cpus(look.word("/sys/devices/system/cpu/online")),
+        boot_id=look.word("/proc/sys/kernel/random/boot_id"),
+        uid=int(uid[1]) if uid else 0,
+    )
+
+
+def _page_size(auxv: bytes, elf: bytes) -> int:
+    """AT_PAGESZ of a process whose ELF header begins with `elf`; 4096 where it does not say."""
+    word = struct.Struct((">" if elf[5:6] == b"\2" else "<") + ("II" if elf[4:5] == b"\1" else "QQ"))
+    whole = auxv[: len(auxv) // word.size * word.size]
+    return int(dict(word.iter_unpack(whole)).get(_AT_PAGESZ, 4096))
+
+
+def _count_cpus(ranges: str) -> int:
+    """`0-3,8` -> 5; 1 where nothing is known."""
+    bounds = [part.split("-") for part in ranges.split(",") if part]
+    return sum(int(bound[-1]) - int(bound[0]) + 1 for bound in bounds) or 1
+
+
+def _capabilities(look: _Look) -> int:
+    found = re.search(r"^CapEff:\s+([0-9a-f]+)", look.text("/proc/self/status"), re.MULTILINE)
+    return int(found[1], 16) if found else 0
+
+
+def _settings(look: _Look) -> dict[str, str]:
+    paths = {
+        "ftrace_enabled": "/proc/sys/kernel/ftrace_enabled",
+        "kprobes/enabled": "/sys/kernel/debug/kprobes/enabled",
+        "kptr_restrict": "/proc/sys/kernel/kptr_restrict",
+    }
+    return {name: value for name, path in paths.items() if (value := look.word(path))}
+
+
+def _find_tracefs(look: _Look) -> tuple[str, frozenset[str]]:
+    """Mount point and mount options; /sys/kernel/tracing where there are several."""
+    mounts: dict[str, frozenset[str]] = {}
+    for line in look.text("/proc/self/mounts").splitlines():
+        words = line.split(" ")
+        if len(words) > 3 and words[2] == "tracefs":
+            point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), words[1])
+            mounts[point] = frozenset(words[3].split(","))
+    for point in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing", *mounts):
+        if point in mounts:
+            return point, mounts[point]
+    # debugfs mounts it below itself when someone looks there first.
+    point = "/sys/kernel/debug/tracing"
+    return (point, frozenset()) if "README" in look.names(point) else ("", frozenset())
+
+
+def _tracing(look: _Look, facts: TargetFacts) -> TargetFacts:
+    """What tracefs says."""
+    root = facts.tracefs
+    names = look.names(root)
+    readme = look.text(f"{root}/README")
+    features = set(readme_features(readme))
+    features |= {feature for feature, name in _FILE_FEATURES if name in names}
+    if "funcgraph-args" in look.names(f"{root}/options"):
+        features.add(Feature.FUNCTION_GRAPH_ARGS)
+    long_size = facts.long_size
+    with contextlib.suppress(FormatError):
+        long_size = HeaderPage.parse(look.text(f"{root}/events/header_page")).long_size
+    return replace(
+        facts,
+        features=frozenset(features),
+        readme=readme,
+        long_size=long_size,
+        tracers=tuple(look.text(f"{root}/available_tracers").split()),
+        functions=tuple(look.text(f"{root}/available_filter_functions").splitlines()),
+        blacklist=parse_blacklist(look.text("/sys/kernel/debug/kprobes/blacklist")),
+    )
+
+
+def _config(look: _Look, release: str) -> dict[str, str]:
+    """The kernel's .config, where it can be found; asked for only to say why something is missing."""
+    packed = look.data("/proc/config.gz")
+    try:
+        text = gzip.decompress(packed).decode("ascii", "replace") if packed else ""
+    except (OSError, EOFError, zlib.error):
+        text = ""
+    return parse_config(text or look.text(f"/boot/config-{release}"))

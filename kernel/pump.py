@@ -1,0 +1,124 @@
+"""The thread that carries bytes from a stream to whoever asks for them; it never decodes."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from events.batch import Batch
+from kernel.errors import KernelError, TargetLost
+from kernel.target import Stream
+
+_PATIENCE = 0.2
+"""Seconds one read waits; bounds how long settle() waits on a silent stream."""
+
+
+class Pump:
+    """Reads a stream into a queue of bounded size; when it is full the oldest passes are dropped, and counted."""
+
+    def __init__(self, stream: Stream, limit_bytes: int = 64 << 20) -> None:
+        self._stream = stream
+        self._limit = limit_bytes
+        self._queue: deque[Batch] = deque()
+        self._queued = 0
+        self._changed = threading.Condition()
+        self._reads = 0
+        self._quiet = 0
+        self._stop = False
+        self._thread: threading.Thread | None = None
+        self.received_bytes = 0
+        self.dropped_bytes = 0
+        """Bytes of sub-buffers (or text) that came while the queue was full."""
+        self.dropped_chunks = 0
+        self.error: KernelError | None = None
+        """Why the thread ended by itself; None while it runs and after close()."""
+
+    @property
+    def running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def read_errors(self) -> int:
+        """Reads that the kernel refused, where the stream counts them."""
+        return int(getattr(self._stream, "errors", 0))
+
+    def start(self) -> None:
+        """Start the thread; once."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="pump", daemon=True)
+            self._thread.start()
+
+    def drain(self) -> list[Batch]:
+        """Take all that came since the last call; never waits."""
+        with self._changed:
+            batches = list(self._queue)
+            self._queue.clear()
+            self._queued = 0
+            return batches
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until there is something to drain or the thread has ended; whether there is something."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._queue) or not self._alive(), timeout)
+            return bool(self._queue)
+
+    def settle(self, timeout: float = 0.5) -> bool:
+        """Wait until a pass that began after this call found the buffers empty; False: `timeout` seconds passed."""
+        with self._changed:
+            asked = self._reads
+            return self._changed.wait_for(lambda: self._quiet > asked or not self._alive(), timeout)
+
+    def close(self) -> None:
+        """Stop the stream and the thread. Safe to call twice and from any thread; what is queued stays."""
+        with self._changed:
+            self._stop = True
+            self._changed.notify_all()
+        self._stream.close()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(5.0)
+
+    def _alive(self) -> bool:
+        return self._thread is not None and not self._stop and self.error is None
+
+    def _run(self) -> None:
+        while not self._stop:
+            self._reads += 1
+            try:
+                batch = self._stream.read(_PATIENCE)
+            except KernelError as error:
+                self._fail(error)
+                return
+            except Exception as error:
+                # A stream that breaks in a way nobody thought of must end the session, not the thread in silence.
+                self._fail(TargetLost(f"the stream broke: {error!r}"))
+                return
+            self._take(batch)
+
+    def _take(self, batch: Batch | None) -> None:
+        with self._changed:
+            if batch is None or batch.drained:
+                self._quiet = self._reads
+            if batch is not None and batch.chunks:
+                size = _size(batch)
+                self.received_bytes += size
+                self._queue.append(batch)
+                self._queued += size
+                while self._queued > self._limit and len(self._queue) > 1:
+                    self._drop(self._queue.popleft())
+            self._changed.notify_all()
+
+    def _drop(self, batch: Batch) -> None:
+        size = _size(batch)
+        self._queued -= size
+        self.dropped_bytes += size
+        self.dropped_chunks += len(batch.chunks)
+
+    def _fail(self, error: KernelError) -> None:
+        with self._changed:
+            if not self._stop:
+                self.error = error
+            self._changed.notify_all()
+
+
+def _size(batch: Batch) -> int:
+    return sum(len(chunk.data) for chunk in batch.chunks)
