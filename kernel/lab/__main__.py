@@ -14,9 +14,17 @@ from kernel.lab.guest import boot
 from kernel.lab.work import Progress
 
 
+_said = ""
+
+
 def _show(progress: Progress) -> None:
+    global _said
     percent = "" if progress.fraction is None else f" {progress.fraction:4.0%}"
-    print(f"\r\x1b[K{progress.text}{percent}", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{progress.text}{percent}", end="", file=sys.stderr, flush=True)
+    elif progress.text != _said:
+        print(progress.text, file=sys.stderr, flush=True)
+    _said = progress.text
 
 
 def main() -> int:
@@ -25,14 +33,16 @@ def main() -> int:
     parser.add_argument("kernel", help="6.1, 7.2, arm64:6.12, 7.2-rt, a path, or full")
     parser.add_argument("--no-python", action="store_true", help="a guest with a shell only")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
-    parser.add_argument("command", nargs="*", help="after --: what to run in the guest")
-    options = parser.parse_args()
+    words = sys.argv[1:]
+    split = words.index("--") if "--" in words else len(words)  # argparse takes `--` only right after the kernel
+    options, command = parser.parse_args(words[:split]), " ".join(words[split + 1 :])
     try:
         with boot(options.kernel, python=not options.no_python, append=options.append, progress=_show) as guest:
-            print("\r\x1b[K", end="", file=sys.stderr)
+            if sys.stderr.isatty():
+                print("\r\x1b[K", end="", file=sys.stderr)
             print(shlex.join(guest.ssh_command), flush=True)
-            if options.command:
-                print(guest.run(" ".join(options.command)).decode(errors="replace"), end="", flush=True)
+            if command:
+                print(guest.run(command).decode(errors="replace"), end="", flush=True)
             sys.stdin.read()
     except LabError as error:
         print(f"\n{error}\n{error.remedy}", file=sys.stderr)

@@ -47,7 +47,7 @@ def locked(work: Work, name: str) -> Iterator[None]:
 
 @contextmanager
 def publish(folder: Path) -> Iterator[Path]:
-    """A scratch folder that takes the place of `folder` when the block ends well: readers see all of it or nothing."""
+    """A scratch folder that takes the place of `folder` when the block ends well: all of it or nothing."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -85,8 +85,8 @@ def run_folder() -> Path:
     runs = root() / "run"
     runs.mkdir(exist_ok=True, mode=0o700)
     for path in runs.iterdir():
-        pid, start, *_ = [*path.name.split("_"), ""]
-        if pid.isdigit() and start_time(int(pid)) != start:
+        owner, start, *_ = [*path.name.split("_"), ""]
+        if owner.isdigit() and start_time(int(owner)) != start:
             shutil.rmtree(path, ignore_errors=True)
     pid = os.getpid()
     return Path(tempfile.mkdtemp(prefix=f"{pid}_{start_time(pid)}_", dir=runs))

@@ -14,7 +14,7 @@ class LabError(KernelError):
     """A lab could not be made."""
 
 
-class LabCancelled(LabError):
+class LabCancelled(LabError):  # noqa: N818
     """The `cancel` event was set."""
 
     def __init__(self) -> None:

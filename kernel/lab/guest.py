@@ -142,7 +142,7 @@ def boot(
         return _boot(work, image, base, words)
 
 
-class _Crashed(LabError):
+class _Crashed(LabError):  # noqa: N818
     """The guest's kernel had an accident while it booted."""
 
 

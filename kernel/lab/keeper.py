@@ -1,11 +1,11 @@
-"""Runs one program and ends it when the one who asked for it is gone. A script of its own, started with `python -I -S`.
+"""Runs one program and ends it when the one who asked for it is gone. A script of its own: `python -I -S`.
 
     keeper.py FOLDER PROGRAM ARGUMENT...
 
-Standard input is a pipe whose other end the application holds: it closes when the application ends, even by `kill -9`.
-Then the program's whole group is killed and FOLDER (may be empty) removed. PR_SET_PDEATHSIG alone would not do: it fires
-when the *thread* that started the program ends, and the application starts its guests from worker threads. Here, with
-one thread, it is right, and covers the death of the keeper itself.
+Standard input is a pipe whose other end the application holds: it closes when the application ends, even by
+`kill -9`. Then the program's whole group is killed and FOLDER (may be empty) removed. PR_SET_PDEATHSIG alone would
+not do: it fires when the *thread* that started the program ends, and the application starts its guests from worker
+threads. Here, with one thread, it is right, and covers the death of the keeper itself.
 """
 
 from __future__ import annotations

@@ -18,9 +18,13 @@ from kernel.lab import cache, initramfs, packages
 from kernel.lab.errors import LabError
 from kernel.lab.work import Work
 
-# What the guest's network card needs, in the order of insmod; `dummy` waits in /lib/modules/extra for those who try
-# what happens when a module comes or goes.
-NETWORK = ("failover", "net_failover", "virtio_net")
+_LAYOUT = 2  # part of the cache's key: raise it when a folder of `kernels/` holds something else
+# What the guest's network card needs where it is not built in, in the order of insmod; `dummy` waits in
+# /lib/modules/extra for those who try what happens when a module comes or goes.
+NETWORK = (
+    *("virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"),
+    *("failover", "net_failover", "virtio_net"),
+)
 EXTRA = ("dummy",)
 ARCHES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _HOW = "say a series such as 6.1, 6.12, 7.2 or arm64:6.12, a path of a kernel image, or full"
@@ -121,7 +125,7 @@ def _newer(one: str, other: str) -> bool:
 
 def from_series(work: Work, series: Series) -> KernelImage:
     """Debian's newest kernel of a series, from the cache or from the archive. Raises LabError."""
-    name = str(series).replace(":", "-")
+    name = f"{series}.{_LAYOUT}".replace(":", "-")
     folder = cache.root() / "kernels" / name
     if not (folder / "kernel.json").exists():
         with cache.locked(work, f"kernels/{name}"):

@@ -14,6 +14,16 @@ _QEMU = {
     "amd64": ("qemu-system-x86_64", "qemu-system-x86"),
     "arm64": ("qemu-system-aarch64", "qemu-system-arm"),
 }
+_BUILD_PROGRAMS = {
+    "gcc": "gcc",
+    "make": "make",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "pahole": "dwarves",
+    "xz": "xz-utils",
+}
+_HEADERS = {"stdio.h": "libc6-dev", "libelf.h": "libelf-dev", "openssl/opensslv.h": "libssl-dev"}
 
 
 class Need(NamedTuple):
@@ -26,7 +36,7 @@ class Need(NamedTuple):
 
 
 def missing(arch: str) -> list[Need]:
-    """What booting a guest of an architecture needs and this machine lacks. Raises LabError for another architecture."""
+    """What booting a guest of an architecture needs and this machine lacks. LabError for any other architecture."""
     if arch not in _QEMU:
         raise LabError(f"no lab for {arch}", "amd64 and arm64 can be booted: say amd64:7.2")
     programs = [
@@ -41,19 +51,9 @@ def missing(arch: str) -> list[Need]:
 
 def missing_to_build() -> list[Need]:
     """What compiling a kernel needs and this machine lacks."""
-    programs = {
-        "gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "pahole": "dwarves", "xz": "xz-utils",
-    }  # fmt: skip
-    found = [Need(program, package) for program, package in programs.items() if shutil.which(program) is None]
-    if shutil.which("gcc"):
-        headers = {"libelf.h": "libelf-dev", "openssl/opensslv.h": "libssl-dev", "stdio.h": "libc6-dev"}
-        found += [Need(header, package) for header, package in headers.items() if not _has_header(header)]
-    else:
-        found += [
-            Need("libelf.h", "libelf-dev"),
-            Need("openssl/opensslv.h", "libssl-dev"),
-            Need("stdio.h", "libc6-dev"),
-        ]
+    found = [Need(program, package) for program, package in _BUILD_PROGRAMS.items() if shutil.which(program) is None]
+    compiler = shutil.which("gcc") is not None
+    found += [Need(name, package) for name, package in _HEADERS.items() if not (compiler and _has_header(name))]
     return found
 
 

@@ -106,7 +106,6 @@ class Apt:
             "APT::Sandbox::User": "root",  # apt's own user could not write into our folder
             "Acquire::Languages": "none",
         }
-        # A hook of the machine (`apt update` telling a desktop) is none of our lists' business.
         hooks = ["-o#clear=APT::Update::Post-Invoke-Success", "-o#clear=APT::Update::Post-Invoke"]
         return [*(f"-o{name}={value}" for name, value in options.items()), *hooks]
 
@@ -210,7 +209,7 @@ class Member(NamedTuple):
 
 
 def contents(work: Work, package: Path) -> Iterator[Member]:
-    """All files of a package, read in one pass without unpacking it. Raises LabError for a file that is no package."""
+    """All files of a package, read in one pass without unpacking it. LabError for a file that is no package."""
     folder = package.with_suffix(".tar")
     try:
         with folder.open("wb") as out:

@@ -11,8 +11,8 @@ from kernel.lab.kernels import KernelImage
 from kernel.lab.work import end_kept, start_kept
 
 PROGRAMS = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
-# cx16=off: 6.12's SLUB fast path crashes under emulation of cmpxchg16b in one boot of six. One thread for all processors:
-# text patching races without. Both measured over a hundred boots.
+# cx16=off: 6.12's SLUB fast path crashes under emulation of cmpxchg16b in one boot of six. One thread for all
+# processors: text patching races without. Both measured over a hundred boots.
 _MACHINES = {
     "amd64": ("-M", "q35", "-accel", "tcg,thread=single", "-cpu", "max,cx16=off"),
     "arm64": ("-M", "virt", "-accel", "tcg,thread=single", "-cpu", "max,pauth-impdef=on"),

@@ -1,4 +1,4 @@
-"""What runs in a guest: busybox, dropbear and, on wish, Python, all from Debian packages of the guest's architecture."""
+"""What runs in a guest: busybox, dropbear and, on wish, Python, all from Debian packages of its architecture."""
 
 from __future__ import annotations
 
