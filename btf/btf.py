@@ -1,0 +1,164 @@
+"""BTF: bytes in, types out. Loading only indexes; a type is decoded when someone asks for it.
+
+Split BTF (a module's) continues the ids and the strings of its base: ids and names below `base` are the base's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+
+from btf.decode import decode
+from btf.errors import BtfError
+from btf.header import ByteOrder, parse_header
+from btf.index import FUNCS, walk
+from btf.kinds import MAX_NAME, Kind
+from btf.types import Func, FuncProto, Type, Void
+
+_VOID = Void(0, "void")
+
+
+class Btf:
+    """The types of a kernel, or of a module on top of it. Make one with `load`.
+
+    Attributes:
+        base: what this BTF is split from; None for a kernel's.
+        byteorder: "little" or "big".
+        start_id: first type id of its own (1 without a base).
+    """
+
+    def __init__(self, data: bytes, base: Btf | None = None) -> None:
+        header = parse_header(data)
+        if base is not None and base.byteorder != header.byteorder:
+            raise BtfError(f"byte order is {header.byteorder}, that of its base is {base.byteorder}", 0)
+        self.base = base
+        self.byteorder: ByteOrder = header.byteorder
+        self.start_id = base.end_id if base else 1
+        self._header = header
+        self._strings = data[header.strings : header.strings_end]
+        self._strings_start: int = base._strings_end if base else 0
+        self._strings_end: int = self._strings_start + len(self._strings)
+        if base is None and self._strings[:1] != b"\0":
+            raise BtfError("strings don't begin with NUL: split BTF, or none; a base is needed", header.strings)
+        self._words, self._positions, self._functions = walk(data, header)
+        self._types: dict[int, Type] = {}
+
+    @classmethod
+    def load(cls, data: bytes, base: Btf | None = None) -> Btf:
+        """Index raw BTF. Raises BtfError for what is no BTF, is cut off, or has a kind nobody knows."""
+        return cls(data, base)
+
+    @property
+    def end_id(self) -> int:
+        """One behind the last type id."""
+        return self.start_id + len(self._positions)
+
+    def __len__(self) -> int:
+        return self.end_id
+
+    def type(self, type_id: int) -> Type:
+        """The type with this id, 0 being void.
+
+        Raises:
+            BtfError: there is none, or one of its names lies outside the strings.
+        """
+        found = self._types.get(type_id)
+        if found is None:
+            if type_id < self.start_id:
+                return self.base.type(type_id) if self.base and type_id > 0 else self._void(type_id)
+            if type_id >= self.end_id:
+                raise BtfError(f"no type {type_id}, the last is {self.end_id - 1}", self._header.types_end)
+            found = decode(self._words, self._positions[type_id - self.start_id], type_id, self.name)
+            self._types[type_id] = found
+        return found
+
+    def kind(self, type_id: int) -> int:
+        """Number of the kind (see `kinds.Kind`), without decoding the type. Raises BtfError."""
+        if self.start_id <= type_id < self.end_id:
+            return self._words[self._positions[type_id - self.start_id] + 1] >> 24 & 0x1F
+        return self.type(type_id).kind
+
+    def name(self, name_off: int) -> str:
+        r"""The string at an offset of the string section (in split BTF: counted from the base's first string).
+
+        Bytes that are no UTF-8 come as `\xNN`. Raises BtfError where no string that a kernel would take begins.
+        """
+        if not name_off:
+            return ""
+        start = name_off - self._strings_start
+        if start < 0 and self.base is not None:
+            return self.base.name(name_off)
+        end = self._strings.find(b"\0", start, start + MAX_NAME)
+        if end < 0:
+            what = "name has no end" if start < len(self._strings) else "name lies outside the strings"
+            raise BtfError(f"{what} (offset {name_off})", self._header.strings + start)
+        return self._strings[start:end].decode("utf-8", "backslashreplace")
+
+    def find(self, name: str, kind: Kind | None = None) -> int | None:
+        """The lowest id of a type of this name, the base's before its own (like btf__find_by_name_kind); None."""
+        return next((i for i in self.find_all(name) if kind is None or self.kind(i) == kind), None)
+
+    def find_all(self, name: str) -> list[int]:
+        """The ids of all types with this name, of any kind, in the order of ids."""
+        found = self.base.find_all(name) if self.base else []
+        ids = [*self._named.get(name, ())]
+        if name in self._function_positions:
+            at = zip(self.functions, self._functions, strict=True)
+            ids += [self._id_at(position) for other, position in at if other == name]
+        return found + sorted(ids)
+
+    @cached_property
+    def functions(self) -> list[str]:
+        """Names of its own FUNCs (not the base's) in the order of the file."""
+        words, name, size = self._words, self.name, MAX_NAME
+        if self.base is None and self._strings.isascii():
+            text = self._strings.decode("ascii")
+            end = text.index
+            try:
+                return [text[(start := words[at]) : end("\0", start, start + size)] for at in self._functions]
+            except ValueError:
+                pass  # the slow way says what is wrong
+        return [name(words[at]) for at in self._functions]
+
+    def function(self, name: str) -> Func | None:
+        """The function of this name, its own before its base's; None."""
+        at = self._function_positions.get(name)
+        if at is None:
+            return self.base.function(name) if self.base else None
+        found = self.type(self._id_at(at))
+        return found if isinstance(found, Func) else None
+
+    def prototype(self, func: Func) -> FuncProto:
+        """What a function takes and returns. Raises BtfError where the file points at something else."""
+        proto = self.type(func.type_id)
+        if not isinstance(proto, FuncProto):
+            raise BtfError(f"function {func.name} is no function but type {func.type_id}", self.offset(func.id))
+        return proto
+
+    def offset(self, type_id: int) -> int:
+        """Where a type stands in the file, in bytes; 0 for one that is not its own."""
+        if not self.start_id <= type_id < self.end_id:
+            return 0
+        return self._header.types + self._positions[type_id - self.start_id] * 4
+
+    def _id_at(self, position: int) -> int:
+        return bisect_left(self._positions, position) + self.start_id
+
+    @cached_property
+    def _function_positions(self) -> dict[str, int]:
+        """Name -> word index; of twins the first."""
+        return dict(zip(reversed(self.functions), reversed(self._functions), strict=True))
+
+    @cached_property
+    def _named(self) -> dict[str, list[int]]:
+        """Name -> ids of all its own named types that are no functions."""
+        words, name, found = self._words, self.name, dict[str, list[int]]()
+        for type_id, at in enumerate(self._positions, self.start_id):
+            if words[at] and words[at + 1] not in FUNCS:
+                found.setdefault(name(words[at]), []).append(type_id)
+        return found
+
+    def _void(self, type_id: int) -> Type:
+        if type_id:
+            raise BtfError(f"no type {type_id}", self._header.types)
+        return _VOID

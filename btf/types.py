@@ -1,0 +1,244 @@
+"""The types as values: one frozen class a kind, named as in include/uapi/linux/btf.h.
+
+Every class has `id` (type id, 0 is void), `kind`, and `name` (empty: anonymous); `type_id` is the id of another type.
+Sizes are in bytes, offsets of members in bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from btf.kinds import INT_BOOL, INT_CHAR, INT_SIGNED, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Void(_Base):
+    kind: ClassVar[Kind] = Kind.VOID
+
+
+@dataclass(frozen=True, slots=True)
+class Int(_Base):
+    kind: ClassVar[Kind] = Kind.INT
+    size: int
+    encoding: int
+    """INT_SIGNED | INT_CHAR | INT_BOOL; pahole sets only SIGNED and BOOL."""
+    bit_offset: int
+    bits: int
+
+    @property
+    def is_signed(self) -> bool:
+        return bool(self.encoding & INT_SIGNED)
+
+    @property
+    def is_char(self) -> bool:
+        """One byte of text, as C or the encoding says."""
+        return bool(self.encoding & INT_CHAR) or (self.size == 1 and "char" in self.name)
+
+    @property
+    def is_bool(self) -> bool:
+        return bool(self.encoding & INT_BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class Float(_Base):
+    kind: ClassVar[Kind] = Kind.FLOAT
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Array(_Base):
+    kind: ClassVar[Kind] = Kind.ARRAY
+    type_id: int
+    index_type_id: int
+    nelems: int
+    """0: a flexible array, or one that really has no elements."""
+
+
+class Member(NamedTuple):
+    """A member as declared."""
+
+    name: str
+    type_id: int
+    bit_offset: int
+    """From the start of the struct."""
+    bit_size: int
+    """0: no bit-field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Struct(_Base):
+    """A struct or a union."""
+
+    is_union: bool
+    size: int
+    members: tuple[Member, ...]
+    kind_flag: bool
+    """Whether the file gives bit-field sizes with the offsets of this struct."""
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.UNION if self.is_union else Kind.STRUCT
+
+    @property
+    def keyword(self) -> str:
+        return "union" if self.is_union else "struct"
+
+
+class Enumerator(NamedTuple):
+    name: str
+    value: int
+    """With its sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enum(_Base):
+    kind: ClassVar[Kind] = Kind.ENUM
+    size: int
+    is_signed: bool
+    values: tuple[Enumerator, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Enum64(_Base):
+    kind: ClassVar[Kind] = Kind.ENUM64
+    size: int
+    is_signed: bool
+    values: tuple[Enumerator, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fwd(_Base):
+    """Declared, never defined."""
+
+    kind: ClassVar[Kind] = Kind.FWD
+    is_union: bool
+
+    @property
+    def keyword(self) -> str:
+        return "union" if self.is_union else "struct"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference(_Base):
+    type_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ptr(_Reference):
+    kind: ClassVar[Kind] = Kind.PTR
+
+
+@dataclass(frozen=True, slots=True)
+class Typedef(_Reference):
+    kind: ClassVar[Kind] = Kind.TYPEDEF
+
+
+@dataclass(frozen=True, slots=True)
+class Volatile(_Reference):
+    kind: ClassVar[Kind] = Kind.VOLATILE
+
+
+@dataclass(frozen=True, slots=True)
+class Const(_Reference):
+    kind: ClassVar[Kind] = Kind.CONST
+
+
+@dataclass(frozen=True, slots=True)
+class Restrict(_Reference):
+    kind: ClassVar[Kind] = Kind.RESTRICT
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTag(_Reference):
+    """`__attribute__((btf_type_tag("user")))` and the like; `name` is the tag."""
+
+    kind: ClassVar[Kind] = Kind.TYPE_TAG
+    is_attribute: bool = False
+    """The tag is a whole attribute, `address_space(1)`, rather than the argument of btf_type_tag."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclTag(_Reference):
+    """`__attribute__((btf_decl_tag("..")))`; `name` is the tag, `type_id` what it is on."""
+
+    kind: ClassVar[Kind] = Kind.DECL_TAG
+    component_idx: int = -1
+    """Member or parameter it is on; -1: the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Func(_Reference):
+    """`type_id` is its FuncProto."""
+
+    kind: ClassVar[Kind] = Kind.FUNC
+    linkage: int = 0
+
+
+class Param(NamedTuple):
+    name: str
+    type_id: int
+    """0 with an empty name at the end: `...`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FuncProto(_Reference):
+    """`type_id` is what it returns."""
+
+    kind: ClassVar[Kind] = Kind.FUNC_PROTO
+    params: tuple[Param, ...] = ()
+
+    @property
+    def is_variadic(self) -> bool:
+        """Whether the last parameter is `...`."""
+        return bool(self.params) and self.params[-1] == Param("", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Var(_Reference):
+    kind: ClassVar[Kind] = Kind.VAR
+    linkage: int = 0
+
+
+class SectionVar(NamedTuple):
+    type_id: int
+    offset: int
+    """Bytes from the start of the section."""
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Datasec(_Base):
+    kind: ClassVar[Kind] = Kind.DATASEC
+    size: int
+    vars: tuple[SectionVar, ...]
+
+
+Type = (
+    Void
+    | Int
+    | Ptr
+    | Array
+    | Struct
+    | Enum
+    | Fwd
+    | Typedef
+    | Volatile
+    | Const
+    | Restrict
+    | Func
+    | FuncProto
+    | Var
+    | Datasec
+    | Float
+    | DeclTag
+    | TypeTag
+    | Enum64
+)
+Modifier = Typedef | Volatile | Const | Restrict | TypeTag
