@@ -1,0 +1,159 @@
+"""Search line and list of functions: keys, counts, marks, reasons."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import pytest
+
+from tests.interface.widget_host import Host, count_paints
+from widgets.function_list import FunctionList
+from widgets.line_list import LineList
+
+CSS = "FunctionList { width: 37; border: round $primary; }"
+
+
+class About(NamedTuple):
+    module: str | None
+    kinds: frozenset
+    reason: str = ""
+
+
+HERE = About(None, frozenset("fpr"))
+NAMES = [
+    "do_readv",
+    "ext4_readpage",
+    "vfs_read",
+    "vfs_readlink",
+    "vfs_readv",
+    "[/evil]\x1b[31m",
+    "very_" * 20 + "long",
+]
+KNOWN = {
+    "do_readv": About(None, frozenset(), "inlined away by the compiler: probe vfs_readv"),
+    "ext4_readpage": About("ext4", frozenset("p")),
+}
+
+
+def search(query):
+    hits = [i for i, name in enumerate(NAMES) if all(word in name for word in query.split())]
+    return hits, len(hits)
+
+
+def host(names=NAMES, find=search, theme=""):
+    def make():
+        functions = FunctionList()
+        functions.call_after_refresh(functions.show, names, find, lambda name: KNOWN.get(name, HERE))
+        return functions
+
+    return Host(make, FunctionList.Picked, css=CSS, theme=theme)
+
+
+async def test_typing_filters_and_enter_picks():
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.widget.focus_search()
+        await pilot.press(*"vfs_re")
+        assert "3 of 7" in app.line(1)
+        assert "vfs_read " in app.line(2)
+        assert "f p" in app.line(2)
+        app.picture("functions")
+        await pilot.press("down", "enter")
+        assert [m.name for m in app.heard] == ["vfs_readlink"]
+        await pilot.pause(0.2)  # keys after Enter wait for the keyboard to go elsewhere
+        await pilot.press("escape")
+        assert app.widget.query_text == ""
+        assert "7" in app.line(1)
+        assert "of 7" not in app.line(1)
+
+
+async def test_rows_that_cannot_be_probed_say_why():
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "inlined" in app.line(2)
+        assert "–" in app.line(2)
+        assert "do_readv: inlined away" in app.line(22)
+        await pilot.press("down")
+        assert "[ext4]" in app.line(3)
+        assert "ext4_readpage [ext4]" in app.line(22)
+
+
+async def test_no_match_is_said():
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.widget.focus_search()
+        await pilot.press(*"zzz", "enter", "down")
+        assert "0 of 7" in app.line(1)
+        assert "no function matches zzz" in app.line(22)
+        assert app.heard == []
+
+
+async def test_hostile_names_stay_in_their_row():
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("end", "up")
+        assert r"[/evil]\x1b[31m" in app.text
+        assert "\x1b" not in app.text
+        assert "…" in app.text
+
+
+async def test_armed_functions_show_their_rate_and_only_their_rows_are_painted():
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        painted = count_paints(app.widget.query_one(LineList))
+        app.widget.armed = {"vfs_read": None}
+        await pilot.pause()
+        assert "●" in app.line(4)
+        app.widget.armed = {"vfs_read": 1234.0}
+        await pilot.pause()
+        assert "● 1.2k/s" in app.line(4)
+        assert painted[0] == 2
+        app.picture("functions_armed")
+
+
+async def test_mouse_picks_and_slash_goes_to_the_search_line():
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.double_click(LineList, offset=(4, 3))
+        assert [m.name for m in app.heard] == ["vfs_readlink"]
+        await pilot.press("slash", "r", "slash")
+        assert app.widget.query_text == "r/"
+
+
+async def test_idle_screen_is_not_painted():
+    app = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.widget.focus_search()
+        await pilot.pause()
+        painted = [count_paints(widget) for widget in app.widget.query("*")]
+        await pilot.pause(1.2)  # longer than a cursor takes to blink
+        assert sum(n[0] for n in painted) == 0
+
+
+@pytest.mark.parametrize("theme", ["ansi-dark", "ansi-light", "textual-light"])
+async def test_sixteen_colours(theme):
+    app = host(theme=theme)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"vfs")
+        await pilot.pause()
+        app.picture(f"functions_{theme}")
+        assert "vfs_read" in app.text
+
+
+async def test_sixty_thousand_names():
+    names = [f"some_function_{n}" for n in range(60_000)]
+
+    def find(query):
+        hits = [i for i, name in enumerate(names) if query in name]
+        return hits, len(hits)
+
+    app = host(names, find)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.widget.focus_search()
+        start = time.perf_counter()
+        await pilot.press("4")
+        assert f"{len(find('4')[0]):,} of 60,000" in app.line(1)
+        assert time.perf_counter() - start < 1.0

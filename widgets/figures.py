@@ -1,0 +1,26 @@
+"""Numbers for people: grouped, or short where there is little room."""
+
+from __future__ import annotations
+
+_STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def grouped(number: int) -> str:
+    """`43,859`."""
+    return f"{number:,}"
+
+
+def short(number: float) -> str:
+    """At most four characters up to 10^12: `0`, `0.4`, `812`, `1.2k`, `43k`, `3.1M`."""
+    if 0 < number < 1:
+        return f"{number:.1f}" if number >= 0.05 else "<0.1"
+    for size, letter in _STEPS:
+        if number >= size * 0.9995:
+            scaled = number / size
+            return f"{scaled:.1f}{letter}" if scaled < 9.95 else f"{scaled:.0f}{letter}"
+    return f"{number:.0f}"
+
+
+def rate(per_second: float) -> str:
+    """`1.2k/s`."""
+    return f"{short(per_second)}/s"

@@ -1,0 +1,278 @@
+"""Find a function among 60,000: a search line over the list of all names, filtered at each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import ClassVar, Protocol
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widgets import Input, Label
+
+from widgets.figures import grouped, rate
+from widgets.line_list import LineList
+from widgets.matching import highlighted, matched
+from widgets.rows import Piece
+from widgets.safe_text import ELLIPSIS, cut, fit, safe, safe_content, width
+from widgets.search_line import SearchLine
+
+Search = Callable[[str], tuple[Sequence[int], int]]
+"""Query -> (indices into the names, best first; how many match in all)."""
+
+KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event"}
+"""What the letters of the kinds stand for."""
+_NOTE = 12
+"""Columns a reason or a module may take beside the name."""
+_KINDS = 3
+
+
+class Attachable(Protocol):
+    """What the list shows of a function (`probes.catalog.Function` is one)."""
+
+    @property
+    def module(self) -> str | None:
+        """Its module; None or empty: the kernel itself."""
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """Letters of the kinds of probe that can attach."""
+
+    @property
+    def reason(self) -> str:
+        """Why none can, in one line."""
+
+
+Describe = Callable[[str], Attachable]
+"""Name -> what can attach there; asked for rows on the screen only."""
+
+
+class FunctionRows:
+    """The names that match, in the order of the search."""
+
+    first = 0
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        indices: Sequence[int],
+        describe: Describe,
+        query: str,
+        armed: Mapping[str, float | None],
+    ) -> None:
+        self._names = names
+        self._indices = indices
+        self._describe = describe
+        self._query = query
+        self.armed = armed
+        self.next = len(indices)
+
+    def name(self, row: int) -> str:
+        """The function's name as the source has it."""
+        return self._names[self._indices[row]]
+
+    def about(self, row: int) -> Attachable:
+        """What can attach to it."""
+        return self._describe(self.name(row))
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """Name, armed mark with rate or module or reason, kinds."""
+        name = self.name(row)
+        about = self._describe(name)
+        letters = shown_kinds(about.kinds)
+        note = self._note(name, about, min(_NOTE, columns // 3))
+        room = columns - _KINDS - 1 - (width(note.text) + 1 if note.text else 0)
+        shown = cut(safe(name), room)
+        runs = matched(shown.removesuffix(ELLIPSIS), self._query)
+        yield from highlighted(shown, runs, "" if letters else "dim")
+        yield Piece(" " * (room - width(shown)))
+        if note.text:
+            yield Piece(" ")
+            yield note
+        yield Piece(" " + fit(letters or "–", _KINDS), "" if letters else "dim")
+
+    def _note(self, name: str, about: Attachable, columns: int) -> Piece:
+        if name in self.armed:
+            per_second = self.armed[name]
+            return Piece("●" if per_second is None else f"● {rate(per_second)}", "mark")
+        if not about.kinds:
+            return Piece(cut(safe(about.reason), columns), "dim")
+        return Piece(cut(f"[{safe(about.module)}]", columns) if about.module else "", "dim")
+
+
+def shown_kinds(kinds: Collection[str]) -> str:
+    """`f p`; a return probe goes without saying where an entry probe attaches."""
+    letters = {str(kind) for kind in kinds}
+    if "p" in letters:
+        letters.discard("r")
+    return " ".join(sorted(letters))
+
+
+class FunctionList(Vertical):
+    """Search line, list and a line that says more of the row under the cursor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "list('move', -1)", "Up", show=False, id="functions.up", tooltip="Function above"),
+        Binding("down", "list('move', 1)", "Down", show=False, id="functions.down", tooltip="Function below"),
+        Binding(
+            "pageup", "list('page', -1)", "Page up", show=False, id="functions.page_up", tooltip="A screenful up"
+        ),
+        Binding(
+            "pagedown",
+            "list('page', 1)",
+            "Page down",
+            show=False,
+            id="functions.page_down",
+            tooltip="A screenful down",
+        ),
+        Binding("enter", "pick", "Pick", id="functions.pick", tooltip="See the signature of the function"),
+        Binding("slash", "search", "Search", key_display="/", id="functions.search", tooltip="Type part of a name"),
+        Binding("escape", "clear", "Clear", show=False, id="functions.clear", tooltip="Show all functions again"),
+    ]
+
+    DEFAULT_CSS = """
+    FunctionList {
+        & > Horizontal { height: 1; background: $surface; }
+        & .prompt { width: 2; color: $text-accent; text-style: bold; }
+        & .count { width: auto; padding: 0 0 0 1; color: $text-muted; }
+        & LineList { height: 1fr; }
+        & .about {
+            height: 1;
+            width: 1fr;
+            color: $text-muted;
+            background: $surface;
+            text-overflow: ellipsis;
+            text-wrap: nowrap;
+        }
+    }
+    """
+
+    armed: reactive[Mapping[str, float | None]] = reactive({}, repaint=False)
+    """Name of each armed function, with its events a second (None: not known yet)."""
+
+    class Picked(Message):
+        """A function was picked; also one to which nothing can attach (its row says why)."""
+
+        def __init__(self, control: FunctionList, name: str) -> None:
+            super().__init__()
+            self._control = control
+            self.name = name
+
+        @property
+        def control(self) -> FunctionList:
+            """The list."""
+            return self._control
+
+    def __init__(
+        self,
+        *,
+        placeholder: str = "part of a name",
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002 - Textual's name
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self.border_title = "functions"
+        self._input = SearchLine(placeholder)
+        self._list = LineList()
+        self._count = Label("", classes="count", markup=False)
+        self._about = Label("", classes="about", markup=False)
+        self._names: Sequence[str] = ()
+        self._search: Search = lambda query: ((), 0)  # noqa: ARG005 - nothing to search yet
+        self._describe: Describe | None = None
+
+    def compose(self) -> ComposeResult:
+        """Search line, list, the line below."""
+        with Horizontal():
+            yield Label("> ", classes="prompt", markup=False)
+            yield self._input
+            yield self._count
+        yield self._list
+        yield self._about
+
+    def show(self, names: Sequence[str], search: Search, describe: Describe) -> None:
+        """Show other functions; the query stays."""
+        self._names, self._search, self._describe = names, search, describe
+        self._find(self._input.value)
+
+    @property
+    def query_text(self) -> str:
+        """What is in the search line; setting it searches."""
+        return self._input.value
+
+    @query_text.setter
+    def query_text(self, text: str) -> None:
+        self._input.value = text
+
+    @property
+    def current(self) -> str | None:
+        """Name of the function under the cursor."""
+        rows = self._list.rows
+        if isinstance(rows, FunctionRows) and self._list.cursor < rows.next:
+            return rows.name(self._list.cursor)
+        return None
+
+    def focus_search(self) -> None:
+        """Put the keyboard into the search line."""
+        self._input.focus()
+
+    def watch_armed(self, old: Mapping[str, float | None], new: Mapping[str, float | None]) -> None:
+        """Repaint the rows on the screen that are, or were, armed."""
+        rows = self._list.rows
+        if not isinstance(rows, FunctionRows):
+            return
+        rows.armed = new
+        for row in range(self._list.top, min(rows.next, self._list.top + self._list.page)):
+            name = rows.name(row)
+            if (name in old) != (name in new) or old.get(name) != new.get(name):
+                self._list.repaint_row(row)
+
+    @on(Input.Changed)
+    def _query_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._find(event.value)
+
+    def _find(self, query: str) -> None:
+        if self._describe is None:
+            return
+        indices, total = self._search(query) if query.strip() else (range(len(self._names)), len(self._names))
+        self._list.rows = FunctionRows(self._names, indices, self._describe, query, self.armed)
+        every = grouped(len(self._names))
+        self._count.update(every if total == len(self._names) else f"{grouped(total)} of {every}")
+        if not indices:
+            self._about.update(safe_content(f"no function matches {query.strip()}") if query.strip() else "")
+
+    @on(LineList.Highlighted)
+    def _say_more(self, event: LineList.Highlighted) -> None:
+        event.stop()
+        rows = self._list.rows
+        if isinstance(rows, FunctionRows) and event.row < rows.next:
+            name, about = rows.name(event.row), rows.about(event.row)
+            where = f" [{about.module}]" if about.module else ""
+            with_ = ", ".join(KIND_NAMES[kind] for kind in sorted(about.kinds) if kind in KIND_NAMES)
+            self._about.update(safe_content(f"{name}{where}: {about.reason or with_}"))
+
+    @on(LineList.Selected)
+    @on(Input.Submitted)
+    def action_pick(self, event: Message | None = None) -> None:
+        """Pick the function under the cursor."""
+        if event is not None:
+            event.stop()
+        name = self.current
+        if name is not None:
+            self.post_message(self.Picked(self, name))
+
+    def action_list(self, what: str, step: int) -> None:
+        """Move in the list while the keyboard is in the search line."""
+        (self._list.action_move if what == "move" else self._list.action_page)(step)
+
+    def action_search(self) -> None:
+        """Put the keyboard into the search line."""
+        self.focus_search()
+
+    def action_clear(self) -> None:
+        """Empty the search line."""
+        self._input.value = ""

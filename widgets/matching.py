@@ -1,0 +1,70 @@
+"""Which letters of a name a query matched, and how good a match is: for what is highlighted and offered first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from widgets.rows import Piece
+
+
+def matched(name: str, query: str) -> list[tuple[int, int]]:
+    """Runs (start, end) of the letters that match, in order.
+
+    Each blank-separated word of the query counts by itself: as it stands where it occurs, else letter by letter.
+    """
+    text = name.lower()
+    letters: set[int] = set()
+    for word in query.lower().split():
+        start = text.find(word)
+        letters.update(range(start, start + len(word)) if start >= 0 else _chain(text, word))
+    runs: list[tuple[int, int]] = []
+    for place in sorted(letters):
+        if runs and runs[-1][1] == place:
+            runs[-1] = (runs[-1][0], place + 1)
+        else:
+            runs.append((place, place + 1))
+    return runs
+
+
+def rank(name: str, query: str) -> tuple[int, int] | None:
+    """Key to sort matches by, best first: start of the name, of a word, inside, letters in order; then the shorter.
+
+    None: no match. The empty query matches everything alike.
+    """
+    text, query = name.lower(), query.lower()
+    if not query:
+        return (0, 0)
+    place = text.find(query)
+    if place == 0:
+        return (0, len(text))
+    if place > 0:
+        return (1 if f"_{query}" in text else 2, len(text))
+    return (3, len(text)) if _chain(text, query) else None
+
+
+def highlighted(
+    text: str, runs: Sequence[tuple[int, int]], look: str = "", columns: int | None = None
+) -> Iterator[Piece]:
+    """Pieces of safe text with the runs marked; what lies behind `columns` characters is left out."""
+    end = len(text) if columns is None else min(columns, len(text))
+    at = 0
+    for start, stop in runs:
+        start, stop = min(start, end), min(stop, end)
+        if start > at:
+            yield Piece(text[at:start], look)
+        if stop > start:
+            yield Piece(text[start:stop], "match")
+        at = max(at, stop)
+    if at < end:
+        yield Piece(text[at:end], look)
+
+
+def _chain(text: str, word: str) -> list[int]:
+    places: list[int] = []
+    at = -1
+    for letter in word:
+        at = text.find(letter, at + 1)
+        if at < 0:
+            return []
+        places.append(at)
+    return places
