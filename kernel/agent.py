@@ -1,0 +1,267 @@
+"""The far side's agent: its source goes through standard input to python3 there (>= 3.6); nothing is written.
+
+The source that is sent is frames.py, drain.py and this file, one behind the other (see `kernel.ssh`).
+At the end of standard input, at a signal, when a frame makes no sense or after too long a silence, what is
+guarded is undone, newest first, each step tried.
+"""
+
+# This file speaks Python 3.6: annotations newer than that are strings.
+import contextlib
+import errno
+import os
+import select
+import signal
+import sys
+import time
+
+from kernel.drain import Stream, write_all
+from kernel.frames import (
+    BYE,
+    CREDIT,
+    ERROR,
+    GUARD,
+    HEAD,
+    HOLD,
+    LINKS,
+    LIST,
+    MAX_REQUEST,
+    MORE,
+    OK,
+    PART,
+    PERFORM,
+    PING,
+    READ,
+    RELEASE,
+    STOP,
+    STREAM,
+    UNGUARD,
+    frame,
+    number,
+    squeeze,
+    unpack,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Gone(Exception):  # noqa: N818 - no error, the near side just left
+    """The near side is not there any more, or makes no sense."""
+
+
+class Agent:
+    """Requests in, answers out, one thread."""
+
+    def __init__(self) -> None:
+        self.buffer = b""
+        self.guarded: list[tuple[bytes, bytes, bytes]] = []
+        self.held: list[tuple[bytes, int]] = []
+        self.streams: dict[int, Stream] = {}
+        self.silence = 120.0
+        self.heard = time.monotonic()
+        self.ending = False
+        self.acts: dict[int, Callable[..., list[bytes] | None]] = {
+            PING: self.ping,
+            READ: self.read,
+            LIST: self.names,
+            LINKS: self.links,
+            PERFORM: self.step,
+            GUARD: self.guard,
+            UNGUARD: self.unguard,
+            HOLD: self.hold,
+            RELEASE: self.release,
+            STREAM: self.start,
+            CREDIT: self.give,
+            STOP: self.stop,
+            BYE: self.bye,
+        }
+
+    def send(self, ident: int, op: int, *fields: bytes) -> None:
+        write_all(1, frame(ident, op, *fields))
+
+    def perform(self, effect: bytes, path: bytes, data: bytes) -> None:
+        if effect == b"mkdir":
+            os.mkdir(path)
+        elif effect == b"rmdir":
+            os.rmdir(path)
+        elif effect in (b"write", b"append"):
+            how = os.O_TRUNC if effect == b"write" else os.O_APPEND
+            fd = os.open(path, os.O_WRONLY | how | os.O_CLOEXEC)
+            try:
+                write_all(fd, data)
+            finally:
+                os.close(fd)
+        else:
+            raise OSError(errno.ENOSYS, "no such effect")
+
+    def undo(self) -> "list[bytes]":
+        """Let go of everything, then each guarded step, newest first; the failed ones, as `effect path: why`."""
+        failed = []
+        for stream in self.streams.values():
+            stream.close()
+        for _, fd in self.held:
+            os.close(fd)
+        self.streams, self.held = {}, []
+        while self.guarded:
+            effect, path, data = self.guarded.pop()
+            for attempt in range(10):
+                try:
+                    self.perform(effect, path, data)
+                    break
+                except OSError as error:
+                    if error.errno != errno.EBUSY or attempt == 9:
+                        if error.errno != errno.ENOENT:
+                            failed.append(effect + b" " + path + b": " + os.strerror(error.errno or 0).encode())
+                        break
+                    time.sleep(0.05)  # someone else's reader is just closing
+        return failed
+
+    def answer(self, ident: int, op: int, fields: "list[bytes]") -> None:
+        """Carry out one request. Raises OSError (told to the near side), ValueError and Gone (the end)."""
+        act = self.acts.get(op)
+        if act is None:
+            raise OSError(errno.ENOSYS, "no such request")
+        result = act(ident, *fields)
+        if op != CREDIT:
+            self.send(ident, OK, *(result or []))
+
+    def ping(self, _: int, silence: bytes) -> None:
+        self.silence = float(number(silence))
+
+    def read(self, ident: int, path: bytes, limit: bytes) -> None:
+        left = number(limit)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            while left > 0:
+                parts, size, wanted = [], 0, min(PART, left)
+                while size < wanted:  # sysfs and seq files give a page a call
+                    parts.append(os.read(fd, wanted - size))
+                    size += len(parts[-1])
+                    if not parts[-1]:
+                        left = size
+                        break
+                left -= size
+                if size:
+                    self.send(ident, MORE, *squeeze(b"".join(parts)))
+        finally:
+            os.close(fd)
+
+    def names(self, _: int, folder: bytes) -> "list[bytes]":
+        return sorted(os.listdir(folder))
+
+    def links(self, _: int, folder: bytes) -> "list[bytes]":
+        result = []
+        for name in os.listdir(folder):
+            with contextlib.suppress(OSError):  # closed meanwhile
+                result.append(os.readlink(folder + b"/" + name))
+        return result
+
+    def step(self, _: int, effect: bytes, path: bytes, data: bytes) -> None:
+        self.perform(effect, path, data)
+
+    def guard(self, _: int, effect: bytes, path: bytes, data: bytes) -> None:
+        self.guarded.append((effect, path, data))
+
+    def unguard(self, _: int, effect: bytes, path: bytes, data: bytes) -> None:
+        for at in range(len(self.guarded) - 1, -1, -1):
+            if self.guarded[at] == (effect, path, data):
+                del self.guarded[at]
+                break
+
+    def hold(self, _: int, path: bytes) -> None:
+        self.held.append((path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)))
+
+    def release(self, _: int, path: bytes) -> None:
+        for entry in [entry for entry in self.held if entry[0] == path][-1:]:
+            self.held.remove(entry)
+            os.close(entry[1])
+
+    def start(self, ident: int, instance: bytes, credit: bytes) -> "list[bytes]":
+        stream = self.streams[ident] = Stream(ident, instance.rstrip(b"/"), number(credit))
+        return [b"%d" % len(stream.files), b"%d" % stream.size]
+
+    def give(self, _: int, ident: bytes, credit: bytes) -> None:
+        stream = self.streams.get(number(ident))
+        if stream:
+            stream.credit += number(credit)
+
+    def stop(self, _: int, ident: bytes) -> None:
+        stream = self.streams.pop(number(ident), None)
+        if stream:
+            stream.close()
+
+    def bye(self, ident: int) -> None:
+        self.send(ident, OK, *self.undo())
+        raise Gone
+
+    def take(self) -> None:
+        """Read what came and answer each whole frame. Raises Gone at the end of the line."""
+        data = os.read(0, 1 << 16)
+        if not data:
+            raise Gone
+        self.heard = time.monotonic()
+        self.buffer += data
+        while len(self.buffer) >= HEAD.size:
+            size, ident, op = HEAD.unpack_from(self.buffer)
+            if size > MAX_REQUEST:
+                raise Gone
+            if len(self.buffer) < HEAD.size + size:
+                return
+            payload, self.buffer = self.buffer[HEAD.size : HEAD.size + size], self.buffer[HEAD.size + size :]
+            fields = unpack(payload)
+            try:
+                self.answer(ident, op, fields)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                self.send(ident, ERROR, b"%d" % (error.errno or 0))
+
+    def serve(self) -> None:
+        """Until Gone, or too long a silence."""
+        while True:
+            now = time.monotonic()
+            wait = self.heard + self.silence - now
+            poll = select.poll()
+            poll.register(0, select.POLLIN)
+            for stream in self.streams.values():
+                wait = min(wait, stream.wait(now))
+                if stream.credit > 0 and stream.due <= now:
+                    poll.register(stream.epoll.fileno(), select.POLLIN)
+            ready = [fd for fd, _ in poll.poll(max(0, int(wait * 1000) + 1))]
+            if 0 in ready:
+                self.take()
+            now = time.monotonic()
+            if now - self.heard > self.silence:
+                raise Gone
+            for stream in list(self.streams.values()):
+                if stream.credit > 0 and (stream.epoll.fileno() in ready or now >= max(stream.due, stream.latest)):
+                    passed = stream.collect(now)
+                    if passed:
+                        write_all(1, passed)
+
+    def leave(self, *_: object) -> None:
+        """Signal handler: out of whatever we wait in, once."""
+        if not self.ending:
+            self.ending = True
+            raise Gone
+
+    def main(self) -> None:
+        for name in ("SIGHUP", "SIGTERM", "SIGINT", "SIGPIPE", "SIGQUIT"):
+            signal.signal(getattr(signal, name), self.leave)
+        try:
+            try:
+                self.send(0, OK, b"1", b"%d" % os.getpid(), b"%d" % os.getuid())
+                self.serve()
+            finally:
+                self.ending = True
+        except (Gone, OSError, ValueError, TypeError, IndexError):  # the last three: a frame that makes no sense
+            pass
+        finally:
+            self.undo()
+
+
+if __name__ == "__main__":
+    os.chdir("/")
+    Agent().main()
+    sys.exit(0)

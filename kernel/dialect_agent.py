@@ -1,0 +1,67 @@
+"""The far side through the agent: what a target is asked for, as requests on its line."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+from collections.abc import Sequence
+
+from kernel import frames
+from kernel.errors import FileRefused
+from kernel.target import Step
+from kernel.wire import SILENCE, WINDOW, AgentStream, Line
+
+
+class AgentDialect:
+    """The far side through its agent; a `kernel.far.Dialect`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
+        self._line = Line(process, silence)
+        self.pid = self._line.pid
+
+    def read(self, path: str, limit: int) -> bytes:
+        return self._line.fetch(frames.READ, encode(path), b"%d" % limit, path=path, limit=limit)
+
+    def perform(self, step: Step) -> None:
+        self._step(frames.PERFORM, step)
+
+    def list(self, path: str) -> Sequence[str]:
+        return [decode(name) for name in self._line.request(frames.LIST, encode(path), path=path)]
+
+    def links(self, path: str) -> Sequence[str]:
+        return tuple(decode(link) for link in self._line.request(frames.LINKS, encode(path), path=path))
+
+    def guard(self, undo: Step) -> None:
+        self._step(frames.GUARD, undo)
+
+    def unguard(self, undo: Step) -> None:
+        self._step(frames.UNGUARD, undo)
+
+    def hold(self, path: str) -> None:
+        self._line.request(frames.HOLD, encode(path), path=path)
+
+    def release(self, path: str) -> None:
+        self._line.request(frames.RELEASE, encode(path), path=path)
+
+    def stream(self, instance: str, window: int = WINDOW) -> AgentStream:
+        return self._line.open_stream(encode(instance), window)
+
+    def stream_pids(self) -> tuple[int, ...]:
+        return ()  # the agent reads itself
+
+    def close(self) -> None:
+        self._line.close()
+
+    def _step(self, op: int, step: Step) -> None:
+        self._line.request(op, step.effect.value.encode(), encode(step.path), step.data, path=step.path)
+
+
+def encode(path: str) -> bytes:
+    """A path for the line. Raises FileRefused for NUL, which no path can hold."""
+    if "\0" in path:
+        raise FileRefused(path, errno.EINVAL)
+    return path.encode("utf-8", "surrogateescape")
+
+
+def decode(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")

@@ -1,0 +1,115 @@
+"""The far side through plain sh: what a target is asked for, as commands to its shell."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import zlib
+from collections.abc import Callable, Sequence
+
+from kernel.errors import FileRefused, TargetLost
+from kernel.quote import escape, quote
+from kernel.shell import SILENCE, Shell
+from kernel.target import Effect, Step
+from kernel.textstream import TextStream
+
+_HOLDS = range(4, 10)
+"""Descriptors for held files: POSIX redirects single digits only."""
+
+
+class ShellDialect:
+    """The far side through sh; a `kernel.far.Dialect`."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        another: Callable[[], subprocess.Popen[bytes]],
+        silence: int = SILENCE,
+    ) -> None:
+        """`another` starts one more shell over there, with the same rights and unbuffered output."""
+        self._shell = Shell(process, silence)
+        self._another = another
+        self.pid = self._shell.pid
+        self._guards: list[tuple[Step, int]] = []
+        self._count = 0
+        self._held: dict[int, str] = {}
+        self._streams: list[TextStream] = []
+
+    def read(self, path: str, limit: int) -> bytes:
+        if self._shell.packs and path.startswith("/sys/kernel/btf/"):
+            return self._unpack(path, limit)
+        return self._shell.run(f"t_read {self._word(path)} {limit}", path, limit)
+
+    def perform(self, step: Step) -> None:
+        self._shell.run(self._command(step), step.path)
+
+    def list(self, path: str) -> Sequence[str]:
+        return sorted(self._split(self._shell.run(f"t_list {self._word(path)}", path, 16 << 20), "\0"))
+
+    def links(self, path: str) -> Sequence[str]:
+        return self._split(self._shell.run(f"t_links {self._word(path)}", path), "\n\0")
+
+    def guard(self, undo: Step) -> None:
+        self._count += 1
+        number, command = self._count, quote(self._command(undo))
+        self._shell.run(f'g_{number}={command}; guards="{number} $guards"', undo.path)
+        self._guards.append((undo, number))
+
+    def unguard(self, undo: Step) -> None:
+        for at in range(len(self._guards) - 1, -1, -1):
+            if self._guards[at][0] == undo:
+                self._shell.run(f"unset g_{self._guards.pop(at)[1]}")
+                break
+
+    def hold(self, path: str) -> None:
+        free = next((fd for fd in _HOLDS if fd not in self._held), None)
+        if free is None:
+            raise FileRefused(path, errno.EMFILE)
+        self._shell.run(f"t_hold {free} {self._word(path)}", path)
+        self._held[free] = path
+
+    def release(self, path: str) -> None:
+        for fd in [fd for fd, held in self._held.items() if held == path][-1:]:
+            self._shell.run(f"exec {fd}<&-")
+            del self._held[fd]
+
+    def stream(self, instance: str) -> TextStream:
+        # An answer first: the other shell could only say that nothing came.
+        self._shell.run(f"t_there {self._word(instance + '/trace_pipe')}", instance)
+        stream = TextStream(self._another(), instance)
+        self._streams.append(stream)
+        return stream
+
+    def stream_pids(self) -> tuple[int, ...]:
+        return tuple(pid for stream in self._streams for pid in stream.pids)
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+        self._shell.close()
+
+    def _command(self, step: Step) -> str:
+        path = self._word(step.path)
+        if step.effect in (Effect.MKDIR, Effect.RMDIR):
+            return f"t_{step.effect.value} {path}"
+        if not step.data:
+            return f"t_empty {path}" if step.effect is Effect.WRITE else f"t_there {path}"
+        return f"t_{step.effect.value} {path} {quote(escape(step.data))}"
+
+    def _unpack(self, path: str, limit: int) -> bytes:
+        packed = self._shell.run(f"t_pack {self._word(path)}", path, limit)
+        try:
+            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(packed, limit)
+        except zlib.error as error:
+            raise TargetLost(f"the far side sent what makes no sense: {error}") from None
+
+    @staticmethod
+    def _word(path: str) -> str:
+        try:
+            return quote(path)
+        except ValueError:
+            raise FileRefused(path, errno.EINVAL) from None
+
+    @staticmethod
+    def _split(data: bytes, end: str) -> Sequence[str]:
+        return data.decode("utf-8", "surrogateescape").split(end)[:-1]

@@ -1,0 +1,61 @@
+"""A throw-away machine as a target: boot it, reach it as any other over ssh, end it with the target."""
+
+from __future__ import annotations
+
+import threading
+
+from kernel.address import Address
+from kernel.errors import TargetUnusable
+from kernel.far import FarTarget
+from kernel.lab import guest
+from kernel.lab.work import Progress as Step
+from kernel.ssh import Progress, open_ssh
+
+DEFAULT = "7.2"
+"""The series of a plain `lab`."""
+
+
+def open_lab(spec: str, progress: Progress | None = None, cancel: threading.Event | None = None) -> FarTarget:
+    """Boot and connect: `lab`, `lab:6.12`, `lab:arm64:6.12`, `lab:full`, `lab:/path/of/bzImage`.
+
+    After a comma `nopython` gives a guest with a shell only, `idle` one without the process that reads files.
+    Raises `kernel.lab.errors.LabError` and TargetUnusable.
+    """
+    words, _, options = spec.removeprefix("lab").removeprefix(":").partition(",")
+    chosen = set(options.split(",")) - {""}
+    if unknown := chosen - {"nopython", "idle"}:
+        raise TargetUnusable(f"{spec}: {', '.join(sorted(unknown))} is no option of a lab", "say nopython or idle")
+
+    def tell(step: Step) -> None:
+        if progress is not None:
+            progress(step.text, step.fraction)
+
+    python = "nopython" not in chosen
+    machine = guest.boot(words or DEFAULT, python=python, progress=tell, cancel=cancel, workload="idle" not in chosen)
+    try:
+        return connect(machine, spec, progress, python=python, cancel=cancel, owned=True)
+    except BaseException:
+        machine.close()
+        raise
+
+
+def connect(
+    machine: guest.Guest,
+    name: str,
+    progress: Progress | None = None,
+    *,
+    python: bool = True,
+    cancel: threading.Event | None = None,
+    owned: bool = False,
+) -> FarTarget:
+    """A guest that runs already as a target; `owned`: it ends with the target. Raises TargetUnusable."""
+    user, _, host = machine.host.rpartition("@")
+    return open_ssh(
+        Address(host, user),
+        progress,
+        name=name,
+        options=machine.ssh_options,
+        python=python,
+        cancel=cancel,
+        on_close=machine.close if owned else lambda: None,
+    )

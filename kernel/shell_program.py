@@ -1,0 +1,95 @@
+r"""The far side's shell program: functions that the near side's commands call, and their undo.
+
+A command is a line `LINES TOKEN` and that many lines of shell text, which `eval` runs. The answer is the raw output
+(any bytes), then `\nTOKEN STATUS ERROR-TEXT\nTOKEN\n`. The language is what dash, busybox sh and POSIX have in
+common; a write goes through dd, because it gives all its data in one write(2) and names the error, which the printf
+of dash does not. At the end of input or at a signal what is guarded is undone, newest first, each step tried.
+"""
+
+from __future__ import annotations
+
+PROGRAM = r"""
+LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
+exec 3>&1 2>/dev/null
+guards= watch=
+t_end() {
+  trap '' HUP INT TERM PIPE QUIT; trap - EXIT
+  exec >/dev/null 2>&1 3>&1 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+  [ -z "$watch" ] || kill "$watch"
+  t_undo
+  exit 0
+}
+t_undo() {
+  for g in $guards; do
+    eval "c=\$g_$g"
+    t=0
+    while [ -n "$c" ] && [ "$t" -lt 10 ]; do
+      e=; eval "$c" && break
+      case $e in *busy*) t=$((t+1)); sleep 0.1 || sleep 1;; *) break;; esac
+    done
+  done
+  guards=
+}
+t_watch() {
+  [ -z "$watch" ] || kill "$watch"
+  ( trap 'kill "${s:-$!}"; exit 0' TERM; trap - EXIT HUP INT PIPE
+    exec </dev/null >/dev/null 3>&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+    sleep "$1" & s=$!; wait "$s"; kill -TERM $$ ) &
+  watch=$!
+}
+t_there() { [ -e "$1" ] || { e='No such file or directory'; return 1; }; }
+t_write() { t_there "$1" || return 1; e=$( { printf '%b' "$2" | dd ibs=4096 obs=65536 >"$1"; } 2>&1 3>&- ); }
+t_append() { t_there "$1" || return 1; e=$( { printf '%b' "$2" | dd ibs=4096 obs=65536 >>"$1"; } 2>&1 3>&- ); }
+t_empty() { t_there "$1" || return 1; e=$( { : >"$1"; } 2>&1 ); }
+t_mkdir() { e=$(mkdir "$1" 2>&1); }
+t_rmdir() { e=$(rmdir "$1" 2>&1); }
+t_read() { e=$( { head -c "$2" <"$1" >&3; } 2>&1 ); }
+t_pack() { e=$( { gzip -1 -c <"$1" >&3; } 2>&1 ); }
+t_list() {
+  e=$(ls "$1/" 2>&1 >/dev/null) || return 1
+  for f in "$1"/* "$1"/.[!.]* "$1"/..?*; do
+    if [ -e "$f" ] || [ -h "$f" ]; then printf '%s\000' "${f##*/}" >&3; fi
+  done
+}
+t_links() {
+  e=$(ls "$1/" 2>&1 >/dev/null) || return 1
+  for f in "$1"/*; do [ ! -h "$f" ] || { readlink "$f" && printf '\000'; } >&3; done
+  return 0
+}
+t_hold() {
+  e=$( { : <"$2"; } 2>&1 ) || return 1
+  eval "exec $1<\"\$2\""
+}
+t_loop() {
+  while read -r n token; do
+    c=
+    while [ "$n" -gt 0 ]; do
+      IFS= read -r l || t_end
+      c="$c$l
+"
+      n=$((n-1))
+    done
+    e=
+    eval "$c"
+    s=$?
+    printf '\n%s %d %s\n%s\n' "$token" "$s" "$e" "$token" >&3 || break
+  done
+  t_end
+}
+trap t_end HUP INT TERM PIPE QUIT EXIT
+"""
+"""What the shell is given at first; `t_loop` starts it."""
+
+STREAM = r"""
+exec 2>/dev/null
+t_run() {
+  trap '' PIPE
+  cat "$1/trace_pipe" & c=$!
+  trap 'kill $c; exit' HUP INT TERM
+  printf '%s %s %s\n' "$2" $$ $c
+  read -r x
+  kill $c
+  wait $c
+}
+"""
+"""What reads one trace_pipe; `t_run INSTANCE TOKEN` starts it, anything on standard input ends it."""

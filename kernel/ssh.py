@@ -1,0 +1,208 @@
+"""A kernel behind ssh: connect, find out what is there, and start the agent or the shell that serves us.
+
+Everything goes through one session that runs `exec sh`, a word that every login shell understands; what that shell is
+to do comes through its standard input. A shell may read its script ahead, so at each step we wait for its answer.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import secrets
+import select
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kernel.address import Address
+from kernel.dialect_agent import AgentDialect
+from kernel.dialect_sh import ShellDialect
+from kernel.drain import write_all
+from kernel.errors import KernelError, TargetLost, TargetUnusable
+from kernel.far import FarTarget
+from kernel.master import Master
+from probes.facts import Trouble
+
+Progress = Callable[[str, float | None], None]
+_NOISE = 1 << 17
+_HELLO = r"""
+LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
+exec 2>/dev/null
+u=$(id -u); v=
+if [ "$u" != 0 ]; then
+  if w=$(sudo -n sh -c : 2>&1 </dev/null); then v='sudo -n'
+  elif x=$(doas -n sh -c : 2>&1 </dev/null); then v='doas -n'
+  fi
+fi
+p=; $v python3 -I -S -c 'import sys,os,select,struct,signal,contextlib; sys.exit(sys.version_info<(3,6))' \
+  </dev/null >/dev/null && p=yes
+"""
+_SAY = 'printf \'\\n%s\\n%s\\n%s\\n%s\\n%s %s\\n%s\\n\' {token} "$u" "$v" "$p" "$(hostname)" "$w" {token}\n'
+_BOOT = "import sys; sys.stdout.write({token!r}+chr(10)); sys.stdout.flush(); exec(sys.stdin.buffer.read({size}))"
+
+
+def agent_source() -> bytes:
+    """The agent as one file: codec, reader and agent, without their imports of each other."""
+    parts = []
+    for name in ("frames", "drain", "agent"):
+        spec = importlib.util.find_spec(f"kernel.{name}")
+        if spec is None or spec.origin is None:
+            raise KernelError("the application's own files are not complete", "install it again")
+        parts.append(re.sub(r"(?m)^from kernel\.\w+ import (?:\([^)]*\)|.*)$", "", Path(spec.origin).read_text()))
+    return "\n".join(parts).encode()
+
+
+def boot_agent(process: subprocess.Popen[bytes], start: Callable[[str], str]) -> None:
+    """Make the shell behind `process` an agent; `start` makes its line from a Python program. Raises TargetLost."""
+    source = agent_source()
+    token = secrets.token_hex(16)
+    _send(process, start(_BOOT.format(token=token, size=len(source))).encode() + b"\n")
+    hear(process, token.encode() + b"\n")
+    _send(process, source)
+
+
+def hear(
+    process: subprocess.Popen[bytes],
+    end: bytes,
+    patience: float | None = 60.0,
+    cancel: threading.Event | None = None,
+) -> bytes:
+    """What a far side says up to and with `end`. Raises TargetLost, TargetUnusable when cancelled."""
+    if process.stdout is None:
+        raise ValueError("the process needs pipes")
+    heard, last = b"", time.monotonic()
+    while not heard.endswith(end):
+        if cancel is not None and cancel.is_set():
+            raise TargetUnusable("cancelled")
+        if not select.select([process.stdout], [], [], 0.2)[0]:
+            if patience is not None and time.monotonic() > last + patience:
+                raise TargetLost(f"the far side said nothing for {patience:.0f} s")
+            continue
+        last = time.monotonic()
+        part = process.stdout.read(1 << 16)
+        if not part:
+            raise TargetLost("the line was cut before the far side was ready")
+        heard += part
+        if len(heard) > _NOISE:
+            raise TargetLost("the far side sent what makes no sense: a login that does not stop to talk")
+    return heard
+
+
+def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
+    if process.stdin is None:
+        raise ValueError("the process needs pipes")
+    try:
+        write_all(process.stdin.fileno(), data)
+    except (OSError, ValueError):
+        raise TargetLost("the line was cut before the far side was ready") from None
+
+
+class Hello:
+    """What the far side said of itself."""
+
+    def __init__(self, text: bytes) -> None:
+        uid, self.via, python, words = text.decode("utf-8", "replace").split("\n", 3)
+        self.root = uid == "0"
+        self.python = python == "yes"
+        self.host, _, self.why = words.partition(" ")
+        if self.via not in ("", "sudo -n", "doas -n") or not uid.isdigit():
+            raise TargetLost("the far side sent what makes no sense instead of its user and rights")
+
+    def troubles(self, address: Address) -> tuple[Trouble, ...]:
+        """Explains missing rights."""
+        if self.root or self.via:
+            return ()
+        why = " ".join(self.why.split())[:200] or "sudo and doas are not there"
+        user = address.user or "USER"
+        remedy = f"connect as root, or let that user become root without a password: {user} ALL=(root) NOPASSWD: ALL"
+        return (Trouble(f"not root on {address.host}, and no way to become it: {why}", remedy),)
+
+
+def open_ssh(
+    address: Address,
+    progress: Progress | None = None,
+    *,
+    name: str = "",
+    options: Sequence[str] = (),
+    python: bool = True,
+    cancel: threading.Event | None = None,
+    on_close: Callable[[], None] = lambda: None,
+) -> FarTarget:
+    """Connect; ssh may ask at the terminal meanwhile, so no screen must hold it.
+
+    Args:
+        address: where to.
+        progress: called with what is being done.
+        name: what the user calls it; as the address where empty.
+        options: more options of ssh; they win over the user's configuration, not over ours.
+        python: whether an agent is tried.
+        cancel: set it from another thread to give up.
+        on_close: called when the target is closed.
+
+    Raises:
+        TargetUnusable: not reached, or nothing there that serves.
+    """
+    say = progress or (lambda _text, _share: None)
+    say(f"connecting to {address}", None)
+    master = Master(address, "exec sh", options)
+
+    def close() -> None:
+        master.close()
+        on_close()
+
+    try:
+        hello = _hello(master, cancel)
+        say(f"starting the agent on {address}" if python and hello.python else f"starting sh on {address}", None)
+        dialect = _dialect(master, hello, python)
+        how = ("agent" if python and hello.python else "sh") + (f" over {hello.via.split()[0]}" if hello.via else "")
+        return FarTarget(dialect, name or str(address), how=how, troubles=hello.troubles(address), on_close=close)
+    except TargetLost as error:
+        words = master.words()
+        master.close()
+        raise _unusable(address, words, error) from None
+    except BaseException:
+        master.close()
+        raise
+
+
+def _hello(master: Master, cancel: threading.Event | None) -> Hello:
+    token = secrets.token_hex(16)
+    _send(master.process, (_HELLO + _SAY.format(token=token)).encode())
+    mark = f"\n{token}\n".encode()
+    heard = b""
+    while heard.count(mark) < 2:  # no patience: someone may be typing a password
+        heard += hear(master.process, mark, None, cancel)
+    return Hello(heard.split(mark)[1])
+
+
+def _dialect(master: Master, hello: Hello, python: bool) -> AgentDialect | ShellDialect:
+    if python and hello.python:
+        boot_agent(
+            master.process, lambda program: f'exec {hello.via} python3 -I -S -c "{program}"'.replace("  ", " ")
+        )
+        return AgentDialect(master.process)
+    if not hello.via:
+        return ShellDialect(master.process, lambda: master.session("exec sh"))
+    token = secrets.token_hex(16)
+    _send(master.process, f"exec {hello.via} sh -c 'echo {token}; exec sh'\n".encode())
+    hear(master.process, token.encode() + b"\n")
+    return ShellDialect(master.process, lambda: master.session(f"exec {hello.via} sh"))
+
+
+def _unusable(address: Address, words: str, error: TargetLost) -> TargetUnusable:
+    """What ssh's last words mean."""
+    last = words.splitlines()[-1] if words else str(error)
+    by_hand = f"try by hand: ssh {' '.join(word for word in address.words if word != '--')} true"
+    for sign, remedy in (
+        ("Permission denied", f"copy your key there (ssh-copy-id) or check the user's name; {by_hand}"),
+        ("Host key verification failed", f"accept or repair the host's key; {by_hand}"),
+        ("REMOTE HOST IDENTIFICATION", f"the host's key has changed: find out why; {by_hand}"),
+        ("Could not resolve", "check the host's name"),
+        ("Connection refused", "check that sshd runs there, and its port"),
+        ("timed out", "check that the host is up and reached from here"),
+    ):
+        if sign in words:
+            return TargetUnusable(f"{address}: {last}", remedy)
+    return TargetUnusable(f"{address}: {last}", by_hand)

@@ -1,0 +1,278 @@
+"""The near end of the agent's line: requests matched with answers, streams with their passes.
+
+One reader thread takes frames as they come; requests come from any thread. Whatever breaks the line or makes no sense
+loses the target: every request and stream that waits, and every later one, raises TargetLost with the reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import itertools
+import queue
+import subprocess
+import threading
+import time
+import zlib
+from typing import IO, cast
+
+from events.batch import Batch, Chunk
+from kernel import frames
+from kernel.drain import write_all
+from kernel.errors import FileRefused, TargetLost
+
+WINDOW = 1 << 20
+"""Bytes of raw pages that may be under way: what a slow line delays an answer by, and a bound for memory."""
+PATIENCE = 120.0
+"""Seconds for one answer."""
+SILENCE = 120
+"""Seconds without a word from us after which the agent undoes and ends."""
+MAX_FRAME = 32 << 20
+
+
+class _Reply:
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.limit = 0
+        self.fields: list[bytes] = []
+        self.errno = 0
+
+
+class Line:
+    """Frames to and from one agent."""
+
+    def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
+        """`process` has the agent behind its stdin and stdout (bufsize=0), its source sent. Raises TargetLost."""
+        if process.stdin is None or process.stdout is None:
+            raise ValueError("the process needs pipes")
+        self._to, self._from = process.stdin, io.BufferedReader(cast(io.RawIOBase, process.stdout), 1 << 18)
+        self._sending = threading.Lock()
+        self._ids = itertools.count(1)
+        self._replies: dict[int, _Reply] = {}
+        self._streams: dict[int, AgentStream] = {}
+        self._lost = ""
+        self._silence = silence
+        self._quiet = threading.Event()
+        hello = self._replies[0] = _Reply()
+        self._reader = threading.Thread(target=self._run, name="agent line", daemon=True)
+        self._reader.start()
+        answer = self._wait(0, hello)
+        self.pid = _number(answer.fields[1:2])
+        self._ping()
+        threading.Thread(target=self._keep_talking, name="agent pulse", daemon=True).start()
+
+    def request(self, op: int, *fields: bytes, path: str = "") -> list[bytes]:
+        """One request and its answer's fields. Raises FileRefused for `path`, TargetLost."""
+        return self._finish(self.submit(op, *fields), path).fields
+
+    def fetch(self, op: int, *fields: bytes, path: str, limit: int) -> bytes:
+        """As `request`, for an answer that comes in parts, of at most `limit` bytes."""
+        return b"".join(self._finish(self.submit(op, *fields, limit=limit), path).parts)
+
+    def submit(self, op: int, *fields: bytes, limit: int = 0) -> tuple[int, _Reply]:
+        """Send a request without waiting: requests may be pipelined."""
+        ident, reply = next(self._ids), _Reply()
+        reply.limit = limit
+        self._replies[ident] = reply
+        self.post(ident, op, *fields)
+        return ident, reply
+
+    def post(self, ident: int, op: int, *fields: bytes) -> None:
+        """Send one frame. Raises TargetLost."""
+        data = frames.frame(ident, op, *fields)
+        if len(data) > frames.MAX_REQUEST:
+            raise ValueError("a request of this size is none of ours")
+        with self._sending:
+            if self._lost:
+                raise TargetLost(self._lost)
+            try:
+                write_all(self._to.fileno(), data)
+            except (OSError, ValueError):
+                self._lose("the line was cut")
+        if self._lost:
+            raise TargetLost(self._lost)
+
+    def open_stream(self, instance: bytes, window: int = WINDOW) -> AgentStream:
+        ident, reply = next(self._ids), _Reply()
+        stream = AgentStream(self, ident, window)
+        self._streams[ident], self._replies[ident] = stream, reply
+        try:
+            self.post(ident, frames.STREAM, instance, b"%d" % window)
+            self._finish((ident, reply), instance.decode("utf-8", "surrogateescape"))
+        except BaseException:
+            self._streams.pop(ident, None)
+            raise
+        return stream
+
+    def forget(self, ident: int) -> None:
+        self._streams.pop(ident, None)
+
+    def close(self) -> None:
+        """Have the agent undo and end. Safe to call twice."""
+        self._quiet.set()
+        with contextlib.suppress(TargetLost):
+            self.request(frames.BYE)
+        self._lose("closed")
+        with contextlib.suppress(OSError, ValueError):
+            self._to.close()
+
+    def check(self) -> None:
+        """Raises TargetLost when the line is."""
+        if self._lost:
+            raise TargetLost(self._lost)
+
+    def _finish(self, sent: tuple[int, _Reply], path: str) -> _Reply:
+        reply = self._wait(*sent)
+        if reply.errno:
+            raise FileRefused(path, reply.errno)
+        return reply
+
+    def _wait(self, ident: int, reply: _Reply) -> _Reply:
+        try:
+            end = time.monotonic() + PATIENCE
+            size = 0
+            while not reply.done.wait(1.0):
+                self.check()
+                if reply.size != size:  # a long answer on a slow line
+                    size, end = reply.size, time.monotonic() + PATIENCE
+                if time.monotonic() > end:
+                    self._lose(f"the far side gave no answer for {PATIENCE:.0f} s")
+        finally:
+            self._replies.pop(ident, None)
+        if reply.errno < 0:
+            raise TargetLost(self._lost)
+        return reply
+
+    def _ping(self) -> None:
+        self.request(frames.PING, b"%d" % self._silence)
+
+    def _keep_talking(self) -> None:
+        with contextlib.suppress(TargetLost):
+            while not self._quiet.wait(self._silence / 6):
+                self._ping()
+
+    def _lose(self, why: str) -> None:
+        self._lost = self._lost or why
+        self._quiet.set()
+        for reply in list(self._replies.values()):
+            reply.errno = -1
+            reply.done.set()
+        for stream in list(self._streams.values()):
+            stream.put(None)
+
+    def _run(self) -> None:
+        """The reader thread."""
+        try:
+            while True:
+                size, ident, op = frames.HEAD.unpack(_exactly(self._from, frames.HEAD.size))
+                if size > MAX_FRAME:
+                    raise ValueError(f"a frame of {size} bytes")
+                self._take(ident, op, frames.unpack(_exactly(self._from, size)))
+        except EOFError:
+            self._lose("the line was cut, or the agent on the far side ended")
+        except (ValueError, IndexError, zlib.error) as error:
+            self._lose(f"the far side sent what makes no sense: {error}")
+        except OSError as error:
+            self._lose(f"the line was cut: {error.strerror}")
+
+    def _take(self, ident: int, op: int, fields: list[bytes]) -> None:
+        """One frame from the agent. Raises ValueError, IndexError and zlib.error for one that makes no sense."""
+        if op == frames.PASS:
+            stream = self._streams.get(ident)
+            if stream is not None:  # else closed meanwhile
+                stream.take(fields)
+            return
+        reply = self._replies.get(ident)
+        if reply is None:
+            return
+        if op == frames.MORE:
+            part = expand(fields[0], fields[1], min(frames.PART, reply.limit - reply.size))
+            reply.parts.append(part)
+            reply.size += len(part)
+            return
+        if op == frames.ERROR:
+            reply.errno = _number(fields[:1]) or errno.EIO
+        elif op == frames.OK:
+            reply.fields = fields
+        else:
+            raise ValueError(f"op {op}")
+        reply.done.set()
+
+
+class AgentStream:
+    """Raw pages of one instance; a `kernel.target.Stream`."""
+
+    def __init__(self, line: Line, ident: int, window: int) -> None:
+        self._line, self._ident, self._window = line, ident, window
+        self._passes: queue.SimpleQueue[tuple[Batch, int] | None] = queue.SimpleQueue()
+        self._owed = 0
+        self._came = self._read = 0  # bytes; each is counted by one thread only
+        self._closed = False
+
+    def read(self, timeout: float) -> Batch | None:
+        try:
+            taken = self._passes.get(timeout=timeout)
+        except queue.Empty:
+            return None
+        if taken is None:
+            self._passes.put(None)  # for whoever comes next
+            if not self._closed:
+                self._line.check()
+            return None
+        batch, size = taken
+        self._owed += size
+        self._read += size
+        if self._owed >= self._window // 8 and not self._closed:
+            self._line.post(0, frames.CREDIT, b"%d" % self._ident, b"%d" % self._owed)
+            self._owed = 0
+        return batch
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._line.forget(self._ident)
+            self.put(None)
+            with contextlib.suppress(TargetLost):
+                self._line.request(frames.STOP, b"%d" % self._ident)
+
+    def put(self, taken: tuple[Batch, int] | None) -> None:
+        self._passes.put(taken)
+
+    def take(self, fields: list[bytes]) -> None:
+        """A pass as it came: drained, raw bytes of pages, flag, body."""
+        drained, raw, flag, body = fields
+        size = _number([raw])
+        self._came += size
+        if self._came - self._read > self._window + MAX_FRAME:
+            raise ValueError("more pages than were asked for")
+        pages = frames.unpack(expand(flag, body, MAX_FRAME))
+        chunks = tuple(Chunk(_number([cpu]), data) for cpu, data in zip(pages[::2], pages[1::2], strict=True))
+        if sum(len(chunk.data) for chunk in chunks) != size:
+            raise ValueError("a pass that lies about its size")
+        self.put((Batch(chunks, drained == b"1"), size))
+
+
+def expand(flag: bytes, data: bytes, limit: int) -> bytes:
+    """What `frames.squeeze` made, of at most `limit` bytes. Raises ValueError, zlib.error."""
+    if flag == b"z":
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(data, limit + 1)
+    if len(data) > limit:
+        raise ValueError("more bytes than were asked for")
+    return data
+
+
+def _exactly(source: IO[bytes], size: int) -> bytes:
+    data = source.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+def _number(fields: list[bytes]) -> int:
+    if len(fields) != 1:
+        raise ValueError("a number is missing")
+    return frames.number(fields[0])
