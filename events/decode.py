@@ -1,0 +1,211 @@
+"""Records into values: one precompiled `struct.Struct` a kind of event."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+
+from events.format import EventFormat, Field, FieldKind, HeaderPage, Loc
+from events.subbuffer import index, payload
+
+Scalar = int | str | bool | bytes | None
+Value = Scalar | tuple[Scalar, ...]
+"""None: the kernel could not read it (it prints `(fault)`), or the record ends before it."""
+
+_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+_WHOLE = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL, FieldKind.CHAR)
+
+_NEVER = 1 << 62
+
+Convert = Callable[[bytes, int, int, Value], Value]
+"""(buffer, start of the record, its length, what struct gave) -> value."""
+
+
+Row = tuple[int, EventFormat, tuple[Value, ...]]
+"""(time stamp, format, values in the order of `format.names`); a plain tuple, for speed."""
+
+
+def text_of(raw: bytes) -> str:
+    """Bytes of the kernel as text, up to the first NUL; what is no UTF-8 stays visible as `\\xNN`."""
+    return raw.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+
+
+def char_of(value: int) -> str:
+    """One byte as the kernel's `%c` prints it."""
+    return bytes((value & 0xFF,)).decode("utf-8", "backslashreplace")
+
+
+class Layout:
+    """How the records of one format become values."""
+
+    def __init__(self, fmt: EventFormat, byteorder: str) -> None:
+        self.format = fmt
+        self._order = "<" if byteorder == "little" else ">"
+        self._singles = [struct.Struct(self._order + _code(field)) for field in fmt.fields]
+        self._converters = [self._converter(field) for field in fmt.fields]
+        self.special = [(n, convert) for n, convert in enumerate(self._converters) if convert]
+        whole = self._compile()
+        self.unpack = whole.unpack_from if whole else self._singles[0].unpack_from
+        self.size = whole.size if whole else _NEVER
+        """Bytes that a record needs for `unpack`."""
+
+    def _compile(self) -> struct.Struct | None:
+        """One struct for all fields; None where they overlap or are out of order."""
+        code, at = self._order, 0
+        for field, single in zip(self.format.fields, self._singles, strict=True):
+            if field.offset < at:
+                return None
+            code += f"{field.offset - at}x" + single.format[1:]
+            at = field.offset + single.size
+        return struct.Struct(code)
+
+    def values(self, buffer: bytes, start: int, length: int) -> tuple[Value, ...]:
+        """Values of the record at `buffer[start:start + length]`, in the order of the fields."""
+        if length < self.size:
+            return self._one_by_one(buffer, start, length)
+        values: tuple[Value, ...] = self.unpack(buffer, start)
+        return self.finish(buffer, start, length, values) if self.special else values
+
+    def finish(self, buffer: bytes, start: int, length: int, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Replace what `unpack` gave for strings, arrays and characters by their values."""
+        row = list(values)
+        for number, convert in self.special:
+            row[number] = convert(buffer, start, length, row[number])
+        return tuple(row)
+
+    def _one_by_one(self, buffer: bytes, start: int, length: int) -> tuple[Value, ...]:
+        row: list[Value] = []
+        for field, single, convert in zip(self.format.fields, self._singles, self._converters, strict=True):
+            if field.end > length:
+                row.append(None)
+                continue
+            value: Value = single.unpack_from(buffer, start + field.offset)[0]
+            row.append(convert(buffer, start, length, value) if convert else value)
+        return tuple(row)
+
+    def _converter(self, field: Field) -> Convert | None:
+        if field.loc is not Loc.INLINE:
+            return self._dynamic(field)
+        if field.kind is FieldKind.STRING:
+            return self._string(field)
+        if field.count is not None:
+            element = self.elements(field)
+            offset, size = field.offset, field.size
+            return lambda buffer, start, length, _: element(
+                buffer[start + offset : start + (offset + size if size else length)]
+            )
+        if field.kind is FieldKind.CHAR:
+            return lambda _buffer, _start, _length, value: char_of(value)  # type: ignore[arg-type]
+        return None
+
+    def _string(self, field: Field) -> Convert:
+        if field.size:
+            return lambda _buffer, _start, _length, value: text_of(value)  # type: ignore[arg-type]
+        offset = field.offset
+        return lambda buffer, start, length, _: text_of(buffer[start + offset : start + length])
+
+    def _dynamic(self, field: Field) -> Convert:
+        element: Callable[[bytes], Value] = text_of if field.kind is FieldKind.STRING else self.elements(field)
+        base = field.end if field.loc is Loc.REL else 0
+
+        def one(buffer: bytes, start: int, length: int, value: Value) -> Value:
+            size, offset = value >> 16, base + (value & 0xFFFF)  # type: ignore[operator]
+            if not size or offset + size > length:
+                return None
+            return element(buffer[start + offset : start + offset + size])
+
+        if field.kind is not FieldKind.STRING or field.count is None:
+            return one
+        several = struct.Struct(f"{self._order}{field.count}I")
+        return lambda buffer, start, length, _: tuple(
+            one(buffer, start, length, loc)  # type: ignore[misc]
+            for loc in several.unpack_from(buffer, start + field.offset)
+        )
+
+    def elements(self, field: Field) -> Callable[[bytes], Value]:
+        """Reads an array out of its bytes."""
+        width = field.width
+        if field.kind not in _WHOLE:
+            return lambda raw: tuple(raw[at : at + width] for at in range(0, len(raw), width or 1))
+        code = _element_code(field)
+
+        def read(raw: bytes) -> Value:
+            number = len(raw) // width
+            found = struct.unpack(f"{self._order}{number}{code}", raw[: number * width])
+            return tuple(map(char_of, found)) if field.kind is FieldKind.CHAR else found
+
+        return read
+
+
+def _element_code(field: Field) -> str:
+    if field.kind is FieldKind.BOOL:
+        return "?"
+    code = _CODES[field.width]
+    return code if field.signed else code.upper()
+
+
+def _code(field: Field) -> str:
+    """Struct code of the whole field."""
+    if field.loc is not Loc.INLINE:
+        return "I" if field.size == 4 else f"{field.size}s"
+    if field.count is None and field.kind in _WHOLE:
+        return _element_code(field)
+    return f"{field.size}s"
+
+
+class Decoder:
+    """Formats by id, compiled when first needed."""
+
+    def __init__(self, formats: Mapping[int, EventFormat], header: HeaderPage) -> None:
+        """Take formats (by id; more may come while events flow) and the layout of the pages."""
+        self.formats = formats
+        self.header = header
+        self._layouts: dict[int, Layout] = {}
+        order = "<" if header.byteorder == "little" else ">"
+        self._entry = struct.Struct(order + "HBBi")
+
+    def layout(self, number: int) -> Layout:
+        """Compiled layout of a format.
+
+        Raises:
+            KeyError: no format has this id.
+        """
+        fmt = self.formats[number]
+        layout = self._layouts.get(number)
+        if layout is None or layout.format is not fmt:
+            layout = self._layouts[number] = Layout(fmt, self.header.byteorder)
+        return layout
+
+    def pid(self, record: bytes) -> int:
+        """`common_pid` of a record; -1 where the record is too short to have one."""
+        if len(record) < self._entry.size:
+            return -1
+        return int(self._entry.unpack_from(record)[3])
+
+    def values(self, number: int, record: bytes) -> dict[str, Value]:
+        """All fields of a record by name; empty where no format has this id."""
+        if number not in self.formats:
+            return {}
+        layout = self.layout(number)
+        return dict(zip(layout.format.names, layout.values(record, 0, len(record)), strict=True))
+
+    def page(self, page: bytes) -> list[Row]:
+        """All events of a page whose format is known."""
+        rows: list[Row] = []
+        header, layouts, formats = self.header, self._layouts, self.formats
+        columns = index((page,), header, 0)
+        for ts, word, number in zip(columns.stamps, columns.keys, columns.ids, strict=True):
+            layout = layouts.get(number)
+            if layout is None:
+                if number not in formats:
+                    continue
+                layout = self.layout(number)
+            start, length = payload(page, word, header)
+            if length < layout.size:
+                values = layout.values(page, start, length)
+            else:
+                values = layout.unpack(page, start)
+                if layout.special:
+                    values = layout.finish(page, start, length, values)
+            rows.append((ts, layout.format, values))
+        return rows

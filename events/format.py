@@ -1,0 +1,285 @@
+"""Format files of events, and the header of a ring-buffer page (Documentation/trace/events.rst, section 2.2).
+
+`events/SYSTEM/EVENT/format` says where each field of a record lies; `events/header_page` where a page keeps its time
+stamp, its length and its data.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from events.printfmt import PrintFormat, parse_print_fmt
+
+ByteOrder = Literal["little", "big"]
+
+
+class FormatError(ValueError):
+    """The text is no format file of the kernel."""
+
+
+class FieldKind(enum.StrEnum):
+    """What one element of a field is."""
+
+    INT = "int"
+    BOOL = "bool"
+    CHAR = "char"
+    """One character, printed as `'%c'`; a plain number of type char is INT."""
+    STRING = "string"
+    """Bytes up to the first NUL."""
+    SYMBOL = "symbol"
+    """An address the kernel prints as its symbol (%pS, %ps)."""
+    POINTER = "pointer"
+    BYTES = "bytes"
+    """A structure, or an integer wider than 8 bytes."""
+
+
+class Loc(enum.StrEnum):
+    """Where the data of a field is."""
+
+    INLINE = ""
+    DATA = "__data_loc"
+    """The field holds `length << 16 | offset` from the start of the record."""
+    REL = "__rel_loc"
+    """The same, the offset counts from the end of the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record."""
+
+    name: str
+    type: str
+    """As declared, without the name: `char[16]`, `__data_loc char[]`, `u64`."""
+    offset: int
+    """Bytes from the start of the record."""
+    size: int
+    """Bytes; 0: up to the end of the record."""
+    signed: bool
+    kind: FieldKind
+    width: int
+    """Bytes of one element; for strings 1."""
+    count: int | None = None
+    """None: one value. Else an array of so many; 0: as many as there are bytes."""
+    loc: Loc = Loc.INLINE
+    spec: str = ""
+    """How `print fmt` prints it: `Lu`, `Lx`, `s`, `pS`; empty where that is not said."""
+
+    @property
+    def end(self) -> int:
+        """Offset behind the field."""
+        return self.offset + self.size
+
+
+@dataclass(frozen=True)
+class EventFormat:
+    """One kind of event."""
+
+    id: int
+    """What the records carry in `common_type`."""
+    system: str
+    name: str
+    fields: tuple[Field, ...]
+    """Without the common ones."""
+    print_fmt: str = ""
+    common: tuple[Field, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """`system/name`."""
+        return f"{self.system}/{self.name}" if self.system else self.name
+
+    @cached_property
+    def printing(self) -> PrintFormat | None:
+        """`print_fmt`, read."""
+        return parse_print_fmt(self.print_fmt)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the fields, in their order."""
+        return tuple(field.name for field in self.fields)
+
+    @property
+    def arguments(self) -> tuple[Field, ...]:
+        """The fields somebody asked for: without `__probe_ip` and its like."""
+        return tuple(field for field in self.fields if field.name not in PROBE_FIELDS)
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether it is an event of a kprobe, fprobe or tracepoint probe."""
+        return "__probe_ip" in self.names or "__probe_func" in self.names
+
+    @property
+    def at_exit(self) -> bool:
+        """Whether it is an event of a return probe."""
+        return "__probe_ret_ip" in self.names
+
+
+PROBE_FIELDS = frozenset(("__probe_ip", "__probe_func", "__probe_ret_ip"))
+
+_NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
+_ID = re.compile(r"^ID: *(\d{1,9})\s*$", re.MULTILINE)
+_FIELD = re.compile(
+    r"^\s*field: ?([^;\n]*);\s*offset:(\d{1,9});\s*size:(\d{1,9});(?:\s*signed:(\d+);)?", re.MULTILINE
+)
+_PRINT = re.compile(r"^print fmt: (.*)$", re.MULTILINE)
+_DECLARATION = re.compile(r"^(?P<type>.*?)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<dims>(?:\[[^\]]*\]\s*)*)$", re.DOTALL)
+_ARRAY_TYPE = re.compile(r"\[([^\]]*)\]")
+_LARGEST = 1 << 24
+
+_WIDTHS = {
+    **{f"{sign}{bits}": bits // 8 for sign in ("u", "s", "__u", "__s", "x") for bits in (8, 16, 32, 64)},
+    **{f"{sign}int{bits}_t": bits // 8 for sign in ("u", "") for bits in (8, 16, 32, 64)},
+    "char": 1,
+    "signed char": 1,
+    "unsigned char": 1,
+    "bool": 1,
+    "short": 2,
+    "unsigned short": 2,
+    "int": 4,
+    "unsigned int": 4,
+    "unsigned": 4,
+    "pid_t": 4,
+    "gfp_t": 4,
+    "long long": 8,
+    "unsigned long long": 8,
+    "loff_t": 8,
+    "sector_t": 8,
+    "dma_addr_t": 8,
+}
+_LONGS = frozenset(("long", "unsigned long", "size_t", "ssize_t", "uintptr_t"))
+_CHARS = frozenset(("char", "signed char"))
+
+
+def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat:
+    """Read one `format` file.
+
+    Args:
+        text: the file.
+        system: folder the event is in; the file does not say.
+        long_size: bytes of a long of that kernel.
+
+    Raises:
+        FormatError: no name, no id, or a field that cannot be.
+    """
+    name, number = _NAME.search(text), _ID.search(text)
+    if not name or not number:
+        raise FormatError("a format file needs `name:` and `ID:`")
+    printed = _PRINT.search(text)
+    print_fmt = printed.group(1) if printed else ""
+    parsed = parse_print_fmt(print_fmt)
+    specs = parsed.specs() if parsed else {}
+    fields = [_field(match, specs, long_size) for match in _FIELD.finditer(text)]
+    common = tuple(field for field in fields if field.name.startswith("common_"))
+    own = tuple(field for field in fields if not field.name.startswith("common_"))
+    if len({field.name for field in own}) != len(own):
+        raise FormatError(f"{name.group(1)}: two fields have one name")
+    return EventFormat(int(number.group(1)), system, name.group(1), own, print_fmt, common)
+
+
+def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field:
+    declaration = _DECLARATION.match(match.group(1).strip())
+    if not declaration:
+        raise FormatError(f"no field: {match.group(1)[:80]!r}")
+    offset, size = int(match.group(2)), int(match.group(3))
+    if offset + size > _LARGEST:
+        raise FormatError(f"field {declaration['name']} ends at byte {offset + size}")
+    ctype, dims = declaration["type"].strip(), "".join(declaration["dims"].split())
+    name = declaration["name"]
+    base, loc = ctype, Loc.INLINE
+    for candidate in (Loc.DATA, Loc.REL):
+        if ctype.startswith(candidate.value):
+            base, loc = ctype[len(candidate.value) :].strip(), candidate
+    element = base.split("[", 1)[0].removeprefix("const ").strip()
+    bounds = _ARRAY_TYPE.findall(base + dims)
+    signed, spec = match.group(4) == "1", specs.get(name, "")
+    width = _width(element, size, bounds, loc, long_size)
+    kind, count = _shape(element, size, bounds, loc, width, spec)
+    return Field(name, ctype + dims, offset, size, signed, kind, width, count, loc, spec)
+
+
+def _width(element: str, size: int, bounds: list[str], loc: Loc, long_size: int) -> int:
+    """Bytes of one element."""
+    if "*" in element or element in _LONGS:
+        known = long_size
+    else:
+        known = _WIDTHS.get(element, 0)
+    if not bounds:
+        return size
+    if known:
+        return known
+    number = bounds[-1]
+    if loc is Loc.INLINE and number.isdigit() and int(number) and size % int(number) == 0:
+        return size // int(number)
+    return 1
+
+
+def _shape(
+    element: str, size: int, bounds: list[str], loc: Loc, width: int, spec: str
+) -> tuple[FieldKind, int | None]:
+    """What an element is, and how many of them there are."""
+    kind = _kind(element, width, spec)
+    if loc is not Loc.INLINE:
+        if element not in _CHARS:
+            return kind, 0
+        # A probe's `name:string[2]` is `__data_loc char[][2] name`: two locations of 4 bytes.
+        return FieldKind.STRING, size // 4 if len(bounds) > 1 else None
+    if not bounds:
+        return kind, None
+    # The kernel prints no count for a probe's array of chars either (`char c[]; size:4`): there `%c` tells.
+    if element in _CHARS and spec != "c":
+        return FieldKind.STRING, None
+    return kind, size // width if width else 0
+
+
+def _kind(element: str, width: int, spec: str) -> FieldKind:
+    if width not in (1, 2, 4, 8) or element.startswith(("struct ", "union ")):
+        return FieldKind.BYTES
+    if spec in ("pS", "ps", "pF", "pf", "pB"):
+        return FieldKind.SYMBOL
+    if element == "bool" and width == 1:
+        return FieldKind.BOOL
+    if element in _CHARS and spec == "c":
+        return FieldKind.CHAR
+    return FieldKind.POINTER if "*" in element else FieldKind.INT
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderPage:
+    """`events/header_page`: the layout of a sub-buffer. Offsets and sizes in bytes."""
+
+    byteorder: ByteOrder = "little"
+    commit_size: int = 8
+    """Bytes of local_t, which are those of a long."""
+    data_offset: int = 16
+    data_size: int = 4080
+
+    @property
+    def page_size(self) -> int:
+        """Bytes of one sub-buffer."""
+        return self.data_offset + self.data_size
+
+    @property
+    def long_size(self) -> int:
+        """Bytes of a long of that kernel."""
+        return self.commit_size
+
+    @classmethod
+    def parse(cls, text: str, byteorder: str = "little") -> HeaderPage:
+        """Read the file; `overwrite` may be an int or a char there.
+
+        Raises:
+            FormatError: time stamp, commit or data is missing or elsewhere than in any kernel.
+        """
+        found = {}
+        for match in _FIELD.finditer(text):
+            name = match.group(1).split()[-1]
+            found[name] = (int(match.group(2)), int(match.group(3)))
+        commit, data = found.get("commit", (0, 0)), found.get("data", (0, 0))
+        fits = found.get("timestamp") == (0, 8) and commit in ((8, 4), (8, 8)) and data[0] == 8 + commit[1]
+        if not fits or data[1] % 4 or not 0 < data[1] <= _LARGEST - 16:
+            raise FormatError("this header_page is none that is known")
+        return cls("big" if byteorder == "big" else "little", commit[1], data[0], data[1])

@@ -1,0 +1,129 @@
+"""Addresses to symbols, as the kernel does it (kernel/kallsyms.c, kernel/module/kallsyms.c)."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+_HIGHEST = 1 << 64
+_LAST_SIZE = 4096
+"""What is given to the last symbol of a module, whose end nobody says."""
+
+
+class Place(NamedTuple):
+    """An address by its symbol."""
+
+    name: str
+    offset: int
+    size: int
+    """Bytes up to the next symbol."""
+    module: str = ""
+
+
+class Symbols:
+    """/proc/kallsyms. Read when first asked, some 100 ms for 190,000 lines: call `prepare()` off the screen's thread."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        """Take the content of /proc/kallsyms; empty: nothing is known."""
+        self._data = data
+        self._lines: list[bytes] | None = None
+        self._addresses = array("Q")
+        self._low, self._high = 0, _HIGHEST
+
+    @classmethod
+    def parse(cls, data: bytes) -> Symbols:
+        """Same as `Symbols(data)`; lines that are none are left out."""
+        return cls(data)
+
+    @property
+    def known(self) -> bool:
+        """Whether there is any address (kptr_restrict shows all as 0)."""
+        self.prepare()
+        return bool(self._addresses)
+
+    def prepare(self) -> None:
+        """Read and sort the table, once."""
+        if self._lines is not None:
+            return
+        addresses, lines = [], []
+        for line in self._data.split(b"\n"):
+            number = line.split(b" ", 1)[0]
+            try:
+                address = int(number, 16)
+            except ValueError:
+                continue
+            if 0 < address < _HIGHEST and len(line) > len(number) + 3:
+                addresses.append(address)
+                lines.append(line)
+        order = sorted(range(len(addresses)), key=addresses.__getitem__)
+        self._addresses = array("Q", map(addresses.__getitem__, order))
+        # is_ksym_addr(): from _stext to _end where data is listed, else to the end of the code.
+        low = self._address_of(b"_stext", b"_text")
+        high = self._address_of(b"_end", b"_einittext", b"_etext")
+        if low is not None and high is not None and low < high:
+            self._low, self._high = low, high
+        self._data = b""
+        self._lines = list(map(lines.__getitem__, order))
+
+    def _address_of(self, *names: bytes) -> int | None:
+        for name in names:
+            at = self._data.find(b" " + name + b"\n")
+            if at >= 0:
+                start = self._data.rfind(b"\n", 0, at) + 1
+                return int(self._data[start:at].split(b" ", 1)[0], 16)
+        return None
+
+    def find(self, address: int) -> Place | None:
+        """The symbol around an address; None: there is none."""
+        self.prepare()
+        addresses = self._addresses
+        at = bisect_right(addresses, address) - 1
+        if at < 0 or not 0 <= address < _HIGHEST:
+            return None
+        start = addresses[at]
+        at = bisect_left(addresses, start)  # of symbols at one address the first in the file counts
+        name, module = self._symbol(at)
+        if not module and not self._low <= address < self._high:
+            return None
+        stop = self._stop(start, module)
+        return Place(name, address - start, stop - start, module) if address < stop else None
+
+    def _symbol(self, at: int) -> tuple[str, str]:
+        lines = self._lines or []
+        words = lines[at].decode("utf-8", "backslashreplace").split(None, 3)
+        return words[2] if len(words) > 2 else "", words[3].strip("[] \r") if len(words) > 3 else ""
+
+    def _stop(self, start: int, module: str) -> int:
+        """First address behind the symbol: that of the next one of the same module."""
+        addresses = self._addresses
+        at = bisect_right(addresses, start)
+        for following in range(at, min(at + 256, len(addresses))):
+            if self._symbol(following)[1] == module:
+                return addresses[following]
+        return start + _LAST_SIZE if module or self._high == _HIGHEST else self._high
+
+    def lookup(self, address: int) -> str | None:
+        """`vfs_read+0x4/0x490`, or `ext4_readdir+0x0/0x8a0 [ext4]`; None: no symbol there (sprint_symbol())."""
+        place = self.find(address)
+        if place is None:
+            return None
+        return f"{place.name}+0x{place.offset:x}/0x{place.size:x}" + (f" [{place.module}]" if place.module else "")
+
+    def text(self, address: int, offset: bool = True) -> str:
+        """What %pS prints, or %ps without the offset."""
+        place = self.find(address)
+        if place is None:
+            return f"0x{address:x}"
+        if offset:
+            return self.lookup(address) or ""
+        return place.name + (f" [{place.module}]" if place.module else "")
+
+    def instruction(self, address: int, offset: bool = True) -> str:
+        """What seq_print_ip_sym() prints for the place of a probe."""
+        if not address:
+            return "0"
+        place = self.find(address)
+        if place is None:
+            return f"0x{address:08x}"
+        return (self.lookup(address) or "") if offset else place.name

@@ -1,0 +1,95 @@
+"""Lines of trace_pipe as rows: the text dialect of a target without python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from events.decode import Decoder
+from events.subbuffer import WORD_BITS, WORD_MASK, Columns
+from events.text import parse_line, parse_lost
+
+FIRST_TEXT_ID = 1 << 16
+"""Ids from here on belong to events whose format is not known (common_type has 16 bits)."""
+
+
+class Indexed(NamedTuple):
+    """What a piece of text held."""
+
+    pages: tuple[bytes, ...]
+    """To be kept; the keys count their bytes."""
+    columns: Columns
+    lost: Counter[int]
+    """Lost events by CPU."""
+
+
+class LineIndex:
+    """Finds the events in pieces of text as they come; a piece may end anywhere."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._rest = b""
+        self._ids: dict[str, int] = {}
+        self._names: dict[int, str] = {}
+
+    def name(self, number: int) -> str:
+        """Name of an event without a format; empty: no such id was given."""
+        return self._names.get(number, "")
+
+    def index(self, data: bytes, first_page: int) -> Indexed:
+        """Take the next piece."""
+        whole, newline, rest = (self._rest + data).rpartition(b"\n")
+        self._rest = rest[-WORD_MASK:]
+        columns = Columns([], [], [], 0)
+        lost: Counter[int] = Counter()
+        pages = tuple(_pieces(whole + newline))
+        bad = sum(self._page(page, number, columns, lost) for number, page in enumerate(pages, first_page))
+        return Indexed(pages, columns._replace(undecodable=bad), lost)
+
+    def _page(self, page: bytes, number: int, columns: Columns, lost: Counter[int]) -> int:
+        at = bad = 0
+        for raw in page.splitlines(keepends=True):
+            text = raw.decode("utf-8", "backslashreplace")
+            line = parse_line(text)
+            if line is not None:
+                columns.stamps.append(line.ts)  # type: ignore[attr-defined]
+                columns.keys.append(number << WORD_BITS | at)  # type: ignore[attr-defined]
+                columns.ids.append(self._id(line.event))  # type: ignore[attr-defined]
+            elif (found := parse_lost(text)) is not None:
+                lost[found[0]] += found[1]
+            elif text.strip() and not text.startswith((" => ", "#")):
+                bad += 1
+            at += len(raw)
+        return bad
+
+    def _id(self, name: str) -> int:
+        """Id of the format with this name, where there is just one; else one of our own."""
+        formats = self._decoder.formats
+        known = self._ids.get(name)
+        if known is not None and known in formats:
+            return known
+        ids = [number for number, fmt in formats.items() if fmt.name == name]
+        if len(ids) == 1:
+            self._ids[name] = ids[0]
+            return ids[0]
+        if known is None:
+            known = self._ids[name] = FIRST_TEXT_ID + len(self._names)
+            self._names[known] = name or "text"
+        return known
+
+    def event_text(self, page: bytes, at: int) -> str:
+        """The line at a byte of a page, with the stack entries below it."""
+        end = page.find(b"\n", at)
+        while page.startswith(b" => ", end + 1) and end >= 0:
+            end = page.find(b"\n", end + 1)
+        return page[at : end if end >= 0 else len(page)].decode("utf-8", "backslashreplace")
+
+
+def _pieces(text: bytes) -> list[bytes]:
+    """Split at line ends into pieces that a key can address."""
+    pieces = []
+    while len(text) > WORD_MASK:
+        cut = text.rfind(b"\n", 0, WORD_MASK) + 1 or WORD_MASK
+        pieces.append(text[:cut])
+        text = text[cut:]
+    return [*pieces, text] if text else pieces

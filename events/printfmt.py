@@ -1,0 +1,125 @@
+"""The `print fmt:` line of a format file, as far as probe events use it.
+
+kernel/trace/trace_probe.c:__set_print_fmt writes `"(%lx) a=%Lu b={%d,%d}", REC->__probe_ip, REC->a, REC->b[0], ...`.
+Other events put whole C expressions there (`__print_flags(...)`); such an argument keeps its conversion and has no
+field. Nothing here evaluates C.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|L|z|t|j|q)?(?:p[A-Za-z0-9]*|[diuxXocs])|%%")
+_TYPE = re.compile(r"[-+ #0\d.%]*(.*)")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
+_REC = re.compile(r"^(?:\(|\([\w ]+\**\)|\s)*REC->(\w+)(?:\[(\d+)\])?\)*$")
+_STRING = re.compile(r"^__get_(?:rel_)?str\((\w+)(?:\[(\d+)\])?\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """One `%` conversion and the field it prints."""
+
+    spec: str
+    """Without the percent sign and width: `Lu`, `x`, `s`, `c`, `pS`."""
+    text: str
+    """As written: `%03d`."""
+    field: str
+    """Empty where the argument is more than one field."""
+    index: int | None
+    """Element, for one element of an array."""
+
+
+class PrintFormat(NamedTuple):
+    """Literals and conversions in turn: `literals[0] conversions[0] literals[1] ... literals[-1]`."""
+
+    literals: tuple[str, ...]
+    conversions: tuple[Conversion, ...]
+
+    def specs(self) -> dict[str, str]:
+        """Conversion type by field name, the first where there are more."""
+        found: dict[str, str] = {}
+        for conversion in self.conversions:
+            if conversion.field:
+                found.setdefault(conversion.field, conversion.spec)
+        return found
+
+
+def parse_print_fmt(text: str) -> PrintFormat | None:
+    """Read what follows `print fmt: `; None where it does not start with one string literal."""
+    end = _string_end(text)
+    if end is None:
+        return None
+    template = text[1:end]
+    arguments = _arguments(text[end + 1 :])
+    literals: list[str] = []
+    conversions: list[Conversion] = []
+    literal, position = "", 0
+    for match in _CONVERSION.finditer(template):
+        literal += template[position : match.start()]
+        position = match.end()
+        if match.group() == "%%":
+            literal += "%"
+            continue
+        literals.append(_unescape(literal))
+        literal = ""
+        argument = arguments[len(conversions)] if len(conversions) < len(arguments) else ""
+        conversions.append(_conversion(match.group(), argument))
+    literals.append(_unescape(literal + template[position:]))
+    return PrintFormat(tuple(literals), tuple(conversions))
+
+
+def _conversion(text: str, argument: str) -> Conversion:
+    match = _TYPE.match(text)
+    spec = match.group(1) if match else text[1:]
+    found = _STRING.match(argument) or _REC.match(argument)
+    if not found:
+        return Conversion(spec, text, "", None)
+    index = found.group(2)
+    return Conversion(spec, text, found.group(1), None if index is None else int(index))
+
+
+def _string_end(text: str) -> int | None:
+    """Position of the quote that closes the literal at the start of `text`."""
+    if not text.startswith('"'):
+        return None
+    at = 1
+    while at < len(text):
+        if text[at] == "\\":
+            at += 1
+        elif text[at] == '"':
+            return at
+        at += 1
+    return None
+
+
+def _arguments(text: str) -> list[str]:
+    """Split `, a, f(b, c)` at the commas outside of brackets and strings."""
+    found: list[str] = []
+    depth, quoted, start = 0, False, 0
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if quoted:
+            if char == "\\":
+                at += 1
+            quoted = char != '"'
+        elif char == '"':
+            quoted = True
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "," and not depth:
+            found.append(text[start:at].strip())
+            start = at + 1
+        at += 1
+    found.append(text[start:].strip())
+    return found[1:]
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPED.get(match.group(1), match.group(0)), text)

@@ -1,0 +1,40 @@
+"""Events per second of each format, from the counts of whole passes: nothing is done per event."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+
+
+class Rates:
+    """Counts of the last seconds. Times are seconds of one monotonic clock."""
+
+    def __init__(self, window: float = 2.0) -> None:
+        """Average over `window` seconds."""
+        self.totals: Counter[int] = Counter()
+        """Events since the start by format id, those included that were dropped since."""
+        self._window = window
+        self._passes: deque[tuple[float, Mapping[int, int]]] = deque()
+        self._recent: Counter[int] = Counter()
+        self._started: float | None = None
+
+    def add(self, counts: Mapping[int, int], now: float) -> None:
+        """Count one pass."""
+        if self._started is None:
+            self._started = now
+        if counts:
+            self.totals.update(counts)
+            self._recent.update(counts)
+            self._passes.append((now, counts))
+        self._forget(now)
+
+    def per_second(self, now: float) -> dict[int, float]:
+        """Rate by format id; a format that was silent for a whole window is not in it."""
+        self._forget(now)
+        since = 0.0 if self._started is None else now - self._started
+        span = min(self._window, max(since, self._window / 4))
+        return {number: count / span for number, count in self._recent.items() if count}
+
+    def _forget(self, now: float) -> None:
+        while self._passes and self._passes[0][0] <= now - self._window:
+            self._recent.subtract(self._passes.popleft()[1])

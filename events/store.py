@@ -1,0 +1,234 @@
+"""The store of events a screen reads from.
+
+`feed` takes bytes as the pump gives them, finds where the events are (150 ns each) and puts them in one order; a record
+is decoded when it is asked for. Not thread-safe: feed and read it from one thread.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from events.batch import Batch, Chunk
+from events.blocks import Blocks, Page
+from events.decode import Decoder
+from events.lines import LineIndex
+from events.merge import Merger, Run
+from events.rates import Rates
+from events.record import Record
+from events.search import Found, Match, contains, step
+from events.subbuffer import WORD_BITS, WORD_MASK, Columns, Walker, commit, index, missed, payload, trim
+from events.text import parse_line
+
+
+class Row(NamedTuple):
+    """What is known of an event without decoding it."""
+
+    ts: int
+    cpu: int
+    """-1 for text."""
+    id: int
+    """Of its format; see `Store.event`."""
+
+
+class Store:
+    """Events in order of time, addressed by sequence numbers that never shift."""
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        limit_bytes: int = 64 << 20,
+        *,
+        walker: Walker = index,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the formats and the most bytes to keep.
+
+        Args:
+            decoder: its formats may grow while events come.
+            limit_bytes: oldest events are dropped when pages and rows take more.
+            walker: finds the events of pages.
+            clock: seconds, for the rates.
+        """
+        self.decoder = decoder
+        self.limit_bytes = limit_bytes
+        self.cmdlines: Mapping[int, str] = {}
+        """Names of tasks by thread id (saved_cmdlines)."""
+        self.overrun: Counter[int] = Counter()
+        """Events by CPU that were overwritten before they were read."""
+        self.overrun_unknown: Counter[int] = Counter()
+        """How many times by CPU events were overwritten and the kernel did not say how many."""
+        self.undecodable = 0
+        """Pages that broke off, events without a format, lines that are no events."""
+        self.late = 0
+        """Events that came when younger ones already had their rows."""
+        self._walker = walker
+        self._clock = clock
+        self._blocks = Blocks()
+        self._merger = Merger()
+        self._lines = LineIndex(decoder)
+        self._rates = Rates()
+        self._last_ts = 0
+
+    def __len__(self) -> int:
+        return self.next_seq - self.first_seq
+
+    @property
+    def first_seq(self) -> int:
+        """Oldest row that is kept."""
+        return self._blocks.first_seq
+
+    @property
+    def next_seq(self) -> int:
+        """Sequence number that the next row gets."""
+        return self._blocks.next_seq
+
+    @property
+    def evicted(self) -> int:
+        """Rows that were dropped to stay below the limit."""
+        return self._blocks.first_seq
+
+    @property
+    def bytes(self) -> int:
+        """What the events take."""
+        return self._blocks.bytes
+
+    @property
+    def held(self) -> int:
+        """Events that wait for the next pass."""
+        return len(self._merger)
+
+    @property
+    def totals(self) -> Mapping[int, int]:
+        """Events since the start by id of the format."""
+        return self._rates.totals
+
+    def rates(self) -> dict[int, float]:
+        """Events a second by id of the format, over the last two seconds."""
+        return self._rates.per_second(self._clock())
+
+    def event(self, number: int) -> str:
+        """`group/name` of a format's id."""
+        fmt = self.decoder.formats.get(number)
+        return fmt.path if fmt else self._lines.name(number)
+
+    def feed(self, batch: Batch) -> int:
+        """Take one pass over all CPUs; gives the number of new rows."""
+        runs: dict[int, Run] = {}
+        for chunk in batch.chunks:
+            columns = self._text(chunk) if chunk.text else self._pages(chunk)
+            self.undecodable += columns.undecodable
+            run = self._known(Run(*columns[:3]))
+            if run.stamps:
+                before = runs.get(chunk.cpu)
+                runs[chunk.cpu] = Run(*([*a, *b] for a, b in zip(before, run, strict=True))) if before else run
+        # The kernel has merged the text of trace_pipe already.
+        merged = bool(batch.chunks) and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks)
+        final = self._merger.merge(list(runs.values()), batch.drained)
+        new = self._append(final)
+        return new + self.flush() if merged else new
+
+    def flush(self) -> int:
+        """Give rows to everything that is held back; gives their number."""
+        return self._append(self._merger.flush())
+
+    def _append(self, run: Run) -> int:
+        self._rates.add(Counter(run.ids), self._clock())
+        if not run.stamps:
+            return 0
+        if run.stamps[0] < self._last_ts:
+            self.late += bisect_left(run.stamps, self._last_ts)
+        self._last_ts = max(self._last_ts, run.stamps[-1])
+        self._blocks.append(run)
+        self._blocks.evict(self.limit_bytes, self._merger.lowest_key)
+        return len(run.stamps)
+
+    def _pages(self, chunk: Chunk) -> Columns:
+        header = self.decoder.header
+        size = header.page_size
+        pages, bad = [], 0
+        first = self._blocks.next_page
+        for at in range(0, len(chunk.data), size):
+            page = chunk.data[at : at + size]
+            if len(page) < header.data_offset:
+                bad += 1
+                continue
+            lost = missed(page, header)
+            if lost > 0:
+                self.overrun[chunk.cpu] += lost
+            elif lost < 0:
+                self.overrun_unknown[chunk.cpu] += 1
+            if commit(page, header):
+                pages.append(trim(page, header))
+                self._blocks.add_page(Page(chunk.cpu, pages[-1]))
+        columns = self._walker(pages, header, first)
+        return columns._replace(undecodable=columns.undecodable + bad)
+
+    def _text(self, chunk: Chunk) -> Columns:
+        found = self._lines.index(chunk.data, self._blocks.next_page)
+        for text in found.pages:
+            self._blocks.add_page(Page(-1, text, text=True))
+        self.overrun.update(found.lost)
+        return found.columns
+
+    def _known(self, run: Run) -> Run:
+        """Leave out events that have no format."""
+        unknown = {n for n in set(run.ids) if n not in self.decoder.formats and not self._lines.name(n)}
+        if not unknown:
+            return run
+        keep = [at for at, number in enumerate(run.ids) if number not in unknown]
+        self.undecodable += len(run.ids) - len(keep)
+        return Run(*([column[at] for at in keep] for column in run))
+
+    def row(self, seq: int) -> Row:
+        """Time, CPU and id of a row, without decoding it.
+
+        Raises:
+            IndexError: the row was dropped, or there is none yet.
+        """
+        ts, key, number = self._blocks.row(seq)
+        return Row(ts, self._blocks.pages[key >> WORD_BITS].cpu, number)
+
+    def record(self, seq: int) -> Record:
+        """The event of a row.
+
+        Raises:
+            IndexError: the row was dropped, or there is none yet.
+        """
+        ts, key, number = self._blocks.row(seq)
+        page = self._blocks.pages[key >> WORD_BITS]
+        fmt = self.decoder.formats.get(number)
+        if page.text:
+            text = self._lines.event_text(page.data, key & WORD_MASK)
+            line = parse_line(text)
+            if line is None:  # it was one when it was indexed
+                raise IndexError(seq)
+            return Record(seq, ts, line.cpu, line.pid, line.comm, self.event(number), fmt, b"", line.text)
+        start, length = payload(page.data, key & WORD_MASK, self.decoder.header)
+        raw = page.data[start : start + length]
+        pid = self.decoder.pid(raw)
+        comm = self.cmdlines.get(pid) or ("<idle>" if pid == 0 else "<...>")
+        return Record(seq, ts, page.cpu, pid, comm, self.event(number), fmt, raw, "", self.decoder)
+
+    def find(
+        self,
+        match: Match | str,
+        start: int,
+        direction: int = 1,
+        budget: float = 0.01,
+        events: frozenset[int] | None = None,
+    ) -> Found:
+        """One step of a search that goes on at `Found.next` until `Found.done`.
+
+        Args:
+            match: what a record must do, or a text that it must contain.
+            start: sequence number to begin with.
+            direction: 1 to younger rows, -1 to older ones.
+            budget: seconds that the step may take.
+            events: ids of formats; other rows are passed without decoding them.
+        """
+        wanted = contains(match) if isinstance(match, str) else match
+        return step(self, wanted, start, 1 if direction >= 0 else -1, budget, events)

@@ -1,0 +1,254 @@
+"""Sub-buffers of the ring buffer (kernel/trace/ring_buffer.c, include/linux/ring_buffer.h): where the events lie.
+
+A sub-buffer is a page header and events one behind the other. Each event starts with a word of 5 bits `type_len` and 27
+bits `time_delta` (the low bits first on a little-endian machine, the high bits first on a big-endian one):
+
+    1..28  data of type_len words
+    0      data, the length in bytes (itself included) in the next word
+    29     padding; with no delta up to the end of the page, else a discarded event, length in the next word
+    30     time extend: delta += next word << 27
+    31     absolute stamp: next word << 27 | delta, its top five bits are those of the time before it
+
+Nothing here raises on bytes that are no sub-buffer: what cannot be read is counted.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from events.format import HeaderPage
+
+WORD_BITS = 22
+"""A key is `number of the page << WORD_BITS | word of the event's header in the page`."""
+WORD_MASK = (1 << WORD_BITS) - 1
+
+_MISSED_EVENTS = 1 << 31
+_MISSED_STORED = 1 << 30
+_COMMIT_MASK = (1 << 30) - 1
+_TS_MSB = 0xF8 << 56
+_TS_LIMIT = 1 << 63
+_DELTA_MASK = (1 << 27) - 1
+_PADDING, _TIME_EXTEND = 29, 30
+
+# Words from one header to the next by type_len, and bytes by the byte that holds it; 0: that alone can't say.
+_WORD_STEP = [type_len + 1 if 1 <= type_len <= 28 else 0 for type_len in range(32)]
+_STEP_LITTLE = [_WORD_STEP[byte & 31] * 4 for byte in range(256)]
+_STEP_BIG = [_WORD_STEP[byte >> 3] * 4 for byte in range(256)]
+
+
+class Columns(NamedTuple):
+    """Events of some pages, one list a column; all lists have one length."""
+
+    stamps: Sequence[int]
+    """Nanoseconds (or ticks of the clock that was chosen), < 2**63."""
+    keys: Sequence[int]
+    """See WORD_BITS."""
+    ids: Sequence[int]
+    """`common_type`: the id of the event's format."""
+    undecodable: int
+    """Pages that broke off; what follows the break in them is lost."""
+
+
+Walker = Callable[[Sequence[bytes], HeaderPage, int], Columns]
+"""(pages, header, number of the first page) -> Columns; `index` is one, a vectorised one may stand in for it."""
+
+
+def commit(page: bytes, header: HeaderPage) -> int:
+    """Bytes of data the page says it has."""
+    return _commit_word(page, header) & _COMMIT_MASK
+
+
+def _commit_word(page: bytes, header: HeaderPage) -> int:
+    low = 8 if header.byteorder == "little" else 8 + header.commit_size - 4
+    return int.from_bytes(page[low : low + 4], header.byteorder)
+
+
+def _data_end(page: bytes, header: HeaderPage) -> tuple[int, bool]:
+    """Offset behind the last event, and whether the page can be believed."""
+    end = header.data_offset + commit(page, header)
+    room = min(len(page), header.page_size)
+    if len(page) < header.data_offset:
+        return 0, False
+    return min(end, room) & ~3, end <= room
+
+
+def missed(page: bytes, header: HeaderPage) -> int:
+    """Events that were overwritten before this page; -1: some, and the kernel had no room to say how many."""
+    word = _commit_word(page, header)
+    if not word & _MISSED_EVENTS:
+        return 0
+    at = header.data_offset + (word & _COMMIT_MASK)
+    stored = page[at : at + header.long_size]
+    if not word & _MISSED_STORED or len(stored) < header.long_size:
+        return -1
+    return int.from_bytes(stored, header.byteorder)
+
+
+def trim(page: bytes, header: HeaderPage) -> bytes:
+    """The page without what lies behind its data; a page that lies is left whole."""
+    end, honest = _data_end(page, header)
+    return page[:end] if honest and len(page) > end else page
+
+
+def count(page: bytes, header: HeaderPage) -> int:
+    """Number of events in the page; the cheapest walk there is."""
+    at, (end, _) = header.data_offset, _data_end(page, header)
+    steps = _STEP_LITTLE if header.byteorder == "little" else _STEP_BIG
+    found = step = 0
+    while at < end:
+        step = steps[page[at]]
+        if step:
+            found += 1
+        else:
+            word = int.from_bytes(page[at : at + 4], header.byteorder)
+            second = int.from_bytes(page[at + 4 : at + 8], header.byteorder)
+            _, words, is_event = _rare(*_split(word, header), second, 0)
+            if words <= 0:
+                break
+            found += is_event
+            step = words * 4
+        at += step
+    # The last event may claim to end behind the data: then it is none.
+    return found - bool(step and at > end and _type_len(page[at - step], header) < _PADDING)
+
+
+def walk(page: bytes, header: HeaderPage) -> list[tuple[int, int, int]]:
+    """(time stamp, offset of the record in the page, bytes of the record) of each event, in the page's order."""
+    columns = index((page,), header, 0)
+    return [(ts, *payload(page, word, header)) for ts, word in zip(columns.stamps, columns.keys, strict=True)]
+
+
+def payload(page: bytes, word: int, header: HeaderPage) -> tuple[int, int]:
+    """(offset, length) in bytes of the record whose header is word number `word` of the page."""
+    at = word * 4
+    type_len = _type_len(page[at], header)
+    if type_len:
+        return at + 4, type_len * 4
+    return at + 8, int.from_bytes(page[at + 4 : at + 8], header.byteorder) - 4
+
+
+class _Lists(NamedTuple):
+    stamps: list[int]
+    keys: list[int]
+    ids: list[int]
+
+
+def index(pages: Sequence[bytes], header: HeaderPage, first_page: int) -> Columns:
+    """All events of the pages; see `Walker`."""
+    lists = _Lists([], [], [])
+    undecodable = 0
+    for number, page in enumerate(pages, first_page):
+        undecodable += not _index_page(page, header, number << WORD_BITS, lists)
+    return Columns(*lists, undecodable)
+
+
+def _index_page(page: bytes, header: HeaderPage, base: int, lists: _Lists) -> bool:
+    """Add the events of one page to the lists; False: the page broke off."""
+    end, honest = _data_end(page, header)
+    ts = int.from_bytes(page[:8], header.byteorder)
+    if not end or ts >= _TS_LIMIT:
+        return False
+    end >>= 2
+    words = words_of(page, header)
+    run, id_shift = (_run_little, 0) if header.byteorder == "little" else (_run_big, 16)
+    at, step = header.data_offset >> 2, 0
+    try:
+        while True:
+            ts, at, step = run(words, at, end, ts, base, lists)
+            if at >= end:
+                break
+            ts, step, is_event = _rare(*_split(words[at], header), words[at + 1], ts)
+            if step <= 0:
+                return step < 0 and honest
+            if is_event:
+                lists.ids.append((words[at + 2] >> id_shift) & 0xFFFF)
+                lists.stamps.append(ts)
+                lists.keys.append(base + at)
+            at += step
+    except IndexError:
+        return False
+    if at > end and lists.keys and lists.keys[-1] == base + at - step:
+        for column in lists:
+            column.pop()
+    return honest and at == end
+
+
+# The two loops below are where the time goes, 150 ns an event: the byte order is not asked for in them.
+
+
+def _run_little(words: array[int], at: int, end: int, ts: int, base: int, lists: _Lists) -> tuple[int, int, int]:
+    """Add events from word `at` on while their first word says their length; (time, word, length of the last one)."""
+    stamps, keys, ids = lists
+    steps, step = _WORD_STEP, 0
+    while at < end:
+        word = words[at]
+        length = steps[word & 31]
+        if not length:
+            break
+        ids.append(words[at + 1] & 0xFFFF)
+        ts += word >> 5
+        stamps.append(ts)
+        keys.append(base + at)
+        at += length
+        step = length
+    return ts, at, step
+
+
+def _run_big(words: array[int], at: int, end: int, ts: int, base: int, lists: _Lists) -> tuple[int, int, int]:
+    stamps, keys, ids = lists
+    steps, step = _WORD_STEP, 0
+    while at < end:
+        word = words[at]
+        length = steps[word >> 27]
+        if not length:
+            break
+        ids.append(words[at + 1] >> 16)
+        ts += word & _DELTA_MASK
+        stamps.append(ts)
+        keys.append(base + at)
+        at += length
+        step = length
+    return ts, at, step
+
+
+def _type_len(byte: int, header: HeaderPage) -> int:
+    """The type in the first byte of an event."""
+    return byte & 31 if header.byteorder == "little" else byte >> 3
+
+
+def _split(word: int, header: HeaderPage) -> tuple[int, int]:
+    """(type_len, time_delta) of the word an event starts with."""
+    return (word & 31, word >> 5) if header.byteorder == "little" else (word >> 27, word & _DELTA_MASK)
+
+
+def _rare(type_len: int, delta: int, second: int, ts: int) -> tuple[int, int, bool]:
+    """What an event without a length in its first word does.
+
+    Returns:
+        (time, words to the next header, whether it is data); words 0: this cannot be, -1: the page ends here.
+    """
+    if type_len == 0:
+        return ts + delta, (((second + 3) >> 2) + 1 if second >= 8 else 0), True
+    if type_len == _PADDING:
+        # rb_event_discard() puts 1 where the delta was 0; check_buffer() counts any other.
+        return ts + (delta if delta != 1 else 0), (((second + 3) >> 2) + 1 if delta else -1), False
+    moved = (second << 27) + delta
+    if type_len == _TIME_EXTEND:
+        ts += moved
+    elif ts & _TS_MSB:  # rb_fix_abs_ts()
+        moved |= ts & _TS_MSB
+        ts = moved + (1 << 59) if moved < ts else moved
+    else:
+        ts = moved
+    return ts, (2 if ts < _TS_LIMIT else 0), False
+
+
+def words_of(page: bytes, header: HeaderPage) -> array[int]:
+    """The page as words of 32 bits (an array is indexed faster than a memoryview)."""
+    words = array("I", page if len(page) % 4 == 0 else page[: len(page) & ~3])
+    if header.byteorder != sys.byteorder:
+        words.byteswap()
+    return words

@@ -1,0 +1,169 @@
+"""The kernel's text of events: lines of trace and trace_pipe read, and the same text made from records.
+
+Formats: kernel/trace/trace_output.c:trace_print_context, kernel/trace/trace_probe.c:print_probe_args.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from events.decode import Scalar, Value, char_of
+from events.format import PROBE_FIELDS, EventFormat, Field, FieldKind
+from events.kallsyms import Symbols
+from events.printfmt import Conversion
+
+if TYPE_CHECKING:
+    from events.record import Record
+
+FAULT = "(fault)"
+
+_LINE = re.compile(
+    r"^\s*(?P<comm>.{1,16}?)-(?P<pid>\d+)\s+(?:\(\s*(?P<tgid>\d+|-+)\)\s+)?\[(?P<cpu>\d{3,})\]\s+"
+    r"(?:(?P<flags>\S{4,5})\s+)?(?P<ts>\d+(?:\.\d{6})?): (?P<text>.*)$",
+    re.DOTALL,
+)
+_LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+) EVENTS\]")
+_EVENT = re.compile(r"^([A-Za-z_]\w*): ?(.*)$", re.DOTALL)
+_PAIR = re.compile(r"(?:^|\s)(\w+)=(\{[^{}]*\}|\"[^\"]*\"|'.'|\S*)")
+_LARGEST_TS = 1 << 63
+
+
+class TextLine(NamedTuple):
+    """One line of trace_pipe."""
+
+    comm: str
+    pid: int
+    cpu: int
+    flags: str
+    """Latency flags, `d..2.`; empty where the option irq-info is off."""
+    ts: int
+    """Nanoseconds where the clock counts seconds, else its ticks."""
+    event: str
+    """Name without group; empty where the text does not begin with one."""
+    text: str
+    """Everything behind the time stamp."""
+
+
+def parse_line(line: str) -> TextLine | None:
+    """Read one line; None where it is none of an event (headers, stack entries, lost events)."""
+    match = _LINE.match(line.rstrip("\n"))
+    if not match:
+        return None
+    seconds, dot, fraction = match["ts"].partition(".")
+    ts = int(seconds) * 1_000_000_000 + int(fraction) * 1000 if dot else int(seconds)
+    if ts >= _LARGEST_TS:
+        return None
+    named = _EVENT.match(match["text"])
+    name = named.group(1) if named else ""
+    return TextLine(
+        match["comm"], int(match["pid"]), int(match["cpu"]), match["flags"] or "", ts, name, match["text"]
+    )
+
+
+def parse_lost(line: str) -> tuple[int, int] | None:
+    """(CPU, number of lost events) of a line `CPU:1 [LOST 23 EVENTS]`."""
+    match = _LOST.match(line)
+    return (int(match.group(1)), int(match.group(2))) if match else None
+
+
+def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:
+    """Values out of `name: (symbol) a=1 b="x"`: typed by the format, else as they were printed."""
+    named = _EVENT.match(text)
+    body = named.group(2) if named else text
+    if fmt is None or fmt.printing is None:
+        return {match.group(1): match.group(2) for match in _PAIR.finditer(body)}
+    found: dict[str, Value] = {}
+    # The kernel quotes nothing inside a string: each value ends where the next name in the format's order begins.
+    starts = []
+    at = 0
+    for field in fmt.arguments:
+        match = re.compile(rf"(?:^|[\s,]){re.escape(field.name)}=").search(body, at)
+        if match:
+            starts.append((field, match.start(), match.end()))
+            at = match.end()
+    for number, (field, _, start) in enumerate(starts):
+        stop = starts[number + 1][1] if number + 1 < len(starts) else len(body)
+        found[field.name] = _typed(field, body[start:stop].strip())
+    return found
+
+
+def _typed(field: Field, text: str) -> Value:
+    if field.count is not None and text.startswith("{"):
+        return tuple(_scalar(field, part) for part in text.strip("{}").split(","))
+    return _scalar(field, text)
+
+
+def _scalar(field: Field, text: str) -> Scalar:
+    if text == FAULT:
+        return None
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    if field.kind is FieldKind.STRING:
+        return text
+    try:
+        return int(text, 0)
+    except ValueError:
+        return text
+
+
+def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = "") -> str:
+    """What the kernel prints behind the time stamp, byte for byte for events of probes.
+
+    Args:
+        record: an event; of text the text itself comes back.
+        symbols: for instruction pointers and `symbol` values; without it they are numbers, as with no kallsyms.
+        attached: `group.event` that an event probe is attached to, which its format does not say.
+    """
+    fmt = record.format
+    if record.text or fmt is None:
+        return record.text
+    symbols = symbols or Symbols()
+    values = record.values
+    if fmt.printing is None or not (fmt.is_probe or attached):
+        printed = " ".join(f"{name}={show(value)}" for name, value in values.items() if name not in PROBE_FIELDS)
+        return f"{fmt.name}: {printed}".rstrip()
+    literals, conversions = fmt.printing.literals, fmt.printing.conversions
+    parts = [f"{fmt.name}: ", f"({attached})" if attached else ""]
+    unquoted = False
+    for literal, conversion in zip(literals, conversions, strict=False):
+        value = _element(values, conversion)
+        head = literal[1:] if unquoted else literal
+        unquoted = value is None and conversion.spec == "s"  # what could not be read stands without its quotes
+        parts += [head.removesuffix('"') if unquoted else head, _convert(conversion, value, symbols)]
+    parts.append(literals[-1][1:] if unquoted else literals[-1])
+    return "".join(parts)
+
+
+def _element(values: Mapping[str, Value], conversion: Conversion) -> Scalar:
+    value = values.get(conversion.field)
+    if isinstance(value, tuple):
+        at = conversion.index or 0
+        return value[at] if at < len(value) else None
+    return value
+
+
+def _convert(conversion: Conversion, value: Scalar, symbols: Symbols) -> str:
+    if value is None:
+        return FAULT
+    if isinstance(value, str | bytes):
+        return show(value)
+    if conversion.field in PROBE_FIELDS:
+        return symbols.instruction(value, offset=conversion.field != "__probe_func")
+    if conversion.spec.startswith("p") and len(conversion.spec) > 1:
+        return symbols.text(value, offset=conversion.spec[1] in "SFB")
+    if conversion.spec[-1:] in ("x", "X"):
+        return f"{value & 0xFFFFFFFFFFFFFFFF:x}"
+    if conversion.spec[-1:] == "c":
+        return char_of(value)
+    return str(int(value))
+
+
+def show(value: Value) -> str:
+    """A value as plain text: arrays in braces, `(fault)` where there is none."""
+    if value is None:
+        return FAULT
+    if isinstance(value, tuple):
+        return "{" + ",".join(map(show, value)) + "}"
+    return value.hex() if isinstance(value, bytes) else str(value)
