@@ -124,7 +124,9 @@ def _missing(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
     elif _probes_functions(facts) and not facts.has(Feature.BTF_ARGS):
         yield Trouble("this kernel takes no BTF names: they are lowered to $argN and offsets", fatal=False)
     if facts.tracefs and sight.tracefs_readable and not sight.functions_listed:
-        yield Trouble("no list of traceable functions (CONFIG_DYNAMIC_FTRACE)", fatal=False)
+        yield Trouble(
+            "the list of traceable functions is closed or empty (ftrace is off, or not built in)", fatal=False
+        )
     sudo = "" if facts.uid == 0 else "sudo "
     if facts.has(Feature.KPROBE_EVENTS) and not sight.blacklist_readable:
         remedy = f"{sudo}mount -t debugfs nodev /sys/kernel/debug"

@@ -1,0 +1,104 @@
+"""What sessions that died have left in a kernel: found by name, proved dead by the kernel itself, removed.
+
+A session is dead when its instance can be removed: a living one holds a file of it open, and rmdir gives EBUSY.
+So the instance goes first, which also disables its events, then the events of its group. Other people's events are
+never touched. Where there is a group and no instance, the owner's process has to be gone.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kernel.errors import FileRefused, KernelError
+from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX, is_alive, parse_owner
+from kernel.target import Effect, Step, Target
+from kernel.tracefs import Tracefs
+
+
+class Leftover(NamedTuple):
+    """What one dead session left."""
+
+    name: str
+    """`PID_STARTTIME`, `_N` behind it for further sessions of one process."""
+    instance: str
+    """Path of its trace instance; empty: gone already."""
+    events: tuple[str, ...]
+    """`group/event`, oldest first; empty: none."""
+
+    @property
+    def group(self) -> str:
+        return f"{GROUP_PREFIX}{self.name}"
+
+
+def find(target: Target) -> list[Leftover]:
+    """Sessions on this kernel whose process is gone; none where there is no tracefs to look at. Raises TargetLost."""
+    root = target.facts().tracefs
+    if not root:
+        return []
+    tracefs = Tracefs(target, root)
+    try:
+        events = _events_by_name(tracefs)
+    except FileRefused:
+        return []
+    prefix = INSTANCE_PREFIX
+    names = {name.removeprefix(prefix) for name in tracefs.instances() if name.startswith(prefix)}
+    found: list[Leftover] = []
+    for name in sorted(names | events.keys()):
+        owner = parse_owner(name)
+        if owner is None or owner.process == target.owner or is_alive(target, owner):
+            continue
+        path = tracefs.instance(prefix + name).path if name in names else ""
+        found.append(Leftover(name, path, tuple(events.get(name, ()))))
+    return found
+
+
+def remove(target: Target, leftover: Leftover) -> Sequence[str]:
+    """Take it away, each step tried.
+
+    Returns:
+        What failed, one line each; empty: nothing of it is left. A session that turns out to be alive is left alone.
+
+    Raises:
+        TargetLost: the line went away.
+    """
+    tracefs = Tracefs(target, target.facts().tracefs)
+    path = tracefs.instance(INSTANCE_PREFIX + leftover.name).path
+    try:
+        # Also where find() saw none: it may have been made meanwhile, and then it is alive.
+        target.perform(Step(Effect.RMDIR, path))
+    except FileRefused as error:
+        if error.errno == errno.EBUSY:
+            return (f"{path} is in use: the session is alive, or someone reads its files",)
+        if error.errno != errno.ENOENT:
+            return (str(error),)
+        owner = parse_owner(leftover.name)
+        if owner is None or is_alive(target, owner):
+            return (f"{leftover.group}: the process that made it is alive",)
+    failed: list[str] = []
+    # Newest first, because an event probe keeps the event it is attached to; asked again, because rmdir was first.
+    for event in reversed(_events_by_name(tracefs).get(leftover.name, [])):
+        try:
+            target.perform(tracefs.define(f"-:{event}"))
+        except FileRefused as error:
+            if error.errno != errno.ENOENT:
+                failed.append(f"{event}: {_reason(error)}")
+    return failed
+
+
+def _events_by_name(tracefs: Tracefs) -> dict[str, list[str]]:
+    """Events of our groups, by the name of their session, oldest first."""
+    found: dict[str, list[str]] = {}
+    for event in tracefs.dynamic_events():
+        name = event.group.removeprefix(GROUP_PREFIX)
+        # Several probes may share one event; it is removed once.
+        if name != event.group and parse_owner(name) and event.path not in found.setdefault(name, []):
+            found[name].append(event.path)
+    return found
+
+
+def _reason(error: KernelError) -> str:
+    if isinstance(error, FileRefused) and error.errno == errno.EBUSY:
+        return "in use by someone else (enabled in another instance, or by perf)"
+    return str(error)
