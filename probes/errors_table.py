@@ -133,7 +133,7 @@ NO_MATCH = "NO_MATCHING_TYPE"
 NO_MATCH_MESSAGE = "No matching dynamic event type"
 
 _DRIFT = {
-    "invalid $-vaiable specified": "BAD_VAR",  # 6.13 to 7.0
+    "invalid $-valiable specified": "BAD_VAR",  # 6.13 to 7.0
     "file offset is not available for kernel probes": "FILE_ON_KPROBE",  # 7.3
     NO_MATCH_MESSAGE.lower(): NO_MATCH,
 }
