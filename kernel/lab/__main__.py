@@ -13,7 +13,6 @@ from kernel.lab.errors import LabError
 from kernel.lab.guest import boot
 from kernel.lab.work import Progress
 
-
 _said = ""
 
 

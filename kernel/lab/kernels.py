@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
 import json
 import lzma
@@ -10,7 +9,7 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,14 +87,8 @@ class Found(NamedTuple):
     package: packages.Package
 
 
-def choose(series: Series, names: Iterable[packages.Package], newer: Callable[[str, str], bool]) -> Found | None:
-    """The newest package of the series; where there is none, of the next newer series, else of the newest.
-
-    Args:
-        series: what is asked for.
-        names: all `linux-image-*` and `linux-binary-*` there are.
-        newer: compares two versions by Debian's rules.
-    """
+def choose(series: Series, names: Iterable[packages.Package]) -> Found | None:
+    """The newest of these `linux-image-*` and `linux-binary-*` packages in the series or what stands in for it."""
     flavour = f"-{series.flavour}" if series.flavour else ""
     form = re.compile(rf"linux-(?:image|binary)-((\d+)\.(\d+)(?![\d])[^-]*(?:-\d+)?{flavour}-{series.arch})")
     found: dict[tuple[int, int], Found] = {}
@@ -108,19 +101,12 @@ def choose(series: Series, names: Iterable[packages.Package], newer: Callable[[s
         best = found.get(version)
         if (
             best is None
-            or newer(package.version, best.package.version)
+            or packages.newer(package.version, best.package.version)
             or (package.version == best.package.version and package.name.startswith("linux-binary"))
         ):
             found[version] = Found(version, match[1], package)
-    if not found:
-        return None
-    later = [version for version in found if version >= series.version]
-    return found[min(later) if later else max(found)]
-
-
-@functools.cache
-def _newer(one: str, other: str) -> bool:
-    return subprocess.run(["dpkg", "--compare-versions", one, "gt", other], check=False).returncode == 0
+    best_series = packages.nearest(found, series.version)
+    return None if best_series is None else found[best_series]
 
 
 def from_series(work: Work, series: Series) -> KernelImage:
@@ -140,7 +126,7 @@ def _fetch(work: Work, series: Series, folder: Path) -> None:
     with cache.locked(work, f"apt/{series.arch}"):
         apt.update()
         work.say(f"looking for Linux {series}")
-        found = choose(series, apt.versions([*apt.names("linux-image-"), *apt.names("linux-binary-")]), _newer)
+        found = choose(series, apt.versions([*apt.names("linux-image-"), *apt.names("linux-binary-")]))
         if found is None:
             raise LabError(f"the mirror has no kernel for {series}", _HOW)
         wanted = [found.package]

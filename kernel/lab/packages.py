@@ -6,8 +6,10 @@ checked by apt with the machine's own keys.
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
+import subprocess
 import tarfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -190,6 +192,18 @@ def _downloads(text: str) -> Iterator[_Download]:
         match = re.match(r"'(\S+)' (\S+) (\d+) ", line)
         if match:
             yield _Download(match[1], match[2], int(match[3]))
+
+
+@functools.cache
+def newer(one: str, other: str) -> bool:
+    """Whether a version is higher than another by Debian's rules."""
+    return subprocess.run(["dpkg", "--compare-versions", one, "gt", other], check=False).returncode == 0
+
+
+def nearest(series: Iterable[tuple[int, int]], wanted: tuple[int, int]) -> tuple[int, int] | None:
+    """The series that stands in for the wanted one: itself, else the next newer, else the newest; None of none."""
+    found = sorted(series)
+    return next((each for each in found if each >= wanted), found[-1] if found else None)
 
 
 def remove(paths: Iterable[Path]) -> None:

@@ -55,8 +55,9 @@ class Work:
         check: bool = True,
         remedy: str = "",
         tick: Callable[[], None] = lambda: None,
+        output: Path | None = None,
     ) -> bytes:
-        """Standard output of a program; `tick` is called ten times a second meanwhile.
+        """Standard output of a program, also in `output` while it runs; `tick` is called ten times a second.
 
         It runs under the keeper, so it ends with us whatever happens to us.
 
@@ -64,7 +65,7 @@ class Work:
             LabError: it is not there or, with `check`, it failed; the message ends with its last words.
             LabCancelled: and the program is gone.
         """
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with output.open("w+b") if output else tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = start_kept(argv, stdout=out.fileno(), stderr=err.fileno(), cwd=cwd, env=env)
             try:
                 while process.poll() is None:
