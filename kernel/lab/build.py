@@ -76,6 +76,8 @@ def _source(work: Work) -> Iterator[tuple[Path, str]]:
         apt.update()
         package = _choose(apt.versions([name for name in apt.names("linux-source-") if name[-1].isdigit()]))
         [deb] = apt.fetch([package], f"the source of Linux {package.version}")
+    for left in cache.root().glob("build.*"):
+        shutil.rmtree(left, ignore_errors=True)  # of a build that was killed: ours is the only one, we hold the lock
     # In the cache folder: /tmp may be a small file system in memory, and this is 1.5 GB.
     with tempfile.TemporaryDirectory(prefix="build.", dir=cache.root()) as scratch:
         place = Path(scratch)

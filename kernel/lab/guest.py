@@ -122,6 +122,18 @@ def boot(
         LabCancelled: nothing of it runs any more.
     """
     work = Work(progress, cancel)
+    image, base = prepare(kernel, python=python, work=work)
+    words = f"{'workload=on' if workload else ''} {append}".strip()
+    try:
+        return _boot(work, image, base, words)
+    except _Crashed:
+        # Emulation is not perfect: a guest's kernel fails by itself now and then. Once more, and only then.
+        work.say(f"Linux {image.release} crashed while it booted; once more")
+        return _boot(work, image, base, words)
+
+
+def prepare(kernel: str, *, python: bool, work: Work) -> tuple[KernelImage, Path]:
+    """Have all that `boot` needs in the cache: the kernel, and the initramfs of its programs. Raises LabError."""
     wanted = kernels.parse(kernel)
     arch = wanted.arch if isinstance(wanted, kernels.Series) else kernels.host_arch()
     needs.require(needs.missing(arch), kernel)
@@ -132,14 +144,7 @@ def boot(
         needs.require(needs.missing(image.arch), kernel)
     else:
         image = kernels.from_series(work, wanted)
-    base = userland.image(work, image.arch, python=python)
-    words = f"{'workload=on' if workload else ''} {append}".strip()
-    try:
-        return _boot(work, image, base, words)
-    except _Crashed:
-        # Emulation is not perfect: a guest's kernel fails by itself now and then. Once more, and only then.
-        work.say(f"Linux {image.release} crashed while it booted; once more")
-        return _boot(work, image, base, words)
+    return image, userland.image(work, image.arch, python=python)
 
 
 class _Crashed(LabError):  # noqa: N818

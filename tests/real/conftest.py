@@ -1,0 +1,84 @@
+"""Booted guests for the tests on real kernels.
+
+A guest lives as long as the module of its test, so that no module sees what another one left. Ask for one by name
+(`guest_72`), or for several kernels in turn:
+
+    @pytest.mark.parametrize("guest", ["6.1", "6.12", "7.2", "arm64:6.12"], indirect=True)
+
+The workload of these guests is off; `guest.workload(True)` starts it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernel.lab.errors import LabError
+from kernel.lab.guest import Guest, boot, prepare
+from kernel.lab.work import Work
+
+REQUIRED = os.environ.get("PROBEWRIGHT_REAL") == "required"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.real)
+
+
+def prepared(kernel: str, *, python: bool = True) -> None:
+    """Fetch what a boot needs; skip the test, with the reason, where this machine cannot (unless it must)."""
+    try:
+        prepare(kernel, python=python, work=Work(lambda _: None))
+    except LabError as error:
+        reason = f"{error}; {error.remedy}"
+        if REQUIRED:
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+def _booted(kernel: str, *, python: bool = True) -> Iterator[Guest]:
+    prepared(kernel, python=python)
+    with boot(kernel, python=python, workload=False) as guest:
+        yield guest
+
+
+@pytest.fixture(scope="module")
+def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
+    """A guest of the kernel in `request.param`; `-sh` after it: without Python (`7.2-sh`)."""
+    kernel = str(request.param)
+    yield from _booted(kernel.removesuffix("-sh"), python=not kernel.endswith("-sh"))
+
+
+@pytest.fixture(scope="module")
+def guest_61() -> Iterator[Guest]:
+    """The oldest: no fprobe events, no BTF arguments."""
+    yield from _booted("6.1")
+
+
+@pytest.fixture(scope="module")
+def guest_612() -> Iterator[Guest]:
+    """The middle: fprobe and tprobe events, BTF arguments."""
+    yield from _booted("6.12")
+
+
+@pytest.fixture(scope="module")
+def guest_72() -> Iterator[Guest]:
+    """The newest that Debian has as a release."""
+    yield from _booted("7.2")
+
+
+@pytest.fixture(scope="module")
+def guest_72_sh() -> Iterator[Guest]:
+    """The newest, with a shell and busybox only."""
+    yield from _booted("7.2", python=False)
+
+
+@pytest.fixture(scope="module")
+def guest_arm64() -> Iterator[Guest]:
+    """The other architecture: no fprobe events there."""
+    yield from _booted("arm64:6.12")

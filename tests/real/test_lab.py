@@ -1,0 +1,212 @@
+"""The lab itself, on real kernels."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kernel.lab import build, cache, kernels
+from kernel.lab.errors import LabCancelled, LabError
+from kernel.lab.guest import Guest, boot
+from kernel.lab.work import Progress, Work
+from tests.real.conftest import prepared
+
+ROOT = Path(__file__).parents[2]
+
+
+def _gone(pid: int, seconds: float = 10.0) -> bool:
+    """Whether a process ends in time; one that nobody waits for counts as ended."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _runs() -> set[str]:
+    return {path.name for path in (cache.root() / "run").glob(f"{os.getpid()}_*")}
+
+
+@pytest.mark.parametrize("guest", ["6.1", "6.12", "7.2", "arm64:6.12", "7.2-sh"], indirect=True)
+def test_series_boots(guest: Guest, request: pytest.FixtureRequest) -> None:
+    word = request.node.callspec.params["guest"]
+    series = kernels.parse(word.removesuffix("-sh"))
+    assert isinstance(series, kernels.Series)
+    release, machine, host = guest.run("uname -r; uname -m; hostname").decode().split()
+    assert release == guest.kernel.release
+    if not guest.kernel.note:  # else the series is gone, and the note says what came instead
+        assert release.startswith(f"{series.version[0]}.{series.version[1]}")
+    assert kernels.ARCHES[machine] == series.arch
+    assert host == "lab"
+    assert guest.alive
+    assert "probewright: ready" in guest.console_text()
+    # What a target needs: tracefs at its place, BTF, root's shell with the usual programs, two processors.
+    found = guest.run(
+        "head -c 4 /sys/kernel/tracing/README | wc -c; wc -l </sys/kernel/tracing/available_filter_functions; "
+        "head -c 2 /sys/kernel/btf/vmlinux | hexdump -e '1/2 \"%04x\"'; id -u; grep -c ^processor /proc/cpuinfo; "
+        "for p in sh cat printf mkdir rmdir mount dd find; do command -v $p >/dev/null || echo no $p; done"
+    )
+    readme, functions, magic, user, processors, *lacking = found.decode().split()
+    assert (readme, magic, user, processors, lacking) == ("4", "eb9f", "0", "2", [])
+    assert int(functions) > 20_000
+    with_python = guest.run("python3 -c 'import ctypes, json, selectors, zlib; print(1)' || echo 0", timeout=60)
+    assert with_python.split()[-1] == (b"0" if word.endswith("-sh") else b"1")
+
+
+def test_workload_makes_events_and_can_be_stopped(guest_72: Guest) -> None:
+    count = (
+        "cd /sys/kernel/tracing; echo 1 >events/sched/sched_process_exec/enable; echo >trace; sleep 1.5; "
+        "echo 0 >events/sched/sched_process_exec/enable; grep -c 'filename=/usr/bin/cat\\|filename=/bin/cat' trace || true"
+    )
+    guest_72.workload(True)
+    assert guest_72.run("workload state") == b"on\n"
+    assert int(guest_72.run(count)) >= 2
+    guest_72.workload(False)
+    assert guest_72.run("workload state") == b"off\n"
+    assert int(guest_72.run(count)) == 0
+
+
+def test_failing_command_raises_its_words(guest_72: Guest) -> None:
+    with pytest.raises(LabError, match="No such file"):
+        guest_72.run("cat /does/not/exist")
+    with pytest.raises(LabError, match="took longer"):
+        guest_72.run("sleep 20", timeout=1)
+
+
+def test_guest_is_reached_from_here_only_and_reaches_nothing(guest_72: Guest) -> None:
+    listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if " 0A " in line]
+    assert f"0100007F:{guest_72.port:04X}" in listening
+    assert f"00000000:{guest_72.port:04X}" not in listening
+    # A listener of ours, at the address where QEMU puts its host.
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert guest_72.run(f"nc -w 2 10.0.2.2 {port} </dev/null && echo reached || echo not") == b"not\n"
+
+
+def test_second_start_fetches_nothing(guest_72: Guest) -> None:
+    said: list[str] = []
+    with boot("7.2", progress=lambda step: said.append(step.text)) as second:
+        assert second.port != guest_72.port
+        assert second.run("cat /proc/sys/kernel/osrelease").decode().strip() == second.kernel.release
+    assert [text.split()[0] for text in said] == ["booting"]
+    assert not second.alive
+
+
+def test_key_of_another_guest_is_refused(guest_72: Guest) -> None:
+    with boot("7.2") as second:
+        other = [str(guest_72.port) if word == str(second.port) else word for word in second.ssh_command]
+        refused = subprocess.run([*other, "true"], capture_output=True, timeout=30)
+    assert refused.returncode == 255
+
+
+def test_cancel_while_booting_leaves_nothing() -> None:
+    prepared("7.2")
+    before = _runs()
+    cancel = threading.Event()
+
+    def progress(step: Progress) -> None:
+        if step.text.startswith("booting"):
+            threading.Timer(0.7, cancel.set).start()
+
+    with pytest.raises(LabCancelled):
+        boot("7.2", progress=progress, cancel=cancel)
+    assert _runs() == before
+    assert not [pid for pid in _children(os.getpid()) if b"keeper.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@pytest.mark.parametrize("victim", ["application", "keeper"])
+def test_guest_ends_when_killed(victim: str) -> None:
+    prepared("7.2")
+    argv = [sys.executable, "-m", "kernel.lab", "7.2"]
+    with subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as application:
+        assert application.stdout is not None
+        words = application.stdout.readline().decode().split()
+        port = int(words[words.index("-p") + 1])
+        folder = Path(words[words.index("-i") + 1]).parent
+        [keeper] = _children(application.pid)
+        [machine] = _children(keeper)
+        assert b"qemu-system" in Path(f"/proc/{machine}/cmdline").read_bytes()
+        os.kill(application.pid if victim == "application" else keeper, signal.SIGKILL)
+        assert _gone(machine)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        if victim == "application":
+            assert _gone(keeper)
+            assert not folder.exists()
+        application.kill()
+
+
+def test_guest_that_panics_is_tried_twice_and_explained() -> None:
+    prepared("7.2")
+    before = _runs()
+    said: list[str] = []
+    with pytest.raises(LabError, match="Kernel panic") as caught:
+        boot("7.2", progress=lambda step: said.append(step.text), append="rdinit=/no/such root=/dev/none rootwait=1")
+    assert caught.value.remedy
+    assert len([text for text in said if text.startswith("booting")]) == 2
+    assert _runs() == before
+
+
+@pytest.fixture(scope="module")
+def machine_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root folder with boot/vmlinuz of 6.12 and, unpacked by the real cpio, the modules of our image."""
+    prepared("6.12")
+    series = kernels.parse("6.12")
+    assert isinstance(series, kernels.Series)
+    found = kernels.from_series(Work(lambda _: None), series)
+    root = tmp_path_factory.mktemp("root")
+    (root / "boot").mkdir()
+    (root / "boot/vmlinuz").symlink_to(found.image)
+    folder = root / "lib/modules" / found.release / "kernel"
+    folder.mkdir(parents=True)
+    assert isinstance(found.modules, Path)
+    packed = subprocess.run(["zcat", found.modules], capture_output=True, check=True).stdout
+    subprocess.run(["cpio", "-idm", "--quiet"], input=packed, cwd=folder, check=True)
+    for module in folder.glob("usr/lib/modules/lab/*.ko"):
+        module.rename(folder / module.name.partition("-")[2])
+    return root
+
+
+def test_image_by_path_finds_its_modules(machine_root: Path) -> None:
+    with boot(str(machine_root / "boot/vmlinuz"), python=False) as guest:
+        assert b"virtio_net" in guest.run("lsmod")
+        assert guest.kernel.release == guest.run("uname -r").decode().strip()
+
+
+def test_image_without_network_is_explained(machine_root: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "some" / "vmlinuz"
+    alone.parent.mkdir()
+    alone.symlink_to((machine_root / "boot/vmlinuz").resolve())
+    with pytest.raises(LabError, match="network card") as caught:
+        boot(str(alone), python=False)
+    assert "VIRTIO_NET" in caught.value.remedy
+
+
+@pytest.mark.timeout(3600)
+def test_full_kernel_has_every_tracer() -> None:
+    if not os.environ.get("PROBEWRIGHT_FULL") and not build.folder().exists():
+        pytest.skip("builds a kernel for minutes: set PROBEWRIGHT_FULL=1")
+    with boot("full") as guest:
+        tracers = guest.run("cat /sys/kernel/tracing/available_tracers").decode().split()
+        assert {"osnoise", "timerlat", "hwlat", "wakeup", "function_graph"} <= set(tracers)
+        options = guest.run("zcat /proc/config.gz").decode().splitlines()
+        wanted = ("USER_EVENTS", "BOOTTIME_TRACING", "FUNCTION_GRAPH_RETVAL", "FUNCTION_GRAPH_RETADDR")
+        assert {f"CONFIG_{name}=y" for name in wanted} <= set(options)
+        assert guest.kernel.note == ""
