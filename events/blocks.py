@@ -1,8 +1,8 @@
 """Rows in blocks of arrays, over pages of bytes: no Python object lives as long as an event.
 
 A row is 20 bytes: time stamp, key (which page, where in it) and id of its format. Every block but the last has
-BLOCK_ROWS rows, so a sequence number leads to its row by a division. Whole blocks are dropped, oldest first; a page goes
-with the last block that has a row in it.
+BLOCK_ROWS rows, so a sequence number leads to its row by a division. Whole blocks are dropped, oldest first; a page
+goes with the last block that has a row in it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from events.format import EventFormat, Field, FieldKind, HeaderPage, Loc
+from events.format import ByteOrder, EventFormat, Field, FieldKind, HeaderPage, Loc
 from events.subbuffer import index, payload
 
 Scalar = int | str | bool | bytes | None
@@ -26,7 +26,7 @@ Row = tuple[int, EventFormat, tuple[Value, ...]]
 
 
 def text_of(raw: bytes) -> str:
-    """Bytes of the kernel as text, up to the first NUL; what is no UTF-8 stays visible as `\\xNN`."""
+    r"""Bytes of the kernel as text, up to the first NUL; what is no UTF-8 stays visible as `\xNN`."""
     return raw.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
 
 
@@ -38,8 +38,9 @@ def char_of(value: int) -> str:
 class Layout:
     """How the records of one format become values."""
 
-    def __init__(self, fmt: EventFormat, byteorder: str) -> None:
+    def __init__(self, fmt: EventFormat, byteorder: ByteOrder) -> None:
         self.format = fmt
+        self.byteorder = byteorder
         self._order = "<" if byteorder == "little" else ">"
         self._singles = [struct.Struct(self._order + _code(field)) for field in fmt.fields]
         self._converters = [self._converter(field) for field in fmt.fields]
@@ -65,6 +66,10 @@ class Layout:
             return self._one_by_one(buffer, start, length)
         values: tuple[Value, ...] = self.unpack(buffer, start)
         return self.finish(buffer, start, length, values) if self.special else values
+
+    def named(self, record: bytes) -> dict[str, Value]:
+        """Values of a record by the names of its fields."""
+        return dict(zip(self.format.names, self.values(record, 0, len(record)), strict=True))
 
     def finish(self, buffer: bytes, start: int, length: int, values: tuple[Value, ...]) -> tuple[Value, ...]:
         """Replace what `unpack` gave for strings, arrays and characters by their values."""
@@ -157,8 +162,9 @@ class Decoder:
     """Formats by id, compiled when first needed."""
 
     def __init__(self, formats: Mapping[int, EventFormat], header: HeaderPage) -> None:
-        """Take formats (by id; more may come while events flow) and the layout of the pages."""
-        self.formats = formats
+        """Take formats by id, and the layout of the pages."""
+        self.formats: dict[int, EventFormat] = dict(formats)
+        """By id; more may be added while events come."""
         self.header = header
         self._layouts: dict[int, Layout] = {}
         order = "<" if header.byteorder == "little" else ">"
@@ -184,10 +190,7 @@ class Decoder:
 
     def values(self, number: int, record: bytes) -> dict[str, Value]:
         """All fields of a record by name; empty where no format has this id."""
-        if number not in self.formats:
-            return {}
-        layout = self.layout(number)
-        return dict(zip(layout.format.names, layout.values(record, 0, len(record)), strict=True))
+        return self.layout(number).named(record) if number in self.formats else {}
 
     def page(self, page: bytes) -> list[Row]:
         """All events of a page whose format is known."""

@@ -203,10 +203,7 @@ def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field
 
 def _width(element: str, size: int, bounds: list[str], loc: Loc, long_size: int) -> int:
     """Bytes of one element."""
-    if "*" in element or element in _LONGS:
-        known = long_size
-    else:
-        known = _WIDTHS.get(element, 0)
+    known = long_size if "*" in element or element in _LONGS else _WIDTHS.get(element, 0)
     if not bounds:
         return size
     if known:

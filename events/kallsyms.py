@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
+_SOME_ADDRESS = re.compile(rb"^0*[1-9a-f]", re.MULTILINE)
 _HIGHEST = 1 << 64
 _LAST_SIZE = 4096
 """What is given to the last symbol of a module, whose end nobody says."""
@@ -22,7 +24,7 @@ class Place(NamedTuple):
 
 
 class Symbols:
-    """/proc/kallsyms. Read when first asked, some 100 ms for 190,000 lines: call `prepare()` off the screen's thread."""
+    """/proc/kallsyms, read when first asked (100 ms for 190,000 lines); `prepare()` does it ahead, in a worker."""
 
     def __init__(self, data: bytes = b"") -> None:
         """Take the content of /proc/kallsyms; empty: nothing is known."""
@@ -41,6 +43,10 @@ class Symbols:
         """Whether there is any address (kptr_restrict shows all as 0)."""
         self.prepare()
         return bool(self._addresses)
+
+    def __bool__(self) -> bool:
+        """Same as `known`, without reading the whole table."""
+        return bool(self._addresses) if self._lines is not None else bool(_SOME_ADDRESS.search(self._data))
 
     def prepare(self) -> None:
         """Read and sort the table, once."""

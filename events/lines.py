@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from events.decode import Decoder
+from events.format import EventFormat
 from events.subbuffer import WORD_BITS, WORD_MASK, Columns
 from events.text import parse_line, parse_lost
 
-FIRST_TEXT_ID = 1 << 16
-"""Ids from here on belong to events whose format is not known (common_type has 16 bits)."""
+FIRST_OWN_ID = 1 << 16
+"""Numbers from here on are ours: common_type has 16 bits."""
 
 
 class Indexed(NamedTuple):
@@ -26,11 +27,14 @@ class Indexed(NamedTuple):
 class LineIndex:
     """Finds the events in pieces of text as they come; a piece may end anywhere."""
 
-    def __init__(self, decoder: Decoder) -> None:
-        self._decoder = decoder
+    def __init__(self, formats: Mapping[int, EventFormat]) -> None:
         self._rest = b""
-        self._ids: dict[str, int] = {}
+        self._ids = {fmt.name: number for number, fmt in formats.items()}
         self._names: dict[int, str] = {}
+
+    def use(self, number: int, fmt: EventFormat) -> None:
+        """From now on an event of this name is this one (the text does not say the group)."""
+        self._ids[fmt.name] = number
 
     def name(self, number: int) -> str:
         """Name of an event without a format; empty: no such id was given."""
@@ -63,19 +67,11 @@ class LineIndex:
         return bad
 
     def _id(self, name: str) -> int:
-        """Id of the format with this name, where there is just one; else one of our own."""
-        formats = self._decoder.formats
-        known = self._ids.get(name)
-        if known is not None and known in formats:
-            return known
-        ids = [number for number, fmt in formats.items() if fmt.name == name]
-        if len(ids) == 1:
-            self._ids[name] = ids[0]
-            return ids[0]
-        if known is None:
-            known = self._ids[name] = FIRST_TEXT_ID + len(self._names)
-            self._names[known] = name or "text"
-        return known
+        number = self._ids.get(name)
+        if number is None:
+            number = self._ids[name] = FIRST_OWN_ID * 2 + len(self._names)
+            self._names[number] = name or "text"
+        return number
 
     def event_text(self, page: bytes, at: int) -> str:
         """The line at a byte of a page, with the stack entries below it."""

@@ -54,7 +54,7 @@ class Merger:
             # A CPU that was not drained may have more behind its last event.
             limit = min([limit, *(run.stamps[-1] for run in runs)])
         for run in runs:
-            self._seen = max(self._seen, max(run.stamps))
+            self._seen = max(self._seen, run.stamps[-1])
         ordered = _ordered([self._held, *runs])
         cut = bisect_right(ordered.stamps, limit)
         if len(ordered.stamps) - cut > _MOST_HELD:

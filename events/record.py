@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from events.decode import Decoder, Value
+from events.decode import Layout, Value
 from events.format import ByteOrder, EventFormat, Field, Loc
 from events.text import text_values
 
@@ -27,19 +27,20 @@ class Record:
     """Name of the task; `<...>`: not known."""
     event: str
     """`group/name`; from text without a known format only `name`."""
-    format: EventFormat | None
+    format: EventFormat | None = field(repr=False)
     """None: text of an event whose format is not known."""
     raw: bytes = b""
     """The record from `common_type` on; empty for text."""
     text: str = ""
     """What the kernel printed after the time stamp; empty where it did not print."""
-    decoder: Decoder | None = field(default=None, repr=False, compare=False)
+    layout: Layout | None = field(default=None, repr=False, compare=False)
+    """How `raw` is read; None for text."""
 
     @cached_property
     def values(self) -> Mapping[str, Value]:
         """Fields by name."""
-        if self.raw and self.format and self.decoder:
-            return self.decoder.values(self.format.id, self.raw)
+        if self.layout:
+            return self.layout.named(self.raw)
         return text_values(self.text, self.format)
 
 
@@ -59,9 +60,9 @@ def detail(record: Record) -> tuple[Detail, ...]:
     fmt = record.format
     if fmt is None:
         return ()
-    if not record.raw or record.decoder is None:
+    if record.layout is None:
         return tuple(Detail(f, b"", b"", record.values[f.name]) for f in fmt.fields if f.name in record.values)
-    order = record.decoder.header.byteorder
+    order = record.layout.byteorder
     found = []
     for common in fmt.common:
         raw = record.raw[common.offset : common.end]

@@ -1,7 +1,7 @@
 """The store of events a screen reads from.
 
-`feed` takes bytes as the pump gives them, finds where the events are (150 ns each) and puts them in one order; a record
-is decoded when it is asked for. Not thread-safe: feed and read it from one thread.
+`feed` takes bytes as the pump gives them, finds where the events are (150 ns each) and puts them in one order; a
+record is decoded when it is asked for. Not thread-safe: feed and read it from one thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import NamedTuple
 from events.batch import Batch, Chunk
 from events.blocks import Blocks, Page
 from events.decode import Decoder
-from events.lines import LineIndex
+from events.format import EventFormat
+from events.lines import FIRST_OWN_ID, LineIndex
 from events.merge import Merger, Run
 from events.rates import Rates
 from events.record import Record
@@ -48,7 +49,7 @@ class Store:
         """Take the formats and the most bytes to keep.
 
         Args:
-            decoder: its formats may grow while events come.
+            decoder: formats that hold from the start; `use` brings more.
             limit_bytes: oldest events are dropped when pages and rows take more.
             walker: finds the events of pages.
             clock: seconds, for the rates.
@@ -69,7 +70,9 @@ class Store:
         self._clock = clock
         self._blocks = Blocks()
         self._merger = Merger()
-        self._lines = LineIndex(decoder)
+        self._lines = LineIndex(decoder.formats)
+        self._renumbered: dict[int, int] = {}
+        """Our number for an id that the kernel has given a second time."""
         self._rates = Rates()
         self._last_ts = 0
 
@@ -115,13 +118,26 @@ class Store:
         fmt = self.decoder.formats.get(number)
         return fmt.path if fmt else self._lines.name(number)
 
+    def use(self, formats: Mapping[int, EventFormat]) -> None:
+        """Take formats that hold for what is fed from now on.
+
+        The kernel gives the id of an event that was removed to the next one: rows that are here keep their format.
+        """
+        for number, fmt in formats.items():
+            known = self.decoder.formats
+            current = self._renumbered.get(number, number)
+            if known.get(current, fmt) != fmt:
+                current = self._renumbered[number] = FIRST_OWN_ID + len(known)
+            known[current] = fmt
+            self._lines.use(current, fmt)
+
     def feed(self, batch: Batch) -> int:
         """Take one pass over all CPUs; gives the number of new rows."""
         runs: dict[int, Run] = {}
         for chunk in batch.chunks:
             columns = self._text(chunk) if chunk.text else self._pages(chunk)
             self.undecodable += columns.undecodable
-            run = self._known(Run(*columns[:3]))
+            run = self._known(Run(*columns[:3]), chunk.text)
             if run.stamps:
                 before = runs.get(chunk.cpu)
                 runs[chunk.cpu] = Run(*([*a, *b] for a, b in zip(before, run, strict=True))) if before else run
@@ -174,8 +190,10 @@ class Store:
         self.overrun.update(found.lost)
         return found.columns
 
-    def _known(self, run: Run) -> Run:
-        """Leave out events that have no format."""
+    def _known(self, run: Run, text: bool) -> Run:
+        """Give ids our numbers, and leave out events that have no format."""
+        if self._renumbered and not text:
+            run = run._replace(ids=[self._renumbered.get(number, number) for number in run.ids])
         unknown = {n for n in set(run.ids) if n not in self.decoder.formats and not self._lines.name(n)}
         if not unknown:
             return run
@@ -200,8 +218,8 @@ class Store:
         """
         ts, key, number = self._blocks.row(seq)
         page = self._blocks.pages[key >> WORD_BITS]
-        fmt = self.decoder.formats.get(number)
         if page.text:
+            fmt = self.decoder.formats.get(number)
             text = self._lines.event_text(page.data, key & WORD_MASK)
             line = parse_line(text)
             if line is None:  # it was one when it was indexed
@@ -211,7 +229,8 @@ class Store:
         raw = page.data[start : start + length]
         pid = self.decoder.pid(raw)
         comm = self.cmdlines.get(pid) or ("<idle>" if pid == 0 else "<...>")
-        return Record(seq, ts, page.cpu, pid, comm, self.event(number), fmt, raw, "", self.decoder)
+        layout = self.decoder.layout(number)
+        return Record(seq, ts, page.cpu, pid, comm, layout.format.path, layout.format, raw, "", layout)
 
     def find(
         self,

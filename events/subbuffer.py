@@ -1,7 +1,7 @@
 """Sub-buffers of the ring buffer (kernel/trace/ring_buffer.c, include/linux/ring_buffer.h): where the events lie.
 
-A sub-buffer is a page header and events one behind the other. Each event starts with a word of 5 bits `type_len` and 27
-bits `time_delta` (the low bits first on a little-endian machine, the high bits first on a big-endian one):
+A sub-buffer is a page header and events one behind the other. Each event starts with a word of 5 bits `type_len` and
+27 bits `time_delta` (the low bits first on a little-endian machine, the high bits first on a big-endian one):
 
     1..28  data of type_len words
     0      data, the length in bytes (itself included) in the next word

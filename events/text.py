@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.decode import Scalar, Value, char_of
@@ -128,12 +129,19 @@ def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = 
     parts = [f"{fmt.name}: ", f"({attached})" if attached else ""]
     unquoted = False
     for literal, conversion in zip(literals, conversions, strict=False):
+        conversion = _swapped(conversion)
         value = _element(values, conversion)
         head = literal[1:] if unquoted else literal
         unquoted = value is None and conversion.spec == "s"  # what could not be read stands without its quotes
         parts += [head.removesuffix('"') if unquoted else head, _convert(conversion, value, symbols)]
     parts.append(literals[-1][1:] if unquoted else literals[-1])
     return "".join(parts)
+
+
+def _swapped(conversion: Conversion) -> Conversion:
+    """A return probe prints `caller <- function`, its print fmt says them the other way round."""
+    other = {"__probe_func": "__probe_ret_ip", "__probe_ret_ip": "__probe_func"}.get(conversion.field)
+    return replace(conversion, field=other) if other else conversion
 
 
 def _element(values: Mapping[str, Value], conversion: Conversion) -> Scalar:

@@ -1,0 +1,201 @@
+"""The file of a recording, as bytes: chunks, packed and checked. `events.recording` says what is in them.
+
+Layout, integers little endian:
+
+    file    "probewright" NUL, u32 version, then chunks up to an end chunk
+    chunk   "PWRC", u8 kind, u8 codec, u16 0, u32 stored length, u32 raw length, u32 crc32 of the stored bytes, bytes
+
+A file that was cut is readable up to the cut. Nothing in a file is believed: lengths are checked against the file and
+against limits before memory is taken, and whatever is wrong is a RecordingError with the offset.
+"""
+
+from __future__ import annotations
+
+import enum
+import lzma
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from events.batch import Batch, Chunk
+
+MAGIC = b"probewright\0"
+VERSION = 1
+LARGEST_CHUNK = 256 << 20
+"""Most raw bytes of one chunk."""
+MOST_CHUNKS = 1 << 20
+_LZMA_MEMORY = 128 << 20
+
+_FILE = struct.Struct("<12sI")
+_CHUNK = struct.Struct("<4sBBHIII")
+_CHUNK_MAGIC = b"PWRC"
+_BATCH = struct.Struct("<BI")
+_PIECE = struct.Struct("<iBI")
+
+
+class ChunkKind(enum.IntEnum):
+    """What a chunk holds; a reader passes over kinds it does not know."""
+
+    END = 0
+    META = 1
+    """A JSON object; of several, later keys win."""
+    BLOB = 2
+    """u16 length of kind, u16 length of name, kind, name, bytes."""
+    PAGES = 3
+    """Batches: u8 drained, u32 number of pieces, each i32 CPU, u8 text, u32 length, bytes."""
+
+
+class Codec(enum.IntEnum):
+    """How the bytes of a chunk are packed."""
+
+    NONE = 0
+    ZLIB = 1
+    XZ = 2
+
+
+class RecordingError(Exception):
+    """The file is no recording, or is damaged; `file` and `offset` (bytes) say where."""
+
+    def __init__(self, file: str, offset: int, reason: str) -> None:
+        super().__init__(f"{file}: byte {offset}: {reason}")
+        self.file = file
+        self.offset = offset
+        self.reason = reason
+
+
+class Entry(NamedTuple):
+    """One chunk of a file."""
+
+    kind: int
+    codec: int
+    offset: int
+    """Of the stored bytes in the file."""
+    stored: int
+    raw: int
+    crc: int
+
+
+def write_head(file: BinaryIO) -> None:
+    """Begin a file."""
+    file.write(_FILE.pack(MAGIC, VERSION))
+
+
+def write_chunk(file: BinaryIO, kind: ChunkKind, codec: Codec, raw: bytes) -> None:
+    """Pack and write one chunk."""
+    if not raw:
+        codec = Codec.NONE
+    if codec is Codec.XZ:
+        stored = lzma.compress(raw, preset=9)
+    elif codec is Codec.ZLIB:
+        stored = zlib.compress(raw, 1)
+    else:
+        stored = raw
+    file.write(_CHUNK.pack(_CHUNK_MAGIC, kind, codec, 0, len(stored), len(raw), zlib.crc32(stored)) + stored)
+
+
+class ChunkFile:
+    """The chunks of a file; they are unpacked when they are asked for."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Look through a file's bytes. Raises RecordingError."""
+        self.name = name
+        self.truncated = True
+        """The file ends before its end chunk."""
+        self._data = memoryview(data)
+        self.entries = list(self._scan())
+
+    def _scan(self) -> Iterator[Entry]:
+        data = self._data
+        if len(data) < _FILE.size:
+            raise RecordingError(self.name, 0, "no recording of probewright")
+        magic, version = _FILE.unpack_from(data)
+        if magic != MAGIC:
+            raise RecordingError(self.name, 0, "no recording of probewright")
+        if version != VERSION:
+            raise RecordingError(self.name, len(MAGIC), f"version {version}; this program reads version {VERSION}")
+        at, number = _FILE.size, 0
+        while at + _CHUNK.size <= len(data):
+            mark, kind, codec, _, stored, raw, crc = _CHUNK.unpack_from(data, at)
+            if mark != _CHUNK_MAGIC:
+                raise RecordingError(self.name, at, "damaged: no chunk begins here")
+            number += 1
+            if raw > LARGEST_CHUNK or number > MOST_CHUNKS:
+                raise RecordingError(self.name, at, "a chunk or the number of chunks is beyond all limits")
+            entry = Entry(kind, codec, at + _CHUNK.size, stored, raw, crc)
+            at = entry.offset + stored
+            if at > len(data):
+                return
+            if kind == ChunkKind.END:
+                self.truncated = False
+                return
+            yield entry
+
+    def raw(self, entry: Entry, limit: int = LARGEST_CHUNK) -> bytes:
+        """Unpack a chunk of at most `limit` raw bytes. Raises RecordingError."""
+        stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
+        if zlib.crc32(stored) != entry.crc:
+            raise RecordingError(self.name, entry.offset, "damaged: wrong checksum")
+        if entry.raw > limit:
+            raise RecordingError(self.name, entry.offset, f"{entry.raw} bytes where {limit} are allowed")
+        try:
+            raw = _unpack(stored, entry.codec, entry.raw)
+        except (zlib.error, lzma.LZMAError, EOFError, ValueError, MemoryError) as error:
+            raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
+        if len(raw) != entry.raw:
+            raise RecordingError(self.name, entry.offset, "damaged: wrong length")
+        return raw
+
+    def head(self, entry: Entry) -> bytes:
+        """The first bytes of a chunk, enough for the names of a blob; damage shows when the content is read."""
+        most = min(entry.raw, 4 + 2 * 0xFFFF)
+        try:
+            return _unpack(
+                bytes(self._data[entry.offset : entry.offset + entry.stored]), entry.codec, most, part=True
+            )
+        except (zlib.error, lzma.LZMAError, EOFError, ValueError, MemoryError) as error:
+            raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
+
+
+def _unpack(stored: bytes, codec: int, length: int, part: bool = False) -> bytes:
+    """Unpack to at most `length` bytes; more in the stored bytes is an error unless a part is wanted."""
+    if codec == Codec.NONE:
+        raw, more = stored[:length], len(stored) > length
+    elif codec == Codec.ZLIB:
+        inflater = zlib.decompressobj()
+        raw = inflater.decompress(stored, length) if length else b""
+        more = not part and bool(inflater.decompress(inflater.unconsumed_tail, 1))
+    elif codec == Codec.XZ:
+        unpacker = lzma.LZMADecompressor(memlimit=_LZMA_MEMORY)
+        raw = unpacker.decompress(stored, length)
+        more = not part and not unpacker.eof and bool(unpacker.decompress(b"", 1))
+    else:
+        raise ValueError(f"codec {codec} is not known")
+    if more and not part:
+        raise ValueError("more bytes than it says")
+    return raw
+
+
+def pack_batch(batch: Batch) -> bytes:
+    """One pass as bytes of a PAGES chunk."""
+    parts = [_BATCH.pack(batch.drained, len(batch.chunks))]
+    for chunk in batch.chunks:
+        parts += [_PIECE.pack(chunk.cpu, chunk.text, len(chunk.data)), chunk.data]
+    return b"".join(parts)
+
+
+def unpack_batches(raw: bytes) -> Iterator[Batch]:
+    """The passes of a PAGES chunk. Raises struct.error where one is not whole."""
+    at = 0
+    while at < len(raw):
+        drained, number = _BATCH.unpack_from(raw, at)
+        at += _BATCH.size
+        chunks = []
+        for _ in range(number):
+            cpu, text, length = _PIECE.unpack_from(raw, at)
+            at += _PIECE.size
+            if at + length > len(raw):
+                raise struct.error("a piece is not whole")
+            chunks.append(Chunk(cpu, raw[at : at + length], bool(text)))
+            at += length
+        yield Batch(tuple(chunks), bool(drained))

@@ -1,0 +1,98 @@
+"""Names for values: what BTF, kallsyms and errno.h know of a number."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from btf.btf import Btf
+from btf.errors import BtfError
+from btf.kinds import Kind
+from btf.types import Int, Ptr
+from btf.values import enum_name
+from btf.walk import strip
+from events.decode import Scalar, Value
+from events.errnos import errno_name
+from events.format import Field, FieldKind
+from events.kallsyms import Symbols
+from events.text import show
+
+_MAX_ERRNO = 4095
+
+
+class Namer:
+    """Turns values into what a person reads. Look-ups of types are remembered."""
+
+    def __init__(self, btf: Btf | None = None, symbols: Symbols | None = None) -> None:
+        self._btf = btf
+        self._symbols = symbols
+        self._shape = lru_cache(maxsize=4096)(self._look)
+
+    def text(
+        self, value: Value, column: int | None = None, is_retval: bool = False, field: Field | None = None
+    ) -> str:
+        """The value by its name where it has one, else the number.
+
+        Args:
+            value: of a record.
+            column: BTF type id of what was captured; None: unknown.
+            is_retval: whether a negative number means an error.
+            field: of the format, which knows addresses and what the kernel prints as hex.
+        """
+        if isinstance(value, tuple):
+            return "{" + ",".join(self._scalar(v, column, is_retval, field) for v in value) + "}"
+        return self._scalar(value, column, is_retval, field)
+
+    def _scalar(self, value: Scalar, column: int | None, is_retval: bool, field: Field | None) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if not isinstance(value, int):
+            return show(value)
+        kind, number = self._shape(column)
+        named = self._named(value, kind, number, field)
+        if named is not None:
+            return named
+        if is_retval:
+            error = self._error(value, kind, field)
+            if error:
+                return error
+        return hex(value) if value > 9 and _is_hex(kind, field) else str(value)
+
+    def _named(self, value: int, kind: str, type_id: int, field: Field | None) -> str | None:
+        if kind == "bool":
+            return {0: "false", 1: "true"}.get(value)
+        if kind == "enum" and self._btf is not None:
+            return enum_name(self._btf, type_id, value)
+        if (kind == "function" or (field and field.kind is FieldKind.SYMBOL)) and self._symbols and value:
+            return self._symbols.lookup(value)
+        return None
+
+    def _error(self, value: int, kind: str, field: Field | None) -> str | None:
+        """`-EAGAIN` of a negative number, also of a pointer (ERR_PTR) and of a number recorded without its sign."""
+        bits = 8 * field.width if field and field.width in (4, 8) else 64
+        if kind == "bool" or (field and field.width < 4):
+            return None
+        if value >= 1 << (bits - 1):
+            value -= 1 << bits
+        return errno_name(value) if -_MAX_ERRNO <= value < 0 else None
+
+    def _look(self, column: int | None) -> tuple[str, int]:
+        """(bool | enum | function | pointer | empty, type id without modifiers)."""
+        if column is None or self._btf is None:
+            return "", 0
+        try:
+            type_id = strip(self._btf, column)
+            found = self._btf.type(type_id)
+            if isinstance(found, Int):
+                return ("bool" if found.is_bool else ""), type_id
+            if isinstance(found, Ptr):
+                target = self._btf.type(strip(self._btf, found.type_id))
+                return ("function" if target.kind is Kind.FUNC_PROTO else "pointer"), type_id
+        except BtfError:
+            return "", 0
+        return ("enum" if found.kind in (Kind.ENUM, Kind.ENUM64) else ""), type_id
+
+
+def _is_hex(kind: str, field: Field | None) -> bool:
+    if kind in ("pointer", "function"):
+        return True
+    return field is not None and (field.kind is FieldKind.POINTER or field.spec[-1:] in ("x", "X"))
