@@ -13,7 +13,7 @@ from btf.errors import BtfError
 from btf.header import ByteOrder, parse_header
 from btf.index import FUNCS, walk
 from btf.kinds import MAX_NAME, Kind
-from btf.types import Func, FuncProto, Type, Void
+from btf.types import Func, FuncProto, Int, Type, Void
 
 _VOID = Void(0, "void")
 
@@ -25,6 +25,7 @@ class Btf:
         base: what this BTF is split from; None for a kernel's.
         byteorder: "little" or "big".
         start_id: first type id of its own (1 without a base).
+        index: the raw words, for walks over all types.
     """
 
     def __init__(self, data: bytes, base: Btf | None = None) -> None:
@@ -40,7 +41,8 @@ class Btf:
         self._strings_end: int = self._strings_start + len(self._strings)
         if base is None and self._strings[:1] != b"\0":
             raise BtfError("strings don't begin with NUL: split BTF, or none; a base is needed", header.strings)
-        self._words, self._positions, self._functions = walk(data, header)
+        self.index = walk(data, header)
+        self._words, self._positions, self._functions = self.index
         self._types: dict[int, Type] = {}
 
     @classmethod
@@ -134,6 +136,18 @@ class Btf:
         if not isinstance(proto, FuncProto):
             raise BtfError(f"function {func.name} is no function but type {func.type_id}", self.offset(func.id))
         return proto
+
+    @cached_property
+    def pointer_size(self) -> int:
+        """Bytes of a pointer, which BTF doesn't say: those of a `long` (determine_ptr_size in libbpf), else 8."""
+        if self.base:
+            return self.base.pointer_size
+        for name in ("long int", "long unsigned int", "unsigned long", "long"):
+            for type_id in self._named.get(name, ()):
+                found = self.type(type_id)
+                if isinstance(found, Int) and found.size in (4, 8):
+                    return found.size
+        return 8
 
     def offset(self, type_id: int) -> int:
         """Where a type stands in the file, in bytes; 0 for one that is not its own."""

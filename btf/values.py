@@ -1,0 +1,42 @@
+"""Names of values."""
+
+from __future__ import annotations
+
+from btf.btf import Btf
+from btf.types import Enum, Enum64, Enumerator, Int
+from btf.walk import stripped
+
+
+def enum_name(b: Btf, type_id: int, value: int) -> str | None:
+    """Name of a value of an enum: one enumerator, or flags joined by `|` where all of its enumerators are flags.
+
+    The value may come with or without its sign. None: no enum, or no name for it.
+    """
+    found = stripped(b, type_id)
+    if not isinstance(found, Enum | Enum64):
+        return None
+    mask = (1 << 8 * min(found.size, 8)) - 1
+    wanted = value & mask
+    for name, number in found.values:
+        if number & mask == wanted:
+            return name
+    return _flags(found.values, wanted, mask)
+
+
+def is_bool(b: Btf, type_id: int) -> bool:
+    """Whether C calls this type a bool."""
+    found = stripped(b, type_id)
+    return isinstance(found, Int) and found.is_bool
+
+
+def _flags(values: tuple[Enumerator, ...], wanted: int, mask: int) -> str | None:
+    bits = [(name, number & mask) for name, number in values if (number & mask).bit_count() == 1]
+    # An enum that merely counts has 1 and 2, and then 3; one of flags has hardly any numbers but single bits.
+    if len(bits) < 3 or len(bits) * 2 <= sum(number != 0 for _, number in values):
+        return None
+    names = []
+    for name, bit in sorted(bits, key=lambda pair: pair[1]):
+        if wanted & bit:
+            names.append(name)
+            wanted &= ~bit
+    return "|".join(names) if names and not wanted else None
