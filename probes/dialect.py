@@ -1,0 +1,91 @@
+"""What tells one kernel's parser of probes from another's, as far as verdicts and lowering depend on it.
+
+Found in what the kernel says of itself: the features, and two lines of its tracefs README that came together with a
+change that no line announces (measured on 6.1 to 7.3).
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from probes.facts import Feature, TargetFacts
+
+MAX_ARGS = 128
+"""Arguments of one event (MAX_TRACE_ARGS)."""
+MAX_ARRAY = 64
+"""Elements of an array (MAX_ARRAY_LEN)."""
+MAX_META_ARGS = 128
+"""Bytes of the names that `$arg*` and `$argN` become, a NUL each (MAX_BTF_ARGS_LEN)."""
+MAX_DENTRY_ARGS = 256
+"""Bytes of the text that `%pd` and `%pD` become, a NUL each (MAX_DENTRY_ARGS_LEN)."""
+MAX_EVENT_SIZE = 3072
+"""Bytes of an event without its strings (MAX_PROBE_EVENT_SIZE)."""
+MAX_ENTRY_LONGS = 15
+"""Longs that an fprobe keeps from entry to exit (MAX_FPROBE_DATA_SIZE)."""
+MAX_OPERATIONS = 15
+"""Fetch operations of one argument (FETCH_INSN_MAX without its end)."""
+MAX_MAXACTIVE = 4096
+MAX_LINE = 4094
+"""Characters of one command (WRITE_BUFSIZE)."""
+
+_REGISTERS = {
+    "x86_64": frozenset(
+        "r15 r14 r13 r12 r11 r10 r9 r8 bx cx dx si di bp ax orig_ax ip cs flags sp ss".split()  # noqa: SIM905
+    ),
+    "aarch64": frozenset([*(f"x{n}" for n in range(31)), "lr", "sp", "pc", "pstate"]),
+}
+_STACK_LONGS = {"x86_64": 2048, "aarch64": 2048}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One kernel's parser."""
+
+    btf_args: bool
+    """Takes arguments by name."""
+    entry_at_exit: bool
+    """Takes entry arguments in exit probes."""
+    fprobe: bool
+    char: bool
+    dentry: bool
+    fprobe_on_graph: bool
+    """Fprobes sit on the function graph tracer: no MAXACTIVE for `f`, BAD_PROBE_ADDR for a bad target, symbols of
+    `@SYM` looked up late, TOO_MANY_ARGS is logged."""
+    typecast_known: bool
+    """`(` is read as a typecast, which function probes don't take."""
+    typecast: bool
+    """Function probes take typecasts, `$current` and `this_cpu_read()`; arguments may be 255 characters long."""
+    registers: frozenset[str] | None
+    """Names of registers; None: not known for this architecture."""
+    stack_longs: int
+    """The highest N of `$stackN` and `$argN` (THREAD_SIZE in longs)."""
+    bits: int
+
+    @property
+    def max_body(self) -> int:
+        """Characters of one argument without its name (MAX_ARGSTR_LEN)."""
+        return 255 if self.typecast else 63
+
+
+def dialect_of(facts: TargetFacts) -> Dialect:
+    """Look at what the kernel says it can do."""
+    return _dialect(facts.features, facts.machine, facts.readme, facts.long_size)
+
+
+@functools.lru_cache(maxsize=8)
+def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int) -> Dialect:
+    typecast = Feature.TYPECAST in features or "(structname[,field])" in readme
+    return Dialect(
+        btf_args=Feature.BTF_ARGS in features,
+        entry_at_exit=Feature.ENTRY_ARGS_AT_EXIT in features,
+        fprobe=Feature.FPROBE_EVENTS in features,
+        char=Feature.CHAR_TYPE in features,
+        dentry=Feature.DENTRY_TYPE in features,
+        fprobe_on_graph=":mod:<module>" in readme,
+        typecast_known=typecast or "\n  synthetic_events\t" in readme,
+        typecast=typecast,
+        registers=_REGISTERS.get(machine),
+        stack_longs=_STACK_LONGS.get(machine, 2048),
+        bits=long_size * 8,
+    )

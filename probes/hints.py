@@ -1,0 +1,51 @@
+"""The kernel's errors in plain words, with the way out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+_HINTS = {
+    "NO_BTF_FIELD": "The structure has no member of this name",
+    "NO_BTFARG": "The function has no parameter of this name",
+    "NO_BTF_ENTRY": "BTF does not know this function's parameters; $arg1, $arg2, … still work",
+    "NOSUP_BTFARG": "BTF knows nothing of this place; $arg1, $arg2, … may still work",
+    "NO_PTR_STRCT": "`->` needs a pointer to a struct; `.` walks inside one",
+    "BAD_BTF_TID": "This is no struct, so it has no members",
+    "NOSUP_DAT_ARG": "An argument is reached with `->`; `.` comes behind it",
+    "BAD_HYPHEN": "Write `->`",
+    "RETVAL_ON_PROBE": "The value is there at exit only: put %return behind the function",
+    "NO_RETVAL": "This function returns nothing",
+    "NON_UNIQ_SYMBOL": "Several functions have this name; an fprobe takes all of them, a kprobe needs the address",
+    "BAD_PROBE_ADDR": "There is no such function, or it can't be traced",
+    "FAIL_REG_PROBE": "The kernel does not let this function be probed: notrace, on the blacklist, or no code",
+    "BAD_RETPROBE": "A return probe sits on a function's first instruction",
+    "BAD_ADDR_SUFFIX": "Only %return may follow the function",
+    "BAD_STRING": "A string needs memory: dereference a pointer, +0(…):string",
+    "BAD_TYPE4STR": "Only `char *` and `char []` are text",
+    "BAD_TYPE": "Types: u8 s8 x8 … x64, char, string, ustring, symbol, symstr, b4@0/32, %pd, %pD, TYPE[N]",
+    "BAD_BITFIELD": "bWIDTH@OFFSET/SIZE, and the bits must fit in the size",
+    "ARG_TOO_LONG": "Shorten the path, or give offsets: +16(+40($arg1))",
+    "USED_ARG_NAME": "Give it a name of its own: NAME=…",
+    "BAD_VAR": "Variables: $retval $stack $stackN $comm $argN $arg*",
+    "BAD_REG_NAME": "Registers have the kernel's names: %di, not %rdi",
+    "BAD_MAXACT": "This kernel takes no number behind the f",
+    "NEED_STRING_TYPE": "$comm and text are strings",
+    "NOFENTRY_ARGS": "Arguments can be had on a function's first instruction and at its exit",
+    "COMM_CANT_DEREF": "$comm is no pointer",
+    "ARGS_2LONG": "Name the arguments you want, or use $$args",
+    "TOO_MANY_EARGS": "At most 15 arguments are kept from entry to exit",
+    "TYPECAST_NOT_EVENT": "This kernel casts only fields of events",
+    "unknown_filter_field": "A filter sees what is recorded: capture it too",
+    "NO_MATCHING_TYPE": "A function is missing, or this kernel has no such kind of probe",
+}
+_NEAREST = 3
+
+
+def hint_for(code: str, token: str, names: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """Give the hint for an error and up to three of `names` that are like the token."""
+    nearest = difflib.get_close_matches(token, [n for n in dict.fromkeys(names) if n], _NEAREST, 0.5) if token else []
+    hint = _HINTS.get(code, "")
+    if nearest:
+        hint = f"{hint}; did you mean {nearest[0]}?" if hint else f"Did you mean {nearest[0]}?"
+    return hint, tuple(nearest)

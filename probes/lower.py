@@ -1,0 +1,217 @@
+"""A probe -> the lines one target takes: pure, nothing added silently, and what is lost is said in `Plan.losses`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from btf.btf import Btf
+from probes.argument import check_argument
+from probes.capture import Capturer, field_name, needs_entry, needs_exit
+from probes.convention import passed
+from probes.dialect import MAX_ARGS, dialect_of
+from probes.errors_table import message_of
+from probes.expand import expand_dentry
+from probes.facts import TargetFacts
+from probes.fetch import Refused, Site
+from probes.fetcharg import FetchArg
+from probes.filters import names_in, unknown
+from probes.hints import hint_for
+from probes.mechanism import Mechanism, choose
+from probes.names import event_name, unique_field
+from probes.plan import Column, Plan, PlannedEvent
+from probes.probe import Probe, When
+from probes.refusal import CannotLower, own
+from probes.selection import Selection, Wanted, expand
+from probes.signature import signature_of
+from probes.value import NotThere
+from probes.verdict import Refusal
+
+__all__ = ["CannotLower", "lower"]
+
+_DEFAULT_GROUP = "probewright"
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One thing to capture with the name it is recorded under, the same at both ends."""
+
+    wanted: Wanted
+    name: str
+
+
+def lower(probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None = None) -> Plan:
+    """Turn a probe into the lines of one target.
+
+    Args:
+        probe: what is wanted.
+        btf: types of the target (of the module the function is in, on top of the kernel's); None: unknown.
+        facts: what the target can do.
+        group: group of the events; empty: the probe's own, else `probewright`.
+        event: name of the event; of two events the part before `__entry` and `__exit`. None: the probe's, else by
+            the function's name.
+
+    Raises:
+        CannotLower: this target can't do it; the refusal says which word is in the way (column in `str(probe)`).
+    """
+    mechanism = choose(probe, facts)
+    signature = signature_of(btf, probe.place.symbol) if btf is not None and not probe.place.offset else None
+    where = (
+        passed(btf, signature.params, facts.machine, signature.returns)
+        if btf is not None and signature is not None
+        else ()
+    )
+    chosen = expand(probe.fetchargs, signature, where)
+    fields = _name(chosen)
+    losses = [*mechanism.losses, *chosen.losses]
+    ends, split_losses = _ends(probe, fields, facts)
+    losses += split_losses
+    events = []
+    for at_exit, members in ends:
+        dialect = dialect_of(facts)
+        known = signature if mechanism.by_name else None
+        site = Site(dialect, btf, known, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe)
+        capturer = Capturer(site, signature, where, mechanism.by_name and dialect.btf_args)
+        words, columns = _capture(probe, members, capturer, losses)
+        events.append(_event(probe, mechanism, at_exit, words, columns, group, event, len(ends) > 1))
+    return Plan(probe, tuple(_filtered(probe, events, losses)), tuple(dict.fromkeys(losses)))
+
+
+def _name(selection: Selection) -> list[_Field]:
+    """Name the fields: what the user wrote, and for the rest what is like the path."""
+    names = {w.arg.name for w in selection.wanted if w.arg.name is not None}
+    fields = []
+    for wanted in selection.wanted:
+        name = wanted.arg.name
+        if name is None:
+            name = unique_field(field_name(wanted.arg, tuple(names)), names)
+            names.add(name)
+        fields.append(_Field(wanted, name))
+    return fields
+
+
+def _ends(
+    probe: Probe, fields: list[_Field], facts: TargetFacts
+) -> tuple[list[tuple[bool, list[_Field]]], list[str]]:
+    """Say which events are needed: (at the exit, its fields) each."""
+    at_entry = [f for f in fields if not needs_exit(f.wanted.arg.expression)]
+    arguments = [f for f in fields if needs_entry(f.wanted.arg.expression)]
+    if probe.when is When.ENTRY:
+        for field in fields:
+            if needs_exit(field.wanted.arg.expression):
+                raise _at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"))
+        return [(False, fields)], []
+    if dialect_of(facts).entry_at_exit or not arguments:
+        both = [(False, at_entry), (True, fields)]
+        return (both if probe.when is When.BOTH else both[1:]), []
+    rest = [f for f in fields if f not in arguments]
+    names = ", ".join(f.name for f in arguments)
+    if probe.when is When.BOTH:
+        return [(False, at_entry), (True, rest)], [
+            f"{names}: this kernel has arguments at the entry only, the exit shows the rest"
+        ]
+    return [(False, arguments), (True, rest)], [
+        f"{names}: this kernel has arguments at the entry only; an event of their own shows them before the call"
+    ]
+
+
+def _capture(
+    probe: Probe, fields: list[_Field], capturer: Capturer, losses: list[str]
+) -> tuple[list[str], list[Column]]:
+    """Write the words of one event; what came with `$$args` and can't be had is left out and told."""
+    words: list[str] = []
+    columns: list[Column] = []
+    names: list[str] = []
+    size = 0
+    for field in fields:
+        if len(words) == MAX_ARGS:
+            losses.append(f"{field.name}: an event has at most {MAX_ARGS} fields")
+            continue
+        try:
+            word, width = _first_taken(field, capturer, names, size)
+            columns.append(capturer.column(field.wanted.arg, field.name))
+        except (NotThere, Refused) as error:
+            if field.wanted.chosen:
+                raise _at(probe, field.wanted, error) from None
+            reason = error.reason if isinstance(error, NotThere) else message_of(error.code)
+            losses.append(f"{field.name}: {reason or error.code}")
+            continue
+        words.append(word)
+        names.append(field.name)
+        size += width
+    return words, columns
+
+
+def _first_taken(field: _Field, capturer: Capturer, names: list[str], size: int) -> tuple[str, int]:
+    """Write it in the first way that this kernel takes."""
+    first: Refused | None = None
+    for word in capturer.words(field.wanted.arg, field.name):
+        try:
+            expanded = expand_dentry([word], capturer.site)[0]
+            return word, check_argument(expanded, len(names), names, size, capturer.site)[1]
+        except Refused as error:
+            first = first or error
+    raise first or Refused("BAD_FETCH_ARG", 0)
+
+
+def _at(probe: Probe, wanted: Wanted, error: NotThere | Refused) -> CannotLower:
+    """Place an error in the probe's own text."""
+    words = str(probe).split(" ")
+    start = sum(len(word) + 1 for word in words[: 2 + wanted.at])
+    body = len(f"{wanted.arg.name}=") if wanted.arg.name is not None else 0
+    offset = error.offset + body if isinstance(error, NotThere) else 0
+    reason = error.reason if isinstance(error, NotThere) else ""
+    hint, nearest = hint_for(error.code, error.token, error.names)
+    message = message_of(error.code) or reason or error.code
+    return CannotLower(Refusal(error.code, message, start + offset, error.token or str(wanted.arg), hint, nearest))
+
+
+def _event(
+    probe: Probe,
+    mechanism: Mechanism,
+    at_exit: bool,
+    words: Sequence[str],
+    columns: Sequence[Column],
+    group: str,
+    event: str | None,
+    paired: bool,
+) -> PlannedEvent:
+    """Put the line together."""
+    end = "__exit" if at_exit else "__entry"
+    given = event if event is not None else probe.event
+    name = given if given and not paired else event_name(given or probe.place.symbol, end)
+    path = f"{group or probe.group or _DEFAULT_GROUP}/{name}"
+    line = " ".join([f"{mechanism.letter(at_exit)}:{path}", mechanism.target(at_exit), *words])
+    triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
+    group_name, _, event_part = path.partition("/")
+    return PlannedEvent(group_name, event_part, line, f"-:{path}", at_exit, "", triggers, tuple(columns))
+
+
+def _filtered(probe: Probe, events: list[PlannedEvent], losses: list[str]) -> list[PlannedEvent]:
+    """Give the filter to each event that records all it names."""
+    if not probe.filter:
+        return events
+    recorded = list(dict.fromkeys(column.name for event in events for column in event.columns))
+    stranger = unknown(probe.filter, recorded)
+    if stranger is not None:
+        hint, nearest = hint_for("unknown_filter_field", stranger.text, recorded)
+        column = len(str(probe)) - len(probe.filter) + stranger.column
+        raise CannotLower(own("unknown_filter_field", stranger.text, column, hint, nearest))
+    out, without = [], []
+    for event in events:
+        mine = [column.name for column in event.columns]
+        if unknown(probe.filter, mine) is None:
+            out.append(replace(event, filter=probe.filter))
+        else:
+            out.append(event)
+            without.append(event.event)
+    if without and len(without) == len(events):
+        names = ", ".join(dict.fromkeys(name.text for name in names_in(probe.filter)))
+        raise CannotLower(own("filter_spans_events", names, len(str(probe)) - len(probe.filter)))
+    losses += [f"{name}: not filtered, it does not record all that the filter names" for name in without]
+    return out
+
+
+def as_words(args: Sequence[FetchArg]) -> str:
+    """Give fetchargs as text."""
+    return " ".join(map(str, args))

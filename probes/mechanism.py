@@ -1,0 +1,89 @@
+"""How a probe attaches on one target: fprobe where that is there and the function traceable, else kprobe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probes.facts import Feature, TargetFacts
+from probes.functions import index_of
+from probes.probe import Kind, Place, Probe, When
+from probes.refusal import CannotLower, own
+from probes.text import kstrtoul
+from probes.verdict import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """The letter of the command and what follows it."""
+
+    is_fprobe: bool
+    place: Place
+    by_name: bool
+    """The kernel finds the function in BTF by the name that stands in the command."""
+    losses: tuple[str, ...] = ()
+    maxactive: str = ""
+
+    def letter(self, at_exit: bool) -> str:
+        """First word of the command, without the name."""
+        return "f" if self.is_fprobe else f"r{self.maxactive}" if at_exit else "p"
+
+    def target(self, at_exit: bool) -> str:
+        """Second word of the command."""
+        if self.is_fprobe:
+            return f"{self.place.symbol}%return" if at_exit else self.place.symbol
+        return str(self.place)
+
+
+def choose(probe: Probe, facts: TargetFacts) -> Mechanism:
+    """Choose for a probe. Raises CannotLower where the target has nothing for it."""
+    column = str(probe).index(" ") + 1
+    place = probe.place
+    if probe.kind not in (Kind.AUTO, Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE):
+        raise CannotLower(own("missing_capability", str(probe.kind), 0, "Only function probes are built yet"))
+    if kstrtoul(place.symbol) is not None:
+        return _kprobe(probe, facts, by_name=False)
+    count = index_of(facts).count(place.symbol)
+    wants_fprobe = probe.kind in (Kind.AUTO, Kind.FPROBE) and not place.offset
+    if wants_fprobe and facts.has(Feature.FPROBE_EVENTS):
+        if not count:
+            raise CannotLower(_untraceable(place.symbol, facts, column))
+        lost = (f"{place.symbol}: {count} functions have this name, all of them are probed",) if count > 1 else ()
+        return Mechanism(True, place, by_name=True, losses=lost)
+    if probe.kind is Kind.FPROBE:
+        raise CannotLower(
+            own("missing_capability", "f", 0, "This kernel has no fprobe events; a kprobe does the same")
+        )
+    if count > 1:
+        raise CannotLower(
+            Refusal(
+                "NON_UNIQ_SYMBOL",
+                "The symbol is not unique",
+                column,
+                place.symbol,
+                f"{count} functions have this name",
+            )
+        )
+    if not count:
+        raise CannotLower(_untraceable(place.symbol, facts, column))
+    if place.symbol in facts.blacklist:
+        raise CannotLower(own("blacklisted", place.symbol, column))
+    return _kprobe(probe, facts, by_name=not place.module)
+
+
+def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
+    if not facts.has(Feature.KPROBE_EVENTS):
+        raise CannotLower(own("missing_capability", str(probe.kind), 0, "This kernel has no kprobe events"))
+    if probe.place.offset and probe.when is not When.ENTRY:
+        raise CannotLower(Refusal("BAD_RETPROBE", "Retprobe address must be an function entry", 2, str(probe.place)))
+    return Mechanism(False, probe.place, by_name and not probe.place.offset, (), probe.maxactive)
+
+
+def _untraceable(symbol: str, facts: TargetFacts, column: int) -> Refusal:
+    if symbol in facts.blacklist:
+        return own("blacklisted", symbol, column)
+    copies = [name for name in index_of(facts).modules if name.startswith(f"{symbol}.")]
+    if copies:
+        return own("not_traceable", symbol, column, f"The compiler made {copies[0]} of it", tuple(copies[:3]))
+    return own(
+        "not_traceable", symbol, column, "It is not in available_filter_functions: inlined, notrace, or not there"
+    )

@@ -1,0 +1,134 @@
+"""What the kernel says of the place of a function probe (trace_kprobe.c, trace_fprobe.c).
+
+Whether a symbol exists is told by the traceable functions, the blacklist and BTF; an address is believed.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import dataclass
+
+from btf.btf import Btf
+from probes.dialect import MAX_MAXACTIVE, Dialect
+from probes.facts import TargetFacts
+from probes.fetch import Refused
+from probes.functions import index_of
+from probes.text import UINT_MAX, kstrtol, kstrtoul
+
+_IBT_ENTRY = 4
+"""Bytes of ENDBR64: with indirect branch tracking the address behind it is a function's entry too."""
+_FTRACE_CALL = 5
+"""Bytes of `call __fentry__`, which every traceable function on x86-64 has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place the kernel has read."""
+
+    symbol: str
+    """Function, module and all; empty for an address."""
+    at_entry: bool
+    """On a function's first instruction and no return probe."""
+    at_exit: bool
+    late: Refused | None = None
+    """What registering will say, once all arguments are read."""
+
+
+def check_head(head: str, dialect: Dialect) -> str | None:
+    """Check the letter and what stands before the colon; gives the name behind it, None where there is none."""
+    letter, rest = head[0], head[1:]
+    count, colon, name = rest.partition(":")
+    if letter == "f":
+        if dialect.fprobe_on_graph and rest and not rest.startswith(":"):
+            raise Refused("BAD_MAXACT", 1, head)
+        return name if colon else None
+    if rest[:1].isascii() and rest[:1].isdigit():
+        if letter == "p":
+            raise Refused("BAD_MAXACT_TYPE" if dialect.btf_args else "MAXACT_NO_KPROBE", 1, count)
+        value = kstrtoul(count, 0, UINT_MAX)
+        if not value:
+            raise Refused("BAD_MAXACT", 1, count)
+        if value > MAX_MAXACTIVE:
+            raise Refused("MAXACT_TOO_BIG", 1, count)
+    return name if colon else None
+
+
+def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts) -> Spot:
+    """Check the target of an `f` command. Raises Refused with the column in the second word."""
+    symbol, percent, suffix = words[1].partition("%")
+    if percent and suffix != "return":
+        raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
+    returns = bool(percent) or any(re.search(r"\$retval(?![A-Za-z0-9_])", word) for word in words[2:])
+    late = None
+    if not _traceable(symbol, facts):
+        late = Refused("BAD_PROBE_ADDR" if dialect.fprobe_on_graph else "FAIL_REG_PROBE", 0, symbol)
+    return Spot(symbol, not returns, returns, late)
+
+
+def _traceable(symbol: str, facts: TargetFacts) -> bool:
+    index = index_of(facts)
+    if re.search(r"[*?\[]", symbol):
+        pattern = re.compile(fnmatch.translate(symbol))
+        return any(pattern.match(name) for name in index.modules)
+    return symbol in index.modules
+
+
+def kprobe_spot(head: str, word: str, btf: Btf | None, facts: TargetFacts) -> Spot:
+    """Check the place of a `p` or `r` command. Raises Refused with the column in the second word."""
+    returns = head.startswith("r")
+    if kstrtoul(word) is not None:
+        return Spot("", at_entry=False, at_exit=False)
+    symbol, percent, suffix = word.partition("%")
+    if percent and suffix != "return":
+        raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
+    returns = returns or bool(percent)
+    sign = re.search(r"[+-]", symbol)
+    offset = 0
+    if sign is not None:
+        number = kstrtol(symbol[sign.start() :])
+        if number is None or not 0 <= number <= UINT_MAX:
+            raise Refused("BAD_PROBE_ADDR", 0, symbol)
+        offset, symbol = number, symbol[: sign.start()]
+    if ":" in symbol:
+        return _module_spot(symbol, offset, returns, facts)
+    late = _check_symbol(symbol, btf, facts)
+    ibt = _has_ibt(btf, facts)
+    entry = offset == 0 or (offset == _IBT_ENTRY and ibt)
+    if late is None and not entry and facts.machine == "x86_64" and _inside_entry(offset, ibt):
+        late = Refused("BAD_INSN_BNDRY", 0, word)
+    if returns and not entry:
+        raise Refused("BAD_RETPROBE", 0, symbol)
+    return Spot(symbol, entry and not returns, returns, late)
+
+
+def _module_spot(text: str, offset: int, returns: bool, facts: TargetFacts) -> Spot:
+    """`module:symbol`: one that isn't loaded may come later, its functions are no function entry yet."""
+    module, _, symbol = text.partition(":")
+    loaded = index_of(facts).modules.get(symbol) == module
+    return Spot(text, loaded and offset == 0 and not returns, returns)
+
+
+def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts) -> Refused | None:
+    """Whether a symbol exists, once, and may be probed; what only registering says is given back."""
+    index = index_of(facts)
+    count = index.count(symbol)
+    if count > 1:
+        raise Refused("NON_UNIQ_SYMBOL", 0, symbol)
+    if count == 0:
+        known = symbol in facts.blacklist or (btf is not None and btf.function(symbol) is not None)
+        base = symbol.removeprefix("__pfx_")
+        if not known and not (base != symbol and index.count(base)):
+            raise Refused("BAD_PROBE_ADDR", 0, symbol)
+        return Refused("FAIL_REG_PROBE", 0, symbol)
+    return Refused("FAIL_REG_PROBE", 0, symbol) if symbol in facts.blacklist else None
+
+
+def _inside_entry(offset: int, ibt: bool) -> bool:
+    """Whether an offset is within the call of ftrace, five bytes at the start or behind ENDBR64."""
+    start = _IBT_ENTRY if ibt else 0
+    return 0 < offset < start + _FTRACE_CALL and offset != start
+
+
+def _has_ibt(btf: Btf | None, facts: TargetFacts) -> bool:
+    return facts.machine == "x86_64" and btf is not None and btf.function("ibt_save") is not None

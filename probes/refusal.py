@@ -1,0 +1,33 @@
+"""Refusals of our own: what is missing on a target, in one place."""
+
+from __future__ import annotations
+
+from probes.verdict import Refusal
+
+_MESSAGES = {
+    "missing_capability": "This kernel can't do that",
+    "not_traceable": "This function can't be traced on this kernel",
+    "unknown_function": "This kernel has no such function",
+    "blacklisted": "This function is on the kernel's kprobe blacklist",
+    "unknown_filter_field": "The filter names a field that is not recorded",
+    "filter_spans_events": "The filter names fields that no single event records",
+}
+
+
+class CannotLower(Exception):  # noqa: N818 - what it says, not that it is an error
+    """A probe that this target can't do.
+
+    Attributes:
+        refusal: why; its column is in `str(probe)`.
+    """
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.hint or refusal.message)
+        self.refusal = refusal
+
+
+def own(
+    code: str, token: str = "", column: int | None = None, hint: str = "", nearest: tuple[str, ...] = ()
+) -> Refusal:
+    """Build a refusal with a code of our own."""
+    return Refusal(code, _MESSAGES[code], column, token, hint, nearest)

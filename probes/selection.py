@@ -1,0 +1,90 @@
+"""`$$args` and `$arg*` -> the fetcharg of each argument, with the best type or the kernel's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from btf.layout import fields
+from btf.types import Param, Struct
+from btf.walk import size_of, strip
+from probes.convention import Passed
+from probes.fetcharg import AllArguments, FetchArg, Hop, ReturnValue, Variable
+from probes.signature import Signature
+from probes.types import best_type, default_type, unwrap
+
+_MAX_PARTS = 8
+"""Members shown of a struct that is passed by value."""
+
+
+class Wanted(NamedTuple):
+    """One thing to capture."""
+
+    arg: FetchArg
+    at: int
+    """Position among the probe's fetchargs."""
+    chosen: bool = True
+    """A person named it; False: it came with `$$args` and may be left out where it can't be had."""
+
+
+class Selection(NamedTuple):
+    """What to capture, and what had to be left out."""
+
+    wanted: tuple[Wanted, ...]
+    losses: tuple[str, ...] = ()
+
+
+def tick(signature: Signature, expression: Variable | ReturnValue, type_id: int) -> FetchArg:
+    """Give the fetcharg for a value of this type: the type is written only where the kernel would choose another."""
+    best = best_type(signature.btf, type_id)
+    return FetchArg(expression, None, None if best == default_type(signature.btf, type_id) else best)
+
+
+def expand(fetchargs: Sequence[FetchArg], signature: Signature | None, where: Sequence[Passed]) -> Selection:
+    """Put single arguments for `$$args` and `$arg*`; an expression that occurs twice is kept once."""
+    wanted: list[Wanted] = []
+    losses: list[str] = []
+    named = {arg.expression for arg in fetchargs}
+    for index, arg in enumerate(fetchargs):
+        if not isinstance(arg.expression, AllArguments):
+            wanted.append(Wanted(arg, index))
+            continue
+        if signature is None:
+            losses.append(f"{arg.expression}: BTF does not know this function's arguments")
+            continue
+        for param, passed in zip(signature.params, where, strict=False):
+            if Variable(param.name) in named:
+                continue
+            found, lost = _argument(signature, param, passed, arg.expression.best)
+            wanted += [Wanted(one, index, chosen=False) for one in found]
+            losses += lost
+        if signature.params and not signature.params[-1].type_id:
+            losses.append("...: a variable number of arguments can't be captured")
+    return Selection(tuple(wanted), tuple(losses))
+
+
+def _argument(signature: Signature, param: Param, passed: Passed, best: bool) -> tuple[list[FetchArg], list[str]]:
+    if passed.reason:
+        return [], [f"{param.name}: {passed.reason}"]
+    variable = Variable(param.name)
+    kind = signature.btf.type(strip(signature.btf, param.type_id))
+    if not isinstance(kind, Struct):
+        return [tick(signature, variable, param.type_id) if best else FetchArg(variable)], []
+    if unwrap(signature.btf, kind.id) != kind.id and not passed.by_reference:
+        return [FetchArg(variable, None, best_type(signature.btf, kind.id))], []
+    return _parts(signature, param, kind)
+
+
+def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[FetchArg], list[str]]:
+    """The first plain members of a struct that is passed by value."""
+    found: list[FetchArg] = []
+    members = fields(signature.btf, kind.id)
+    for member in members:
+        inner = unwrap(signature.btf, member.type_id)
+        best = best_type(signature.btf, member.type_id)
+        if best is None or "[" in best or size_of(signature.btf, inner) > 8 or len(found) == _MAX_PARTS:
+            continue
+        variable = Variable(param.name, (Hop(".", member.name),))
+        found.append(FetchArg(variable) if member.bit_size else tick(signature, variable, member.type_id))
+    lost = len(members) - len(found)
+    return found, [f"{param.name}: {lost} members of a struct passed by value are left out"] if lost else []
