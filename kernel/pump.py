@@ -63,7 +63,11 @@ class Pump:
             return bool(self._queue)
 
     def settle(self, timeout: float = 0.5) -> bool:
-        """Wait until a pass that began after this call found the buffers empty; False: `timeout` seconds passed."""
+        """Wait until all that is in the buffers now has been read; False: `timeout` seconds passed.
+
+        Sure of it are a read that ends now and brought nothing, and a pass that began after this call and found every
+        CPU empty at its end.
+        """
         with self._changed:
             asked = self._reads
             return self._changed.wait_for(lambda: self._quiet > asked or not self._alive(), timeout)
@@ -97,7 +101,7 @@ class Pump:
     def _take(self, batch: Batch | None) -> None:
         with self._changed:
             if batch is None or batch.drained:
-                self._quiet = self._reads
+                self._quiet = self._reads + (batch is None)
             if batch is not None and batch.chunks:
                 size = _size(batch)
                 self.received_bytes += size

@@ -84,6 +84,7 @@ class Session:
 
         Raises:
             ProbeRefused: the kernel said no; everything of this plan is undone.
+            FileRefused: a file of the new events could not be read; undone as well.
             TargetLost: the far side undoes what it was told to guard.
         """
         with self._lock:
@@ -178,12 +179,13 @@ class Session:
             raise refused(event.line, error, ()) from None
 
     def _read_formats(self, plan: Plan) -> dict[int, EventFormat]:
-        paths = {event.path: self.instance for event in plan.events}
+        texts = {event.path: self.instance.read(f"events/{event.path}/format") for event in plan.events}
         if any(event.triggers for event in plan.events):
-            paths |= dict.fromkeys(_STACK_EVENTS, self._tracefs)
+            for path in _STACK_EVENTS:
+                with contextlib.suppress(FileRefused):
+                    texts[path] = self._tracefs.read(f"events/{path}/format")
         found: dict[int, EventFormat] = {}
-        for path, place in paths.items():
-            text = place.read(f"events/{path}/format")
+        for path, text in texts.items():
             with contextlib.suppress(FormatError):  # the store counts its records as undecodable
                 parsed = parse_format(text, path.split("/")[0], self.header.long_size)
                 found[parsed.id] = parsed

@@ -1,0 +1,267 @@
+"""A kernel made of a dict: tracefs as far as a session uses it, with errors where a test wants them.
+
+It follows the real one where the way back depends on it: an event that is enabled or has a trigger cannot be removed,
+an instance that is held cannot be removed, mkdir fills an instance, opening a far file of a dead line fails.
+"""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+import re
+import threading
+from collections.abc import Callable, Sequence
+
+from events.batch import Batch
+from kernel.errors import FileRefused, KernelError, TargetLost
+from kernel.target import Effect, Step
+from probes.facts import Feature, TargetFacts
+
+ROOT = "/sys/kernel/tracing"
+HEADER_PAGE = """\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
+\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;
+\tfield: char overwrite;\toffset:8;\tsize:1;\tsigned:0;
+\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;
+"""
+INSTANCE_FILES = {
+    "tracing_on": b"1\n",
+    "trace_clock": b"[local] global counter uptime perf mono mono_raw boot tai\n",
+    "trace_options": b"record-cmd\noverwrite\nnoevent-fork\nraw\n",
+    "buffer_percent": b"50\n",
+    "buffer_size_kb": b"1410\n",
+    "set_event_notrace_pid": b"",
+    "error_log": b"",
+    "events/header_page": HEADER_PAGE.encode(),
+    "per_cpu/cpu0/stats": b"entries: 0\noverrun: 0\ncommit overrun: 0\ndropped events: 0\nread events: 0\n",
+}
+FACTS = TargetFacts(
+    "x86_64",
+    "6.12.0-fake",
+    tracefs=ROOT,
+    features=frozenset({Feature.DYNAMIC_EVENTS, Feature.KPROBE_EVENTS, Feature.FPROBE_EVENTS}),
+)
+_LINE = re.compile(r"(-|[a-z]\d*):(\w+)/(\w+)")
+_ALL_EVENTS = re.compile(r"(.*)/events/(\w+/\w+)/(enable|filter|trigger)")
+
+
+class FakeStream:
+    """Gives the batches it was made with, then nothing."""
+
+    def __init__(self, batches: Sequence[Batch] = ()) -> None:
+        self.batches = list(batches)
+        self.closed = threading.Event()
+
+    def read(self, timeout: float) -> Batch | None:
+        if self.batches:
+            return self.batches.pop(0)
+        self.closed.wait(min(timeout, 0.01))
+        return None
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+class FakeTarget:
+    """See the module; `files` may be filled and looked at freely.
+
+    Attributes:
+        before: called with each step before it is carried out; raises what the test wants to happen.
+        after: the same, when the step has been carried out and the answer is on its way.
+    """
+
+    def __init__(
+        self,
+        files: dict[str, bytes] | None = None,
+        facts: TargetFacts = FACTS,
+        owner: str = "100_abc",
+        name: str = "fake",
+    ) -> None:
+        self.name = name
+        self.owner = owner
+        self.files: dict[str, bytes] = {}
+        self.folders: set[str] = set()
+        self.guarded: list[Step] = []
+        self.held: list[str] = []
+        self.steps: list[Step] = []
+        self.lost = False
+        self.before: Callable[[Step], None] = lambda step: None
+        self.after: Callable[[Step], None] = lambda step: None
+        self._facts = facts
+        self._next_id = 1500
+        if facts.tracefs:
+            self._fill(facts.tracefs)
+            self.folders.add(f"{ROOT}/instances")
+            self.files[f"{ROOT}/dynamic_events"] = b""
+            self.files[f"{ROOT}/saved_cmdlines"] = b"812 cat\n7 two words\n"
+        self.files |= files or {}
+
+    def facts(self) -> TargetFacts:
+        return self._facts
+
+    def btf(self, module: str | None = None) -> bytes:
+        return self.read(f"/sys/kernel/btf/{module or 'vmlinux'}")
+
+    def read(self, path: str, limit: int = 64 << 20) -> bytes:
+        self._alive()
+        if path not in self.files:
+            raise FileRefused(path, errno.ENOENT)
+        return self.files[path][:limit]
+
+    def list(self, path: str) -> Sequence[str]:
+        self._alive()
+        inside = path.rstrip("/") + "/"
+        names = {
+            name[len(inside) :].split("/")[0] for name in {*self.files, *self.folders} if name.startswith(inside)
+        }
+        if not names and path not in self.folders:
+            raise FileRefused(path, errno.ENOENT)
+        return sorted(names)
+
+    def perform(self, step: Step) -> None:
+        self._alive()
+        self.before(step)
+        self._perform(step)
+        self.steps.append(step)
+        self.after(step)
+
+    def guard(self, undo: Step) -> None:
+        self._alive()
+        self.guarded.append(undo)
+
+    def unguard(self, undo: Step) -> None:
+        self._alive()
+        if undo in self.guarded:
+            del self.guarded[len(self.guarded) - 1 - self.guarded[::-1].index(undo)]
+
+    def hold(self, path: str) -> None:
+        self.read(path)
+        self.held.append(path)
+
+    def our_pids(self) -> Sequence[int]:
+        return (100, 101)
+
+    def stream(self, instance: str) -> FakeStream:
+        self.list(instance)
+        return FakeStream()
+
+    def close(self) -> None:
+        self.held.clear()
+
+    def vanish(self) -> Sequence[str]:
+        """The near side is gone: what is guarded is undone by the far side, newest first; what failed."""
+        self.held.clear()
+        failed = []
+        while self.guarded:
+            step = self.guarded.pop()
+            try:
+                self._perform(step)
+            except KernelError as error:
+                if not (isinstance(error, FileRefused) and error.errno == errno.ENOENT):
+                    failed.append(f"{step}: {error}")
+        return failed
+
+    @property
+    def traces(self) -> Sequence[str]:
+        """Everything a session could leave behind: instances, and lines of dynamic_events."""
+        instances = [folder for folder in self.folders if posixpath.dirname(folder) == f"{ROOT}/instances"]
+        return instances + self.files[f"{ROOT}/dynamic_events"].decode().splitlines()
+
+    def _alive(self) -> None:
+        if self.lost:
+            raise TargetLost("the line is cut")
+
+    def _perform(self, step: Step) -> None:
+        path = step.path
+        if step.effect is Effect.MKDIR:
+            if path in self.folders:
+                raise FileRefused(path, errno.EEXIST)
+            self._fill(path)
+        elif step.effect is Effect.RMDIR:
+            self._rmdir(path)
+        elif path not in self.files:
+            raise FileRefused(path, errno.ENOENT)
+        elif path == f"{ROOT}/dynamic_events":
+            for line in step.data.decode().splitlines():
+                self._dynamic(path, line)
+        elif path.endswith("/trigger"):
+            self._trigger(path, step.data)
+        elif step.effect is Effect.APPEND:
+            self.files[path] += step.data
+        else:
+            self.files[path] = step.data
+
+    def _fill(self, path: str) -> None:
+        self.folders.add(path)
+        self.files |= {f"{path}/{name}": data for name, data in INSTANCE_FILES.items()}
+        for line in self.files.get(f"{ROOT}/dynamic_events", b"").decode().splitlines():
+            if match := _LINE.match(line):
+                self._event(path, f"{match[2]}/{match[3]}")
+
+    def _rmdir(self, path: str) -> None:
+        if path not in self.folders:
+            raise FileRefused(path, errno.ENOENT)
+        own = f"probewright-{self.owner}"
+        if posixpath.basename(path).startswith(own):
+            self.held = [held for held in self.held if not held.startswith(f"{path}/")]
+        if any(held.startswith(f"{path}/") for held in self.held):
+            raise FileRefused(path, errno.EBUSY)
+        self.folders.discard(path)
+        self.files = {name: data for name, data in self.files.items() if not name.startswith(f"{path}/")}
+
+    def _dynamic(self, path: str, line: str) -> None:
+        match = _LINE.match(line)
+        if match is None or "nosuch" in line:
+            raise self._refusal(line)
+        event = f"{match[2]}/{match[3]}"
+        lines = self.files[path].decode().splitlines()
+        present = any(re.match(rf"[a-z]\d*:{event}( |$)", known) for known in lines)
+        if match[1] == "-":
+            if not present:
+                raise FileRefused(path, errno.ENOENT)
+            if self._busy(event):
+                raise FileRefused(path, errno.EBUSY)
+            lines = [known for known in lines if not re.match(rf"[a-z]\d*:{event}( |$)", known)]
+            self.files = {name: data for name, data in self.files.items() if f"/events/{event}/" not in name}
+        else:
+            if present:
+                raise FileRefused(path, errno.EEXIST)
+            lines.append(line)
+            for place in [ROOT, *(f for f in self.folders if posixpath.dirname(f) == f"{ROOT}/instances")]:
+                self._event(place, event)
+        self.files[path] = "".join(f"{known}\n" for known in lines).encode()
+
+    def _refusal(self, line: str) -> FileRefused:
+        log = f"{ROOT}/error_log"
+        column = len(line.split("nosuch")[0])
+        head = "[    1.000000] trace_fprobe: error: This field is not found."
+        self.files[log] += f"{head}\n  Command: {line}\n{' ' * (11 + column)}^\n".encode()
+        return FileRefused(f"{ROOT}/dynamic_events", errno.EINVAL)
+
+    def _event(self, place: str, event: str) -> None:
+        self._next_id += 1
+        folder = f"{place}/events/{event}"
+        fields = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+        name = event.split("/")[1]
+        self.files[f"{folder}/format"] = (
+            f'name: {name}\nID: {self._next_id}\nformat:\n{fields}\nprint fmt: ""\n'.encode()
+        )
+        self.files |= {f"{folder}/enable": b"0", f"{folder}/filter": b"none", f"{folder}/trigger": b""}
+
+    def _trigger(self, path: str, data: bytes) -> None:
+        triggers = self.files[path].split(b"\n") if self.files[path] else []
+        if data.startswith(b"!"):
+            if data[1:] not in triggers:
+                raise FileRefused(path, errno.ENOENT)
+            triggers.remove(data[1:])
+        else:
+            triggers.append(data)
+        self.files[path] = b"\n".join(triggers)
+
+    def _busy(self, event: str) -> bool:
+        """Whether it is enabled, or has a trigger, in any instance."""
+        return any(
+            (match := _ALL_EVENTS.fullmatch(name))
+            and match[2] == event
+            and ((match[3] == "enable" and data == b"1") or (match[3] == "trigger" and bool(data)))
+            for name, data in self.files.items()
+        )
