@@ -17,7 +17,9 @@ from kernel.lab.qemu import Machine
 from kernel.lab.work import Progress, Work, wait_until
 
 _BOOT_SECONDS = 90.0  # 5 on an idle machine
+_ANSWER_SECONDS = 30.0
 _LOST_PORTS = 3
+_SHOWN = 12  # lines of a console in a message
 
 
 class Guest:
@@ -135,14 +137,14 @@ def boot(
 def prepare(kernel: str, *, python: bool, work: Work) -> tuple[KernelImage, Path]:
     """Have all that `boot` needs in the cache: the kernel, and the initramfs of its programs. Raises LabError."""
     wanted = kernels.parse(kernel)
-    arch = wanted.arch if isinstance(wanted, kernels.Series) else kernels.host_arch()
-    needs.require(needs.missing(arch), kernel)
-    if wanted is None:
-        image = build.full(work)
-    elif isinstance(wanted, Path):
+    if isinstance(wanted, Path):
         image = kernels.from_path(wanted)
         needs.require(needs.missing(image.arch), kernel)
+    elif wanted is None:
+        needs.require(needs.missing(kernels.host_arch()), kernel)
+        image = build.full(work)
     else:
+        needs.require(needs.missing(wanted.arch), kernel)
         image = kernels.from_series(work, wanted)
     return image, userland.image(work, image.arch, python=python)
 
@@ -181,19 +183,31 @@ def _boot(work: Work, kernel: KernelImage, base: Path, append: str) -> Guest:
 def _comes_up(work: Work, machine: Machine) -> bool:
     """Wait for the guest; False: start again with another port. Raises LabError."""
 
-    def settled() -> bool:
-        return not machine.alive or "probewright: ready" in machine.console_text()
+    def deaf() -> bool:
+        return userland.NO_NETWORK in machine.console_text()
 
-    if wait_until(work, settled, _BOOT_SECONDS) and wait_until(
-        work, lambda: not machine.alive or machine.answers(), 15
-    ):
-        if machine.alive:
-            return True
+    def settled() -> bool:
+        return not machine.alive or userland.READY in machine.console_text()
+
+    def reached() -> bool:
+        return not machine.alive or deaf() or machine.answers()
+
+    if wait_until(work, settled, _BOOT_SECONDS) and wait_until(work, reached, _ANSWER_SECONDS):
         if machine.port_taken:
             return False
-    console = machine.console_text()
-    last = "\n".join(console.strip().splitlines()[-12:]) or machine.log_text().strip()
-    if machine.crashed:
-        raise _Crashed(f"the guest's kernel crashed:\n{last}", "try again, or another kernel")
+        if machine.alive and not deaf():
+            return True
+    raise _why(machine, deaf=deaf())
+
+
+def _why(machine: Machine, *, deaf: bool) -> LabError:
+    """What to tell about a guest that did not come up."""
+    if deaf:
+        remedy = "build it with VIRTIO_PCI and VIRTIO_NET, or have its modules in lib/modules/RELEASE beside boot/"
+        return LabError("the kernel has no driver for the lab's network card (virtio)", remedy)
+    if machine.crash:
+        first = "\n".join(machine.crash.splitlines()[:_SHOWN])
+        return _Crashed(f"the guest's kernel crashed:\n{first}", "try again, or another kernel")
+    last = "\n".join(machine.console_text().strip().splitlines()[-_SHOWN:]) or machine.log_text().strip()
     what = "did not come up in time" if machine.alive else "ended while it booted"
-    raise LabError(f"the guest {what}:\n{last}", "try again when the machine is less busy, or try another kernel")
+    return LabError(f"the guest {what}:\n{last}", "try again when the machine is less busy, or try another kernel")

@@ -85,9 +85,11 @@ class Machine:
         return not self.alive and "host forwarding rule" in self.log_text()
 
     @property
-    def crashed(self) -> bool:
-        """Whether the guest's kernel had an accident."""
-        return bool(_CRASH.search(self.console_text()))
+    def crash(self) -> str:
+        """What the guest's kernel said from its accident on; empty when it had none."""
+        text = self.console_text()
+        found = _CRASH.search(text)
+        return text[text.rfind("\n", 0, found.start()) + 1 :] if found else ""
 
     def answers(self) -> bool:
         """Whether the guest's SSH server speaks; QEMU itself takes every connection, so its banner is waited for."""

@@ -38,6 +38,10 @@ _FOLDERS = (
     "var/log",
 )
 
+# What INIT says on the console.
+READY = "probewright: ready"
+NO_NETWORK = "probewright: no network"
+
 INIT = """\
 #!/usr/bin/busybox sh
 /usr/bin/busybox --install -s /usr/bin
@@ -54,7 +58,7 @@ mount -t tracefs tracefs /sys/kernel/tracing
 hostname -F /etc/hostname
 for module in /lib/modules/lab/*.ko; do [ -e "$module" ] && insmod "$module"; done
 ifconfig lo 127.0.0.1 up
-ifconfig eth0 10.0.2.15 netmask 255.255.255.0 up
+ifconfig eth0 10.0.2.15 netmask 255.255.255.0 up || echo probewright: no network
 grep -qw workload=on /proc/cmdline && workload on
 echo probewright: ready
 exec busybox init
@@ -74,7 +78,8 @@ running() { [ -e $file ] && kill -0 "$(cat $file)" 2>/dev/null; }
 case "$1" in
 on) running || { setsid /usr/bin/workload loop </dev/null >/dev/null 2>&1 & echo $! >$file; } ;;
 off) running && kill "$(cat $file)"; rm -f $file ;;
-loop) while :; do cat /proc/version; head -c 4096 /proc/kallsyms >/tmp/workload; sleep 0.2; done ;;
+loop) # by path: busybox's shell runs a bare name inside itself
+    while :; do /usr/bin/cat /proc/version; /usr/bin/head -c 4096 /proc/kallsyms >/tmp/workload; sleep 0.2; done ;;
 *) if running; then echo on; else echo off; fi ;;
 esac
 """

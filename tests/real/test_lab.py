@@ -37,7 +37,8 @@ def _gone(pid: int, seconds: float = 10.0) -> bool:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Of all threads of a process."""
+    return [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
 
 
 def _runs() -> set[str]:
@@ -59,8 +60,9 @@ def test_series_boots(guest: Guest, request: pytest.FixtureRequest) -> None:
     assert "probewright: ready" in guest.console_text()
     # What a target needs: tracefs at its place, BTF, root's shell with the usual programs, two processors.
     found = guest.run(
-        "head -c 4 /sys/kernel/tracing/README | wc -c; wc -l </sys/kernel/tracing/available_filter_functions; "
-        "head -c 2 /sys/kernel/btf/vmlinux | hexdump -e '1/2 \"%04x\"'; id -u; grep -c ^processor /proc/cpuinfo; "
+        "head -c 4 /sys/kernel/tracing/README | wc -c; wc -l </sys/kernel/tracing/available_filter_functions\n"
+        "head -c 2 /sys/kernel/btf/vmlinux | hexdump -e '1/2 \"%04x\"'; echo\n"
+        "id -u; grep -c ^processor /proc/cpuinfo\n"
         "for p in sh cat printf mkdir rmdir mount dd find; do command -v $p >/dev/null || echo no $p; done"
     )
     readme, functions, magic, user, processors, *lacking = found.decode().split()
@@ -73,7 +75,7 @@ def test_series_boots(guest: Guest, request: pytest.FixtureRequest) -> None:
 def test_workload_makes_events_and_can_be_stopped(guest_72: Guest) -> None:
     count = (
         "cd /sys/kernel/tracing; echo 1 >events/sched/sched_process_exec/enable; echo >trace; sleep 1.5; "
-        "echo 0 >events/sched/sched_process_exec/enable; grep -c 'filename=/usr/bin/cat\\|filename=/bin/cat' trace || true"
+        "echo 0 >events/sched/sched_process_exec/enable; grep -c 'filename=.*/cat ' trace || true"
     )
     guest_72.workload(True)
     assert guest_72.run("workload state") == b"on\n"
@@ -118,7 +120,7 @@ def test_key_of_another_guest_is_refused(guest_72: Guest) -> None:
 
 def test_cancel_while_booting_leaves_nothing() -> None:
     prepared("7.2")
-    before = _runs()
+    before = _runs(), _children(os.getpid())
     cancel = threading.Event()
 
     def progress(step: Progress) -> None:
@@ -127,8 +129,7 @@ def test_cancel_while_booting_leaves_nothing() -> None:
 
     with pytest.raises(LabCancelled):
         boot("7.2", progress=progress, cancel=cancel)
-    assert _runs() == before
-    assert not [pid for pid in _children(os.getpid()) if b"keeper.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert (_runs(), _children(os.getpid())) == before
 
 
 @pytest.mark.parametrize("victim", ["application", "keeper"])
