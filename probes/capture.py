@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from btf.types import Ptr
-from btf.walk import size_of, strip
+from btf.walk import size_of
 from probes.convention import Passed, is_plain
 from probes.dialect import Dialect
 from probes.fetch import Site
 from probes.fetcharg import Argument, Comm, Dereference, Expression, FetchArg, ReturnValue, Variable
 from probes.plan import Column
 from probes.signature import Signature, dentry_offsets
-from probes.types import default_type, is_byte
+from probes.types import default_type, is_byte, unwrap
 from probes.value import NotThere, Value, locate, nest
 
 _NUMBER = re.compile(r"[usx](8|16|32|64)")
@@ -74,14 +74,20 @@ class Capturer:
         """Whether the kernel reads the right thing from the text as it is."""
         while isinstance(expression, Dereference):
             expression = expression.inner
+        if isinstance(expression, ReturnValue) and not expression.path:
+            return True
         if isinstance(expression, ReturnValue):
-            return self.by_name or not expression.path
+            return self.by_name and self._agrees(expression)
         if not isinstance(expression, Variable):
             return True
         if not self.by_name or self.signature is None or any(hop.op == "[]" for hop in expression.path):
             return False
         number = self.signature.number_of(expression.name)
-        return number is not None and is_plain(self.where, number)
+        return number is not None and is_plain(self.where, number) and self._agrees(expression)
+
+    def _agrees(self, expression: Variable | ReturnValue) -> bool:
+        """Whether the kernel finds what the path means. Raises NotThere where there is no such path."""
+        return not any(hop.op == "[]" for hop in expression.path) and self._locate(expression).kernel_agrees
 
     def _by_offset(self, arg: FetchArg) -> tuple[str, str | None]:
         """Give the text without names, and its type."""
@@ -118,7 +124,7 @@ class Capturer:
             name, dentry = dentry_offsets(btf)
             return nest(text, (name, 0) if kind == "%pd" else (dentry, name, 0)), "string"
         if kind is not None and kind.partition("[")[0] in ("string", "ustring"):
-            target = btf.type(strip(btf, value.type_id))
+            target = btf.type(unwrap(btf, value.type_id))
             if isinstance(target, Ptr) and is_byte(btf, target.type_id):
                 text = nest(text, (0,), user=kind.startswith("u"))
             return text, kind

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from btf.btf import Btf
-from btf.kinds import Kind
 from btf.layout import PathError, fields, resolve
 from btf.types import Array, Enum, Enum64, Float, Func, Int, Param, Ptr, Struct
 from btf.walk import strip
@@ -79,22 +78,28 @@ def dentry_offsets(btf: Btf | None) -> tuple[int, int]:
     """Give the offsets of the name's pointer in `struct dentry` and of the dentry's pointer in `struct file`."""
     if btf is None:
         return _DENTRY
-    name = _member(btf, "dentry", ("d_name", "name"))
-    dentry = _member(btf, "file", ("f_path", "dentry"))
+    name = _member(btf, "dput", "dentry", ("d_name", "name"))
+    dentry = _member(btf, "fput", "file", ("f_path", "dentry"))
     return (_DENTRY[0] if name is None else name, _DENTRY[1] if dentry is None else dentry)
 
 
-def _member(btf: Btf, struct: str, names: tuple[str, ...]) -> int | None:
-    """Offset in bytes of a path of members within a struct; None: it has no such path."""
-    type_id, offset = btf.find(struct, Kind.STRUCT), 0
-    for name in names:
-        if type_id is None:
-            return None
-        found = next((member for member in fields(btf, strip(btf, type_id)) if member.name == name), None)
-        if found is None:
-            return None
-        type_id, offset = found.type_id, offset + found.byte_offset
-    return offset
+def _member(btf: Btf, function: str, struct: str, names: tuple[str, str]) -> int | None:
+    """Offset in bytes of a member of a member of a struct that a function takes; None: there is no such path.
+
+    Every kernel has the function; to find a struct by its name all names would have to be read (100 ms).
+    """
+    signature = signature_of(btf, function)
+    if signature is None or not signature.params:
+        return None
+    pointer = btf.type(signature.strip(signature.params[0].type_id))
+    kind = btf.type(signature.strip(pointer.type_id)) if isinstance(pointer, Ptr) else None
+    if not isinstance(kind, Struct) or kind.name != struct:
+        return None
+    try:
+        found = resolve(btf, pointer.id, (("->", names[0]), (".", names[1])))
+    except PathError:
+        return None
+    return found.derefs[-1]
 
 
 def member_names(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index: int) -> tuple[str, ...]:

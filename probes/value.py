@@ -54,6 +54,8 @@ class Value:
     """Bits from the last address, or within the register."""
     bit_size: int = 0
     """Of a bit-field, or of a part of a register; 0: by the type."""
+    kernel_agrees: bool = True
+    """Whether the kernel reads the same from the names (see `btf.layout.Resolved`)."""
 
     @property
     def in_memory(self) -> bool:
@@ -80,7 +82,7 @@ def locate(signature: Signature, where: Sequence[Passed], expression: Variable |
     if isinstance(expression, ReturnValue):
         if signature.returns == 0:
             raise NotThere("NO_RETVAL", token="$retval")  # noqa: S106 - a word of the text
-        return _follow(btf, Value("$retval", signature.returns), expression.path, len("$retval"))
+        return _returned(btf, signature.returns, expression.path)
     number = signature.number_of(expression.name)
     if number is None or not expression.name:
         names = [param.name for param in signature.params]
@@ -96,12 +98,25 @@ def locate(signature: Signature, where: Sequence[Passed], expression: Variable |
     return _struct(btf, param.type_id, passed, holders, expression.path, start)
 
 
+def _returned(btf: Btf, type_id: int, path: Sequence[Hop]) -> Value:
+    """What is returned; of a struct the part that is in the first register."""
+    start = len("$retval")
+    kind = btf.type(strip(btf, type_id))
+    if not isinstance(kind, Struct) or not path:
+        return _follow(btf, Value("$retval", type_id), path, start)
+    if kind.size > 2 * _LONG:
+        raise NotThere("not_in_registers", "it is returned in memory", token="$retval")  # noqa: S106
+    return _struct(btf, type_id, Passed(), ["$retval"], path, start)
+
+
 def _struct(btf: Btf, type_id: int, passed: Passed, holders: list[str], path: Sequence[Hop], start: int) -> Value:
     """A struct that was passed by value: in one or two registers, on the stack, or as the address of a copy."""
     inner, bits, size, used = _inside(btf, type_id, path, start)
     rest, at = path[used:], start + sum(len(str(hop)) for hop in path[:used])
     if passed.by_reference:
         return _follow(btf, Value(holders[0], inner, (bits // 8,), bits % 8, size), rest, at)
+    if bits // 64 >= len(holders):
+        raise NotThere("not_in_registers", "it is in a register that can't be read", start)
     holder, bit = holders[bits // 64], bits % 64
     width = size or (size_of(btf, inner) * 8 if bit or used else 0)
     if bit + width > _LONG * 8 and not isinstance(btf.type(strip(btf, inner)), Struct | Array):
@@ -122,6 +137,8 @@ def _inside(btf: Btf, type_id: int, path: Sequence[Hop], start: int) -> tuple[in
         if hop.op == "->":
             break
         kind = btf.type(strip(btf, type_id))
+        if isinstance(kind, Ptr):
+            break
         if hop.op == "[]":
             type_id, step = _element(btf, type_id, hop, at)
             bits += step * 8
@@ -166,7 +183,8 @@ def _follow(btf: Btf, value: Value, path: Sequence[Hop], start: int) -> Value:
         raise NotThere(
             error.code, offset=at + (0 if hop.op == "[]" else len(hop.op)), token=hop.name, names=names
         ) from None
-    return Value(value.base, found.type_id, value.derefs + found.derefs, found.bit_offset, found.bit_size)
+    derefs = value.derefs + found.derefs
+    return Value(value.base, found.type_id, derefs, found.bit_offset, found.bit_size, found.kernel_agrees)
 
 
 def _pointed_element(btf: Btf, value: Value, kind: Ptr, path: Sequence[Hop], start: int) -> Value:
