@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -86,6 +86,8 @@ class EventFormat:
     """Without the common ones."""
     print_fmt: str = ""
     common: tuple[Field, ...] = ()
+    source: str = field(default="", repr=False, compare=False)
+    """The file's text."""
 
     @property
     def path(self) -> str:
@@ -177,7 +179,7 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
     own = tuple(field for field in fields if not field.name.startswith("common_"))
     if len({field.name for field in own}) != len(own):
         raise FormatError(f"{name.group(1)}: two fields have one name")
-    return EventFormat(int(number.group(1)), system, name.group(1), own, print_fmt, common)
+    return EventFormat(int(number.group(1)), system, name.group(1), own, print_fmt, common, text)
 
 
 def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field:
@@ -253,6 +255,8 @@ class HeaderPage:
     """Bytes of local_t, which are those of a long."""
     data_offset: int = 16
     data_size: int = 4080
+    source: str = field(default="", repr=False, compare=False)
+    """The file's text; empty where the layout was not read."""
 
     @property
     def page_size(self) -> int:
@@ -279,4 +283,4 @@ class HeaderPage:
         fits = found.get("timestamp") == (0, 8) and commit in ((8, 4), (8, 8)) and data[0] == 8 + commit[1]
         if not fits or data[1] % 4 or not 0 < data[1] <= _LARGEST - 16:
             raise FormatError("this header_page is none that is known")
-        return cls("big" if byteorder == "big" else "little", commit[1], data[0], data[1])
+        return cls("big" if byteorder == "big" else "little", commit[1], data[0], data[1], text)

@@ -33,7 +33,7 @@ class RecordingWriter:
         """Add values that JSON can hold: `facts`, `plans`, `byteorder`, ..."""
         self._chunk(ChunkKind.META, json.dumps(dict(values), ensure_ascii=True).encode())
 
-    def blob(self, kind: str, name: str, data: bytes) -> None:
+    def blob(self, kind: str, name: str, data: bytes, codec: Codec | None = None) -> None:
         """Add a file of the target.
 
         Args:
@@ -41,10 +41,11 @@ class RecordingWriter:
                 `symbols` (kallsyms), `cmdlines` (saved_cmdlines), or one of your own.
             name: which of its kind; a later one of the same name replaces it.
             data: its content.
+            codec: another one than the writer's.
         """
         kind_bytes, name_bytes = kind.encode(), name.encode()
         head = struct.pack("<HH", len(kind_bytes), len(name_bytes))
-        self._chunk(ChunkKind.BLOB, head + kind_bytes + name_bytes + data)
+        self._chunk(ChunkKind.BLOB, head + kind_bytes + name_bytes + data, codec)
 
     def pages(self, batch: Batch) -> None:
         """Add one pass over the CPUs; it reaches the file with the next megabyte, or by `flush`."""
@@ -63,7 +64,7 @@ class RecordingWriter:
         self.flush()
         self._chunk(ChunkKind.END, b"")
 
-    def _chunk(self, kind: ChunkKind, raw: bytes) -> None:
+    def _chunk(self, kind: ChunkKind, raw: bytes, codec: Codec | None = None) -> None:
         if kind is not ChunkKind.PAGES:
             self.flush()
-        write_chunk(self._file, kind, self._codec, raw)
+        write_chunk(self._file, kind, self._codec if codec is None else codec, raw)

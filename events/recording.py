@@ -139,13 +139,33 @@ class Recording:
             entry = self._blobs["format", path][0]
             text = self.blob("format", path, budget) or b""
             budget -= len(text)
-            try:
-                system, _, _ = path.rpartition("/")
-                fmt = parse_format(text.decode("utf-8", "replace"), system, self.header.long_size)
-            except FormatError as error:
-                raise RecordingError(self.name, entry.offset, f"format of {path}: {error}") from error
+            fmt = self._format(path, text, entry)
             found[fmt.id] = fmt
         return found
+
+    def _format(self, path: str, text: bytes, entry: Entry) -> EventFormat:
+        try:
+            system, _, _ = path.rpartition("/")
+            return parse_format(text.decode("utf-8", "replace"), system, self.header.long_size)
+        except FormatError as error:
+            raise RecordingError(self.name, entry.offset, f"format of {path}: {error}") from error
+
+    def timeline(self) -> Iterator[Batch | dict[int, EventFormat]]:
+        """Passes and formats in the order in which they were recorded; a format holds for the passes behind it.
+
+        Raises:
+            RecordingError: a chunk is damaged; what came before it was given.
+        """
+        formats = {
+            entry.offset: (path, start) for (kind, path), (entry, start) in self._blobs.items() if kind == "format"
+        }
+        for entry in self._file.entries:
+            if entry.kind == ChunkKind.PAGES:
+                yield from self._passes(entry)
+            elif entry.offset in formats:
+                path, start = formats[entry.offset]
+                fmt = self._format(path, self._file.raw(entry)[start:], entry)
+                yield {fmt.id: fmt}
 
     @cached_property
     def symbols(self) -> Symbols:
@@ -165,10 +185,13 @@ class Recording:
         """
         for entry in self._file.entries:
             if entry.kind == ChunkKind.PAGES:
-                try:
-                    yield from unpack_batches(self._file.raw(entry))
-                except struct.error as error:
-                    raise RecordingError(self.name, entry.offset, "damaged: a pass is not whole") from error
+                yield from self._passes(entry)
+
+    def _passes(self, entry: Entry) -> Iterator[Batch]:
+        try:
+            yield from unpack_batches(self._file.raw(entry))
+        except struct.error as error:
+            raise RecordingError(self.name, entry.offset, "damaged: a pass is not whole") from error
 
 
 def parse_cmdlines(data: bytes) -> dict[int, str]:

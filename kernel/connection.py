@@ -12,12 +12,12 @@ from events.naming import Namer
 from kernel.errors import FileRefused
 from kernel.target import Target
 from probes.catalog import Catalog, Function
-from probes.check import check
+from probes.check import Checked, check_plan
 from probes.facts import TargetFacts
+from probes.fields import Tree
 from probes.lower import lower
 from probes.plan import Plan
 from probes.probe import Probe
-from probes.verdict import Verdict
 
 
 class Connection:
@@ -51,8 +51,7 @@ class Connection:
     def symbols(self) -> Symbols | None:
         """Names of kernel addresses; None where the kernel hides them."""
         with contextlib.suppress(FileRefused):
-            symbols = Symbols.parse(self.target.read("/proc/kallsyms"))
-            return symbols if symbols else None
+            return Symbols.parse(self.target.read("/proc/kallsyms")) or None
         return None
 
     def btf_of(self, module: str | None) -> Btf | None:
@@ -66,15 +65,19 @@ class Connection:
         return self._modules[module] or self.btf
 
     def function(self, name: str) -> Function:
-        """One function of the catalog; KeyError where there is none of that name."""
+        """One function; a name that nobody knows has no kinds and says so."""
         return self.catalog.function(name)
 
-    def check(self, probe: Probe | str) -> Verdict:
-        """What this kernel will answer; nothing is written."""
-        return check(probe, self._btf_for(probe), self.facts)
+    def tree(self, function: str) -> Tree:
+        """What a probe on a function can capture."""
+        return Tree(self.btf_of(self.function(function).module), function, self.facts.machine)
+
+    def check(self, probe: Probe | str, group: str = "") -> Checked:
+        """What this kernel will answer, and the lines it would get; nothing is written."""
+        return check_plan(probe, self._btf_for(probe), self.facts, group)
 
     def lower(self, probe: Probe, group: str) -> Plan:
-        """The lines this kernel takes for the probe. Raises `probes.lower.CannotLower`."""
+        """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`."""
         return lower(probe, self._btf_for(probe), self.facts, group)
 
     def namer(self, *, with_symbols: bool = True) -> Namer:
@@ -91,8 +94,4 @@ class Connection:
     def _btf_for(self, probe: Probe | str) -> Btf | None:
         if isinstance(probe, str):
             return self.btf
-        module = probe.place.module
-        if module is None:
-            with contextlib.suppress(KeyError):
-                module = self.catalog.function(probe.place.symbol).module
-        return self.btf_of(module)
+        return self.btf_of(probe.place.module or self.function(probe.place.symbol).module)

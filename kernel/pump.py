@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from events.batch import Batch
 from kernel.errors import KernelError, TargetLost
@@ -30,6 +31,8 @@ class Pump:
         self.dropped_bytes = 0
         """Bytes of sub-buffers (or text) that came while the queue was full."""
         self.dropped_chunks = 0
+        self.on_data: Callable[[], None] = lambda: None
+        """Called from the thread when the queue is no longer empty, and when the thread ends by itself."""
         self.error: KernelError | None = None
         """Why the thread ended by itself; None while it runs and after close()."""
 
@@ -41,6 +44,11 @@ class Pump:
     def read_errors(self) -> int:
         """Reads that the kernel refused, where the stream counts them."""
         return int(getattr(self._stream, "errors", 0))
+
+    @property
+    def done(self) -> bool:
+        """Nothing more will come: the thread has ended by itself."""
+        return self.error is not None
 
     def start(self) -> None:
         """Start the thread; once."""
@@ -99,17 +107,21 @@ class Pump:
             self._take(batch)
 
     def _take(self, batch: Batch | None) -> None:
+        first = False
         with self._changed:
             if batch is None or batch.drained:
                 self._quiet = self._reads + (batch is None)
             if batch is not None and batch.chunks:
                 size = _size(batch)
+                first = not self._queue
                 self.received_bytes += size
                 self._queue.append(batch)
                 self._queued += size
                 while self._queued > self._limit and len(self._queue) > 1:
                     self._drop(self._queue.popleft())
             self._changed.notify_all()
+        if first:
+            self.on_data()
 
     def _drop(self, batch: Batch) -> None:
         size = _size(batch)
@@ -122,6 +134,7 @@ class Pump:
             if not self._stop:
                 self.error = error
             self._changed.notify_all()
+        self.on_data()
 
 
 def _size(batch: Batch) -> int:

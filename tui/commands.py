@@ -32,7 +32,9 @@ COMMANDS = (
     Command("targets", "f4", "target", "Choose where to probe: this machine, SSH, the lab, a recording.", "app"),
     Command("help", "f1,question_mark", "help", "Explain this screen and its keys.", "app"),
     Command("quit", "ctrl+q,ctrl+c", "quit", "Take every probe away and leave.", "app", footer=False),
-    Command("search", "slash", "search", "Search: functions here, events in the live place.", "compose", footer=False),
+    Command(
+        "search", "slash", "search", "Search: functions here, events in the live place.", "compose", footer=False
+    ),
     Command("arm", "ctrl+r", "arm", "Arm the probe that is on the screen.", "compose", footer=False),
     Command("lowered", "l", "lines", "Show the lines that will be written for this kernel.", "compose"),
     Command("filter", "f", "filter", "Set a filter on the recorded fields, e.g. count > 4096.", "compose"),

@@ -6,9 +6,6 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from kernel.connection import Connection
-from probes.lower import CannotLower
-from probes.parse import ParseError, parse_probe
 from probes.verdict import Verdict
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain
@@ -22,8 +19,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         refused = False
         for spec in _specs(arguments):
-            verdict = connection.check(spec)
-            lowered = _lowered(connection, spec) if verdict.ok else []
+            verdict, plan = connection.check(spec)
+            lowered = [event.line for event in plan.events] if plan else []
             refused |= not verdict.ok
             if arguments.json:
                 emit(_object(spec, verdict, lowered))
@@ -43,21 +40,12 @@ def _specs(arguments: argparse.Namespace) -> Iterator[str]:
             yield line.rstrip("\n")
 
 
-def _lowered(connection: Connection, spec: str) -> list[str]:
-    try:
-        plan = connection.lower(parse_probe(spec), "pw")
-    except (ParseError, CannotLower):
-        return []
-    return [event.line for event in plan.events]
-
-
 def _object(spec: str, verdict: Verdict, lowered: list[str]) -> dict[str, object]:
     error = verdict.error
     return {
         "spec": spec,
         "ok": verdict.ok,
-        "error": error
-        and {"code": error.code, "message": error.message, "column": error.column, "hint": error.hint},
+        "error": error and {"code": error.code, "message": error.message, "column": error.column, "hint": error.hint},
         "lowered": lowered,
     }
 

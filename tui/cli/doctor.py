@@ -30,7 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             _print(connection, facts)
             for leftover in dead:
-                print(plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it"))
+                print(
+                    plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it")
+                )
         return DONE if facts.usable else UNUSABLE
     finally:
         connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from btf.search import Search
 from tui.cli.main import DONE, REFUSED
@@ -14,7 +15,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         names = connection.catalog.names
         if arguments.pattern:
-            hits: list[int] | range = Search(names).find(arguments.pattern).indices
+            hits: Sequence[int] = Search(names).find(arguments.pattern).indices
         else:
             hits = range(len(names))
         for index in hits[: arguments.limit or len(hits)]:

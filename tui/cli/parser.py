@@ -45,7 +45,9 @@ def _application() -> argparse.ArgumentParser:
 
 
 def _common(parser: argparse.ArgumentParser, *, json: bool = False) -> None:
-    parser.add_argument("-t", "--target", default="auto", metavar="TARGET", help="default: auto")
+    # A sub-parser must not put its own default over what stood in front of the command.
+    default = argparse.SUPPRESS if json else "auto"
+    parser.add_argument("-t", "--target", default=default, metavar="TARGET", help="default: auto")
     parser.add_argument("--version", action="version", version=importlib.metadata.version("probewright"))
     if json:
         parser.add_argument("--json", action="store_true", help="one JSON object a line")

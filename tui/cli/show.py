@@ -5,31 +5,98 @@ from __future__ import annotations
 import argparse
 import sys
 
-from btf import render
+from btf.btf import Btf
 from btf.kinds import Kind
+from btf.render import definition
 from btf.search import Search
 from btf.uses import functions_using
 from kernel.connection import Connection
-from probes.facts import TargetFacts
-from probes.fields import Node, tree
-from probes.probe import When
+from probes.fields import Node
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
 
 _TYPE_KINDS = (Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64, Kind.TYPEDEF, Kind.INT)
+_USES = 8
+"""Functions named below a type; --json has them all."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
-        if arguments.name in connection.catalog:
-            return _function(connection, arguments.name, as_json=arguments.json)
-        name = arguments.name.removeprefix("struct ").removeprefix("union ").removeprefix("enum ")
-        if connection.btf is not None:
-            for kind in _TYPE_KINDS:
-                found = connection.btf.find(name, kind)
-                if found is not None:
-                    return _type(connection, name, found, as_json=arguments.json)
+        words = arguments.name.split()
+        if len(words) == 1 and _is_function(connection, words[0]):
+            return _function(connection, words[0], as_json=arguments.json)
+        name = words[-1] if words else ""
+        for kind in _TYPE_KINDS:
+            found = connection.btf.find(name, kind) if connection.btf else None
+            if connection.btf and found is not None:
+                return _type(connection.btf, name, found, as_json=arguments.json)
         return _nothing(connection, arguments.name)
     finally:
         connection.close()
+
+
+def _is_function(connection: Connection, name: str) -> bool:
+    function = connection.function(name)
+    return bool(function.prototype or function.kinds or function.copies)
+
+
+def _function(connection: Connection, name: str, *, as_json: bool) -> int:
+    function = connection.function(name)
+    roots = connection.tree(name).roots()
+    kinds = sorted(str(kind) for kind in function.kinds)
+    if as_json:
+        emit(
+            {
+                "function": name,
+                "module": function.module or None,
+                "prototype": function.prototype or None,
+                "kinds": kinds,
+                "reason": function.reason or None,
+                "copies": list(function.copies),
+                "fetchargs": [_node(node) for node in roots],
+            }
+        )
+        return DONE
+    print(plain(function.prototype or f"{name}: its signature is not in BTF"))
+    print(plain(f"kinds: {' '.join(kinds) or 'none'}{'  ' + function.reason if function.reason else ''}"))
+    for node in roots:
+        offset = "" if node.offset is None else f"+{node.offset}"
+        row = f"  {node.label:<20} {node.c_type:<32} {node.kernel_type:<8} {offset:<6} {node.reason}"
+        print(plain(row.rstrip()))
+    return DONE
+
+
+def _node(node: Node) -> dict[str, object]:
+    return {
+        "label": node.label,
+        "fetcharg": None if node.fetcharg is None else str(node.fetcharg),
+        "c_type": node.c_type,
+        "kernel_type": node.kernel_type,
+        "offset": node.offset,
+        "expandable": node.expandable,
+        "at_exit": node.at_exit,
+        "reason": node.reason or None,
+    }
+
+
+def _type(btf: Btf, name: str, type_id: int, *, as_json: bool) -> int:
+    uses = functions_using(btf, name)
+    text = definition(btf, type_id)
+    if as_json:
+        emit({"type": name, "definition": text, "takes": list(uses.takes), "returns": list(uses.returns)})
+        return DONE
+    print(plain(text).replace("\\x09", "\t"))
+    for what, functions in (("taken by", uses.takes), ("returned by", uses.returns)):
+        if functions:
+            more = f" and {len(functions) - _USES} more" if len(functions) > _USES else ""
+            print(plain(f"{what} {', '.join(functions[:_USES])}{more}"))
+    return DONE
+
+
+def _nothing(connection: Connection, name: str) -> int:
+    names = connection.catalog.names
+    near = [names[index] for index in Search(names).find(name).indices[:3]]
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    print(plain(f"probewright: {name}: neither a function nor a type of this kernel{hint}"), file=sys.stderr)
+    return REFUSED

@@ -1,0 +1,197 @@
+"""Kernels that are only remembered: a recording, or saved facts (BTF, functions, README ... without events).
+
+Nothing can be changed there; what was not kept is refused as a file that is not there.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import lzma
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from events.recording import Recording, RecordingError
+from kernel import facts as looking
+from kernel.errors import FileRefused, TargetUnusable
+from kernel.target import Step, Stream, Target
+from probes.facts import TargetFacts
+from probes.facts_json import facts_from_dict
+
+_LARGEST_FILE = 64 << 20
+"""Most bytes of one file of saved facts."""
+_MOST_FILES = 20_000
+
+
+class RememberedTarget:
+    """What a `Target` does where there is no kernel any more."""
+
+    owner = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def perform(self, step: Step) -> None:
+        raise FileRefused(step.path, errno.EROFS)
+
+    def guard(self, undo: Step) -> None:
+        """Nothing to guard: nothing was done."""
+
+    def unguard(self, undo: Step) -> None:
+        """Nothing to guard: nothing was done."""
+
+    def hold(self, path: str) -> None:
+        raise FileRefused(path, errno.EROFS)
+
+    def our_pids(self) -> Sequence[int]:
+        return ()
+
+    def stream(self, instance: str) -> Stream:
+        raise FileRefused(instance, errno.EROFS)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class RecordingTarget(RememberedTarget):
+    """The kernel of a recording; its events are replayed by `kernel.replay`."""
+
+    def __init__(self, recording: Recording, name: str) -> None:
+        super().__init__(name)
+        self.recording = recording
+
+    def facts(self) -> TargetFacts:
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> TargetFacts:
+        blobs = [(self.recording.blob("facts", name) or b"").decode("utf-8", "replace") for name in FACT_BLOBS]
+        try:
+            return facts_from_dict(self.recording.facts, *blobs)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise TargetUnusable(f"{self.name}: the facts of this recording are damaged ({error})") from error
+
+    def btf(self, module: str | None = None) -> bytes:
+        return self._blob("btf", module or "", f"/sys/kernel/btf/{module or 'vmlinux'}")
+
+    def read(self, path: str, limit: int = _LARGEST_FILE) -> bytes:
+        if path == "/proc/kallsyms":
+            return self._blob("symbols", "", path)[:limit]
+        raise FileRefused(path, errno.ENOENT)
+
+    def list(self, path: str) -> Sequence[str]:
+        raise FileRefused(path, errno.ENOENT)
+
+    def _blob(self, kind: str, name: str, path: str) -> bytes:
+        try:
+            data = self.recording.blob(kind, name)
+        except RecordingError as error:
+            raise TargetUnusable(str(error)) from error
+        if data is None:
+            raise FileRefused(path, errno.ENOENT)
+        return data
+
+
+FACT_BLOBS = ("functions", "blacklist", "readme")
+"""Big facts, each a blob of kind `facts`, in the order of `facts_from_dict`."""
+
+_PATHS = {
+    "/sys/kernel/btf/vmlinux": "vmlinux.btf",
+    "/sys/kernel/debug/kprobes/blacklist": "blacklist",
+    "/proc/kallsyms": "kallsyms",
+}
+_TRACEFS = "/sys/kernel/tracing"
+
+
+class SavedFacts(RememberedTarget):
+    """A folder or tar file with `vmlinux.btf` and copies of what tracefs shows (README, available_filter_functions, ...).
+
+    Other names: `kallsyms`, `blacklist` (kprobes/blacklist of debugfs), `uname` (`uname -a`). The facts are gathered from
+    these files as they would be by root on that machine.
+    """
+
+    def __init__(self, name: str, names: Sequence[str], content: Callable[[str], bytes]) -> None:
+        super().__init__(name)
+        self._names = frozenset(names)
+        self._content = content
+
+    def facts(self) -> TargetFacts:
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> TargetFacts:
+        return looking.gather(self)
+
+    def btf(self, module: str | None = None) -> bytes:
+        return self.read(f"/sys/kernel/btf/{module or 'vmlinux'}")
+
+    def read(self, path: str, limit: int = _LARGEST_FILE) -> bytes:
+        known = self._proc.get(path)
+        if known is not None:
+            return known.encode()
+        name = _PATHS.get(path) or path.removeprefix(f"{_TRACEFS}/").removeprefix("events/header_page/")
+        name = {"events/header_page": "header_page"}.get(name, name)
+        if name not in self._names:
+            raise FileRefused(path, errno.ENOENT)
+        return self._content(name)[:limit]
+
+    def list(self, path: str) -> Sequence[str]:
+        if path == "/sys/kernel/btf":
+            return ["vmlinux"] if "vmlinux.btf" in self._names else []
+        if path == _TRACEFS:
+            # The README names the files that this kernel has.
+            lines = self._text("README").splitlines()
+            told = {line.split()[0] for line in lines if line.startswith("  ") and "\t\t- " in line}
+            return sorted(told | {name.split("/")[0] for name in self._names})
+        raise FileRefused(path, errno.ENOENT)
+
+    @cached_property
+    def _proc(self) -> Mapping[str, str]:
+        words = self._text("uname").split()
+        machine = next((word for word in reversed(words) if word != "GNU/Linux"), "")
+        return {
+            "/proc/self/mounts": f"nodev {_TRACEFS} tracefs rw 0 0\n",
+            "/proc/self/status": f"Uid:\t0\t0\t0\t0\nCapEff:\t{(1 << 41) - 1:016x}\n",
+            "/proc/sys/kernel/osrelease": words[2] if len(words) > 2 else "",
+            "/proc/sys/kernel/version": " ".join(words[3:-2]),
+            "/proc/sys/kernel/arch": machine,
+        }
+
+    def _text(self, name: str) -> str:
+        return self._content(name).decode("utf-8", "replace") if name in self._names else ""
+
+
+def open_recording(path: Path) -> Target:
+    """Open a recording, a folder of saved facts, or a tar file of one. Raises TargetUnusable."""
+    name = str(path)
+    if path.is_dir():
+        names = [str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()][:_MOST_FILES]
+        return _saved(name, names, lambda file: (path / file).read_bytes())
+    try:
+        if ".tar" in path.suffixes or path.suffix in (".tgz", ".txz"):
+            files = _untar(path)
+            return _saved(name, tuple(files), files.__getitem__)
+        return RecordingTarget(Recording.open(path), path.name)
+    except (OSError, RecordingError, tarfile.TarError, lzma.LZMAError, EOFError) as error:
+        raise TargetUnusable(str(error), "open a file that `probewright record` wrote, or saved facts") from error
+
+
+def _saved(name: str, names: Sequence[str], content: Callable[[str], bytes]) -> Target:
+    if "vmlinux.btf" not in names and "available_filter_functions" not in names:
+        raise TargetUnusable(f"{name}: no saved facts (neither vmlinux.btf nor available_filter_functions is there)")
+    return SavedFacts(name, names, content)
+
+
+def _untar(path: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    with tarfile.open(fileobj=io.BytesIO(path.read_bytes())) as archive:
+        for member in archive:
+            name = member.name.removeprefix("./")
+            # The formats of all events are many and are not asked for.
+            if not member.isfile() or member.size > _LARGEST_FILE or name.startswith("events/"):
+                continue
+            if (file := archive.extractfile(member)) is not None:
+                files[name] = file.read()
+    return files

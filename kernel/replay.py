@@ -1,0 +1,138 @@
+"""A session on a recording: what was armed then can be armed again, nothing else; it never pretends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+
+from events.batch import Batch
+from events.format import EventFormat, HeaderPage
+from events.recording import RecordingError
+from kernel.counts import Counts
+from kernel.errors import KernelError, ProbeRefused, TargetUnusable
+from kernel.recording import RecordingTarget
+from kernel.session import Armed
+from kernel.undo import UndoFailure
+from probes.parse import ParseError
+from probes.plan import Plan, PlannedEvent
+from probes.plan_json import plan_from_dict
+from probes.verdict import Refusal, Verdict
+
+_AT_ONCE = 1 << 20
+"""Bytes that one `drain` gives, so that a screen stays quick while a long recording comes in."""
+
+
+class ReplayPump:
+    """Gives what was recorded, as fast as it is asked for."""
+
+    def __init__(self, timeline: Iterator[Batch | Mapping[int, EventFormat]]) -> None:
+        self._timeline = timeline
+        self.on_data: Callable[[], None] = lambda: None
+        self.error: KernelError | None = None
+        self.done = False
+        """Everything was given."""
+
+    def drain(self) -> list[Batch | Mapping[int, EventFormat]]:
+        """The next part; empty at the end."""
+        taken: list[Batch | Mapping[int, EventFormat]] = []
+        size = 0
+        try:
+            while size < _AT_ONCE and not self.done:
+                entry = next(self._timeline, None)
+                if entry is None:
+                    self.done = True
+                    break
+                taken.append(entry)
+                if isinstance(entry, Batch):
+                    size += sum(len(chunk.data) for chunk in entry.chunks)
+        except RecordingError as error:
+            self.done = True
+            self.error = TargetUnusable(str(error), "what came before the damage is shown")
+        if not self.done or taken:
+            self.on_data()
+        return taken
+
+
+class ReplaySession:
+    """See the module; the methods are those of `kernel.session.Session`."""
+
+    def __init__(self, target: RecordingTarget) -> None:
+        self._recording = target.recording
+        self.group = "recorded"
+        self.pump = ReplayPump(self._recording.timeline())
+        self._armed = list(self.recorded)
+
+    @property
+    def header(self) -> HeaderPage:
+        return self._recording.header
+
+    @cached_property
+    def recorded(self) -> tuple[Armed, ...]:
+        """What was armed when the recording was made. Raises TargetUnusable."""
+        try:
+            plans = [plan_from_dict(plain) for plain in self._recording.plans]
+        except (KeyError, TypeError, AttributeError, ParseError) as error:
+            raise TargetUnusable(f"{self._recording.name}: the probes of this recording are damaged") from error
+        return tuple(Armed(plan, self._formats(plan)) for plan in plans)
+
+    @property
+    def armed(self) -> tuple[Armed, ...]:
+        return tuple(self._armed)
+
+    def arm(self, plan: Plan) -> Armed:
+        """Show a recorded probe again. Raises ProbeRefused where the recording does not hold it."""
+        same = [armed for armed in self.recorded if armed.plan.probe.place.symbol == plan.probe.place.symbol]
+        for armed in same:
+            if _covers(armed.plan, plan):
+                if armed not in self._armed:
+                    self._armed.append(armed)
+                return armed
+        raise ProbeRefused(Verdict(str(plan.probe), self._refusal(plan, same)))
+
+    def disarm(self, armed: Armed) -> list[UndoFailure]:
+        """Forget it; its events stay."""
+        if armed in self._armed:
+            self._armed.remove(armed)
+        return []
+
+    def cmdlines(self) -> dict[int, str]:
+        return self._recording.cmdlines
+
+    def counts(self) -> Counts:
+        """What was lost while it was recorded."""
+        plain = self._recording.meta.get("counts", {})
+        return Counts(
+            overrun={int(cpu): int(n) for cpu, n in dict(plain.get("overrun", {})).items()},
+            full={int(cpu): int(n) for cpu, n in dict(plain.get("full", {})).items()},
+            nmissed={str(path): n for path, n in dict(plain.get("nmissed", {})).items()},
+            dropped=int(plain.get("dropped", 0)),
+            dropped_bytes=int(plain.get("dropped_bytes", 0)),
+            read_errors=int(plain.get("read_errors", 0)),
+        )
+
+    def close(self) -> list[UndoFailure]:
+        return []
+
+    def _formats(self, plan: Plan) -> Mapping[int, EventFormat]:
+        paths = {event.path for event in plan.events}
+        return {number: fmt for number, fmt in self._recording.formats.items() if fmt.path in paths}
+
+    def _refusal(self, plan: Plan, same: list[Armed]) -> Refusal:
+        if same:
+            hint = f"it holds {'; '.join(str(armed.plan.probe) for armed in same)}"
+        else:
+            names = sorted({armed.plan.probe.place.symbol for armed in self.recorded})
+            hint = f"it holds {', '.join(names) or 'no events'}; choose a live target to probe something else"
+        return Refusal("not_recorded", "This recording does not hold that.", 0, plan.probe.place.symbol, hint)
+
+
+def _covers(recorded: Plan, wanted: Plan) -> bool:
+    """Whether every event and value that is wanted is in what was recorded, under the same filter."""
+    if recorded.probe.filter != wanted.probe.filter:
+        return False
+    ends = {event.at_exit: event for event in recorded.events}
+    return all(event.at_exit in ends and _labels(event) <= _labels(ends[event.at_exit]) for event in wanted.events)
+
+
+def _labels(event: PlannedEvent) -> set[str]:
+    return {column.label for column in event.columns}

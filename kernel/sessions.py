@@ -1,0 +1,61 @@
+"""A session on any target: on a living kernel, or on a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from events.batch import Batch
+from events.format import EventFormat, HeaderPage
+from kernel import session
+from kernel.counts import Counts
+from kernel.errors import KernelError
+from kernel.recording import RecordingTarget
+from kernel.replay import ReplaySession
+from kernel.session import Armed
+from kernel.target import Target
+from kernel.undo import UndoFailure
+from probes.plan import Plan
+
+
+class AnyPump(Protocol):
+    """Where bytes come from."""
+
+    on_data: Callable[[], None]
+    """Called from any thread when there is something to drain, at least once after a drain that found nothing."""
+
+    @property
+    def done(self) -> bool:
+        """Nothing more will come."""
+
+    @property
+    def error(self) -> KernelError | None:
+        """Why nothing more will come."""
+
+    def drain(self) -> Sequence[Batch | Mapping[int, EventFormat]]:
+        """All that came since the last call; a recording also says which formats hold from there on."""
+
+
+class AnySession(Protocol):
+    """What `Watch` needs of a session."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def header(self) -> HeaderPage: ...
+    @property
+    def pump(self) -> AnyPump: ...
+    @property
+    def armed(self) -> tuple[Armed, ...]: ...
+    def arm(self, plan: Plan) -> Armed: ...
+    def disarm(self, armed: Armed) -> list[UndoFailure]: ...
+    def cmdlines(self) -> dict[int, str]: ...
+    def counts(self) -> Counts: ...
+    def close(self) -> list[UndoFailure]: ...
+
+
+def open_session(target: Target) -> AnySession:
+    """Open a session. Raises TargetUnusable, TargetLost."""
+    if isinstance(target, RecordingTarget):
+        return ReplaySession(target)
+    return session.open_session(target)

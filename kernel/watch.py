@@ -1,0 +1,191 @@
+"""What is armed and what comes of it: a session, its pump, the store of its events, and a recording if one is wanted.
+
+The screens and the commands share it. `arm`, `disarm`, `counts` and `close` wait for the kernel and may be called from
+a worker; `tick` moves what has come into the store, never waits, and belongs to the one thread that reads the store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from events.batch import Batch
+from events.decode import Decoder
+from events.format import PROBE_FIELDS, EventFormat
+from events.naming import Namer
+from events.record import Record
+from events.store import Store
+from kernel.connection import Connection
+from kernel.counts import Counts
+from kernel.errors import KernelError
+from kernel.recorder import Recorder
+from kernel.session import Armed
+from kernel.sessions import AnySession, open_session
+from kernel.undo import UndoFailure
+from probes.plan import Column
+from probes.probe import Probe
+
+STORE_BYTES = 256 << 20
+"""What the store may keep; the oldest events go first, and are counted."""
+
+
+class Watch:
+    """See the module. The session is opened by the first `arm`."""
+
+    def __init__(self, connection: Connection, limit_bytes: int = STORE_BYTES) -> None:
+        self.connection = connection
+        self.on_data: Callable[[], None] = lambda: None
+        """Called from the pump's thread when there is something to tick for."""
+        self.store: Store | None = None
+        """None until something was armed."""
+        self.recorder: Recorder | None = None
+        self._limit = limit_bytes
+        self._session: AnySession | None = None
+        self._lock = threading.Lock()
+        self._inbox: list[Batch | Mapping[int, EventFormat]] = []
+        """Batches and new formats in the order in which the kernel made them."""
+        self._columns: dict[str, dict[str, Column]] = {}
+
+    @property
+    def armed(self) -> tuple[Armed, ...]:
+        """Oldest first."""
+        return self._session.armed if self._session else ()
+
+    @property
+    def session(self) -> AnySession | None:
+        """None until something was armed."""
+        return self._session
+
+    @property
+    def error(self) -> Exception | None:
+        """Why no more events will come; None while they may."""
+        return self._session.pump.error if self._session else None
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will come, and all that came has its row: a recording was read, or the line is gone."""
+        if self._session is None or self.store is None:
+            return False
+        return self._session.pump.done and not self._inbox and not self.store.held
+
+    def column(self, event: str, field: str) -> Column | None:
+        """What is known of a field of `group/event` from the plan that made it."""
+        return self._columns.get(event, {}).get(field)
+
+    def arm(self, probe: Probe) -> Armed:
+        """Lower and arm. Raises CannotLower, ProbeRefused, TargetUnusable, TargetLost."""
+        with self._lock:
+            session = self._open()
+            plan = self.connection.lower(probe, session.group)
+            # What is in the queue was made under the formats that hold until now.
+            self._inbox += session.pump.drain()
+            armed = session.arm(plan)
+            self._note(armed)
+        self.on_data()
+        return armed
+
+    def disarm(self, armed: Armed) -> list[UndoFailure]:
+        """Take one probe away; its events stay in the store."""
+        with self._lock:
+            if self._session is None:
+                return []
+            failures = self._session.disarm(armed)
+            self._inbox += self._session.pump.drain()
+        self.on_data()
+        return failures
+
+    def tick(self) -> int:
+        """Move what has come into the store; gives the number of new rows."""
+        # A worker that arms holds the lock for as long as the kernel takes; the next tick does the work then.
+        if self._session is None or not self._lock.acquire(blocking=False):
+            return 0
+        try:
+            arrived = [*self._inbox, *self._session.pump.drain()]
+            self._inbox.clear()
+        finally:
+            self._lock.release()
+        store = self.store
+        if store is None:
+            return 0
+        new = 0
+        for entry in arrived:
+            if isinstance(entry, Batch):
+                new += store.feed(entry)
+                if self.recorder:
+                    self.recorder.pages(entry)
+            else:
+                store.use(entry)
+        # Nothing came since the last tick: what was held back for older events of other CPUs is final.
+        return new if arrived else store.flush()
+
+    def values(self, record: Record) -> list[tuple[str, str]]:
+        """Name and value of each field that somebody asked for; values by their names where they have one."""
+        fields = {field.name: field for field in record.format.fields} if record.format else {}
+        named = []
+        for name, value in record.values.items():
+            if name in PROBE_FIELDS:
+                continue
+            column = self.column(record.event, name)
+            kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
+            named.append((name, self.namer.text(value, kind, is_retval, fields.get(name))))
+        return named
+
+    @cached_property
+    def namer(self) -> Namer:
+        """What gives values their names."""
+        return self.connection.namer()
+
+    def counts(self) -> Counts | None:
+        """What was lost so far; asks the kernel."""
+        return self._session.counts() if self._session else None
+
+    def refresh_names(self) -> None:
+        """Ask the kernel for the names of tasks."""
+        if self._session and self.store:
+            self.store.cmdlines = {**self.store.cmdlines, **self._session.cmdlines()}
+
+    def record_to(self, path: Path) -> None:
+        """Write all events that come from now on to a recording. Raises OSError."""
+        if self._session is None:
+            raise ValueError("nothing is armed")
+        with self._lock:
+            self.recorder = Recorder(path, self.connection, self._session.header.source, self._session.armed)
+
+    def stop_recording(self) -> Path | None:
+        """Finish the recording; gives its path."""
+        recorder, self.recorder = self.recorder, None
+        if recorder is None:
+            return None
+        session = self._session
+        with contextlib.suppress(KernelError):  # a line that was cut takes the last names and counts along, no more
+            recorder.close(session.cmdlines() if session else {}, session.counts() if session else None)
+            return recorder.path
+        recorder.close({}, None)
+        return recorder.path
+
+    def close(self) -> list[UndoFailure]:
+        """Take everything away; every step is tried. Safe to call twice."""
+        self.stop_recording()
+        with self._lock:
+            session, self._session = self._session, None
+            return session.close() if session else []
+
+    def _open(self) -> AnySession:
+        if self._session is None:
+            self._session = open_session(self.connection.target)
+            self._session.pump.on_data = self._tell
+            self.store = Store(Decoder({}, self._session.header), self._limit)
+        return self._session
+
+    def _tell(self) -> None:
+        self.on_data()
+
+    def _note(self, armed: Armed) -> None:
+        self._inbox.append(armed.formats)
+        for event in armed.plan.events:
+            self._columns[event.path] = {column.name: column for column in event.columns}
+        if self.recorder:
+            self.recorder.armed(armed)

@@ -1,0 +1,43 @@
+"""The core runs without a screen, and no folder looks up."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CORE = ("btf", "events", "probes", "kernel")
+
+
+def modules(folder: str) -> list[str]:
+    return sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / folder).rglob("*.py"))
+
+
+def imported_with(names: list[str]) -> set[str]:
+    """Top-level packages that come along when `names` are imported in a process of their own."""
+    code = f"import sys\nfor name in {names!r}:\n    __import__(name)\nprint(' '.join(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    return {name.split(".")[0] for name in out.split()}
+
+
+# The agent and the keeper are programs of their own: importing them would start them.
+PROGRAMS = {"kernel.agent", "kernel.lab.keeper", "kernel.lab.__main__"}
+
+
+@pytest.mark.parametrize("folder", CORE)
+def test_the_core_comes_without_a_screen(folder):
+    names = [name for name in modules(folder) if name not in PROGRAMS and not name.endswith("__init__")]
+    assert names
+    assert not {"textual", "rich", "tui", "widgets"} & imported_with(names)
+
+
+def test_commands_come_without_a_screen():
+    names = [name for name in modules("tui/cli") if not name.endswith((".app", "__init__"))]
+    assert len(names) >= 8
+    assert not {"textual", "rich"} & imported_with(names)
+
+
+def test_no_folder_hides_a_module_of_the_standard_library():
+    folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    assert not folders & sys.stdlib_module_names

@@ -1,0 +1,45 @@
+"""`probewright record SPEC… -o FILE.pwr`: arm, and write everything to a recording."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from events.record import Record
+from kernel.watch import Watch
+from tui.cli.main import DONE, REFUSED, USAGE
+from tui.cli.output import connect, emit, plain
+from tui.cli.watching import account, arm, follow, probes_of, take_away
+
+
+def _not_shown(record: Record) -> None:  # noqa: ARG001 - `follow` shows, the recorder writes
+    pass
+
+
+def run(arguments: argparse.Namespace) -> int:
+    path = Path(arguments.output)
+    if path.exists():
+        print(f"probewright: {plain(str(path))} is there already", file=sys.stderr)
+        return USAGE
+    connection = connect(arguments.target)
+    watch = Watch(connection)
+    try:
+        probes = probes_of(arguments.specs, connection)
+        arm(watch, probes)
+        watch.record_to(path)
+        shown = follow(watch, arguments, _not_shown)
+        account(watch)
+        watch.stop_recording()
+    except OSError as error:
+        print(f"probewright: {plain(str(path))}: {error.strerror}", file=sys.stderr)
+        return REFUSED
+    finally:
+        left = take_away(watch)
+        connection.close()
+    size = path.stat().st_size
+    if arguments.json:
+        emit({"file": str(path), "events": shown, "bytes": size})
+    else:
+        print(plain(f"{path}: {shown:,} events, {size / 1e6:.1f} MB"))
+    return REFUSED if left else DONE
