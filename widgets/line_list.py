@@ -15,9 +15,10 @@ from textual.strip import Strip
 
 from widgets.line_paint import LOOKS, LinePainter
 from widgets.rows import NoRows, Piece, Rows
+from widgets.type_ahead import TypeAhead
 
 
-class LineList(ScrollView, can_focus=True):
+class LineList(TypeAhead, ScrollView, can_focus=True):
     """A virtual list with a cursor over `Rows`; 1,000,000 rows cost what 40 do."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -63,6 +64,7 @@ class LineList(ScrollView, can_focus=True):
     """
 
     ALLOW_SELECT = False
+    MOVING_KEYS: ClassVar[frozenset[str]] = frozenset({"enter", "slash"})
 
     cursor: reactive[int] = reactive(0, repaint=False)
     """Number of the row under the cursor."""
@@ -72,6 +74,7 @@ class LineList(ScrollView, can_focus=True):
 
         def __init__(self, control: LineList, row: int) -> None:
             super().__init__()
+            self.set_sender(control)  # even where a parent's handler caused it, else it would stop at that parent
             self._control = control
             self.row = row
 
@@ -255,7 +258,11 @@ class LineList(ScrollView, can_focus=True):
             self.cursor = row
             self.clicked(row, offset.x + self.scroll_offset.x)
             if event.chain == 2:
-                self.action_select()
+                self.double_clicked(row)
+
+    def double_clicked(self, row: int) -> None:  # noqa: ARG002 - it is the cursor's
+        """For lists where this does something else than Enter."""
+        self.action_select()
 
     def clicked(self, row: int, column: int) -> None:
         """For lists whose columns do something; `column` counts from the left edge of the line."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from textual.app import App, ComposeResult
 from textual.message import Message
+from textual.pilot import Pilot
 from textual.widget import Widget
 
 
@@ -35,6 +38,13 @@ class Host(App[None]):
             self.heard.append(message)
         await super()._dispatch_message(message)
 
+    @asynccontextmanager
+    async def shown(self, width: int = 80, height: int = 24) -> AsyncIterator[Pilot[None]]:
+        """Run it at a size; what the widget does after its first layout is done when this gives the pilot."""
+        async with self.run_test(size=(width, height)) as pilot:
+            await pilot.pause()
+            yield pilot
+
     @property
     def text(self) -> str:
         """The screen, line by line, blanks at the ends taken away."""
@@ -48,7 +58,15 @@ class Host(App[None]):
         """For the eye: /tmp/shots/NAME.svg where that folder is."""
         folder = Path("/tmp/shots")
         if folder.is_dir():
-            (folder / f"{name}.svg").write_text(self.export_screenshot())
+            svg = self.export_screenshot()
+            svg = re.sub(r'x="([\d.]+)"( y="[\d.]+" textLength=)"([\d.]+)"([^>]*)>((?:&#160;)+)', _shift, svg)
+            (folder / f"{name}.svg").write_text(svg)
+
+
+def _shift(run: re.Match[str]) -> str:
+    """Some renderers drop the blanks a run begins with: begin it behind them."""
+    blanks = 12.2 * run[5].count(";")
+    return f'x="{float(run[1]) + blanks:.1f}"{run[2]}"{max(0.1, float(run[3]) - blanks):.1f}"{run[4]}>'
 
 
 def count_paints(widget: Widget) -> list[int]:

@@ -1,0 +1,99 @@
+"""Opening, closing and searching the argument tree; what keys do to a probe. No screen."""
+
+from __future__ import annotations
+
+from probes.fetcharg import FetchArg, ReturnValue, variable
+from probes.probe import Place, Probe, When
+from tests.interface.fields_of_vfs_read import VFS_READ
+from widgets.field_tree import FieldTree
+from widgets.matching import matched, rank
+from widgets.probe_edit import EVERYTHING, at, retype, sensible_types, toggle
+
+NAMES = ["file", "buf", "count", "pos"]
+RETVAL = FetchArg(ReturnValue(), name="ret")
+
+
+def arg(name, *path, kind=None):
+    return FetchArg(variable(name, *path), type=kind)
+
+
+def labels(rows):
+    return [row.node.label for row in rows]
+
+
+def test_children_are_made_when_they_are_opened():
+    asked = []
+
+    class Node:
+        label, c_type, kernel_type, fetcharg, offset, expandable, reason = "x", "struct x *", "", None, None, True, ""
+
+        def children(self):
+            asked.append(self)
+            return [Node()]
+
+    tree = FieldTree([Node(), Node()])
+    assert asked == []
+    tree.open(tree.roots[0])
+    assert len(asked) == 1
+    tree.close(tree.roots[0])
+    tree.open(tree.roots[0])
+    assert len(asked) == 1
+
+
+def test_open_shows_hidden_rows_and_close_keeps_what_was_open_inside():
+    tree = FieldTree(VFS_READ.arguments)
+    path = next(row for row in tree.roots[0].fields if row.node.label == "->f_path")
+    tree.open(path)
+    assert ".dentry" in labels(tree.rows)
+    tree.close(tree.roots[0])
+    assert labels(tree.rows) == NAMES
+    tree.open(tree.roots[0])
+    assert ".dentry" in labels(tree.rows)
+
+
+def test_prefix_first_then_the_shorter():
+    tree = FieldTree(VFS_READ.arguments)
+    assert labels(tree.find(tree.roots[0], "f_p"))[:3] == ["->f_pos", "->f_path", "->f_pos_lock"]
+    assert labels(tree.find(tree.roots[0], "pos"))[0] == "pos"  # an argument begins with it
+    assert labels(tree.find(tree.roots[2], "")) == NAMES  # count has no fields and is in none
+
+
+def test_ranks_and_matches():
+    assert rank("f_pos", "f_p") < rank("f_path", "f_p") < rank("ref_p", "f_p") < rank("f_op", "f_p")
+    assert rank("f_pos", "zz") is None
+    assert matched("vfs_readlink", "link VFS") == [(0, 3), (8, 12)]
+    assert matched("vfs_read", "vrd") == [(0, 1), (4, 5), (7, 8)]
+    assert matched("vfs_read", "zq") == []
+
+
+def test_ticks_stand_in_the_order_of_the_arguments():
+    probe = Probe(Place("vfs_read"), When.EXIT)
+    for ticked in (RETVAL, arg("count"), arg("file", "->f_pos"), EVERYTHING):
+        probe = toggle(probe, ticked, NAMES)
+    assert str(probe) == "f vfs_read%return $$args file->f_pos count ret=$retval"
+    assert str(toggle(probe, arg("count"), NAMES)) == "f vfs_read%return $$args file->f_pos ret=$retval"
+
+
+def test_moving_between_the_ends_of_a_call():
+    probe = Probe(Place("vfs_read"))
+    assert at(probe, When.EXIT, RETVAL).fetchargs == (RETVAL,)
+    assert at(probe, When.EXIT, None).fetchargs == ()
+    chosen = toggle(probe, arg("count"), NAMES)
+    assert at(chosen, When.BOTH, RETVAL).fetchargs == chosen.fetchargs
+    assert at(at(probe, When.EXIT, RETVAL), When.ENTRY, RETVAL) == probe
+
+
+def test_types_go_round():
+    probe = toggle(Probe(Place("f")), arg("count"), NAMES)
+    kinds = sensible_types("u64")
+    assert kinds == (None, "s64", "x64")
+    seen = []
+    for _ in range(4):
+        probe = retype(probe, arg("count"), kinds)
+        seen.append(probe.fetchargs[0].type)
+    assert seen == ["s64", "x64", None, "s64"]
+    assert retype(probe, arg("buf"), kinds) == probe
+    assert sensible_types("string", "char *") == (None, "ustring", "x64")
+    assert sensible_types("x64", "struct file *") == (None, "symbol")
+    assert sensible_types("u8[16]", "u8 [16]") == (None,)
+    assert "char" in sensible_types("u8")

@@ -1,0 +1,83 @@
+"""C declarations for the screen: broken into lines, each token with its look."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from textual.content import Content
+
+from widgets.safe_text import safe, width
+
+_TOKEN: Final = re.compile(r"[A-Za-z_$]\w*|\d\w*|\.\.\.|\s+|.")
+_PLAIN_WORDS: Final = re.compile(
+    r"(struct|union|enum|const|volatile|restrict|unsigned|signed|static|inline|extern|__user|__rcu|__percpu|__iomem"
+    r"|void|char|short|int|long|float|double|bool|_Bool|\w+_t)$"
+)
+"""Keywords, and names that can only be types."""
+
+
+def wrap(prototype: str, columns: int) -> list[str]:
+    """Break a prototype after commas, parameters below each other behind the bracket where they fit there."""
+    text = safe(prototype)
+    if width(text) <= columns:
+        return [text]
+    head, bracket, rest = text.partition("(")
+    indent = width(head) + 1
+    parts = _split(rest)
+    if indent + max(width(part) for part in parts) > columns:
+        indent = 4
+    lines = [head + bracket]
+    for part in parts:
+        joined = f"{lines[-1]}{'' if lines[-1].endswith('(') else ' '}{part}"
+        if width(joined) <= columns or not lines[-1].strip():
+            lines[-1] = joined
+        else:
+            lines.append(" " * indent + part)
+    return lines
+
+
+def highlighted(line: str, function: str, parameters: frozenset[str] = frozenset()) -> Content:
+    """One line of C; `function` and the parameters stand out."""
+    parts: list[tuple[str, str]] = []
+    before = ""
+    for token in _TOKEN.findall(line):
+        tag = before in ("struct", "union", "enum")
+        parts.append((token, "" if tag else _look(token, function, parameters)))
+        before = before if token.isspace() else token
+    return Content.assemble(*parts)
+
+
+def parameter_names(prototype: str) -> tuple[str, ...]:
+    """Names of the parameters, in order; a parameter without one is left out."""
+    _, _, rest = safe(prototype).partition("(")
+    names = []
+    for part in _split(rest):
+        found = re.search(r"\(\s*\*\s*(\w+)", part) or re.search(r"[\s*](\w+)\s*(?:\[[^]]*\]\s*)*[,)]*;?$", part)
+        if found and not _PLAIN_WORDS.match(found[1]):
+            names.append(found[1])
+    return tuple(names)
+
+
+def _look(token: str, function: str, parameters: frozenset[str]) -> str:
+    if token == function:
+        return "bold"
+    if token in parameters:
+        return "$text-accent"
+    if _PLAIN_WORDS.match(token):
+        return "$text-primary"
+    return ""
+
+
+def _split(parameters: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for place, char in enumerate(parameters):
+        if char in "([":
+            depth += 1
+        elif char in ")]":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(parameters[start : place + 1].strip())
+            start = place + 1
+    parts.append(parameters[start:].strip())
+    return [part for part in parts if part]

@@ -1,0 +1,85 @@
+"""What the keys of the probe editor do to a `Probe`: values in, values out. No screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from probes.fetcharg import AllArguments, FetchArg, ReturnValue, Variable
+from probes.probe import Probe, When
+
+EVERYTHING = FetchArg(AllArguments(best=True))
+"""`$$args`."""
+
+_WIDTHS = ("8", "16", "32", "64")
+
+
+def at(probe: Probe, when: When, retval: FetchArg | None) -> Probe:
+    """Move the probe to another end of the call.
+
+    An entry has no return value, so what reads it goes. At an exit the return value is what one wants to see first:
+    it is ticked where nothing else was chosen. `retval` None: the function returns nothing.
+    """
+    fetchargs = probe.fetchargs
+    if when is When.ENTRY:
+        fetchargs = tuple(arg for arg in fetchargs if not isinstance(arg.expression, ReturnValue))
+    elif retval is not None and not fetchargs:
+        fetchargs = (retval,)
+    return replace(probe, when=when, fetchargs=fetchargs)
+
+
+def toggle(probe: Probe, arg: FetchArg, names: Sequence[str]) -> Probe:
+    """Tick or untick a field; ticked ones stand in the order of the function's arguments (`names`)."""
+    if probe.captures(arg):
+        return probe.toggle(arg)
+    place = _place(arg, names)
+    before = [kept for kept in probe.fetchargs if _place(kept, names) <= place]
+    after = [kept for kept in probe.fetchargs if _place(kept, names) > place]
+    return replace(probe, fetchargs=(*before, arg, *after))
+
+
+def ticked(probe: Probe, arg: FetchArg) -> FetchArg | None:
+    """The fetcharg of the probe that captures the same, with the type it has there."""
+    return next((kept for kept in probe.fetchargs if kept.expression == arg.expression), None)
+
+
+def retype(probe: Probe, arg: FetchArg, kinds: Sequence[str | None]) -> Probe:
+    """Give a ticked field the next of some types."""
+    now = ticked(probe, arg)
+    if now is None or len(kinds) < 2:
+        return probe
+    place = kinds.index(now.type) if now.type in kinds else -1
+    new = replace(now, type=kinds[(place + 1) % len(kinds)])
+    return replace(probe, fetchargs=tuple(new if kept is now else kept for kept in probe.fetchargs))
+
+
+def sensible_types(kernel_type: str, c_type: str = "", default: str | None = None) -> tuple[str | None, ...]:
+    """Types worth offering for a field, beginning with its own (`default`; None: left to the kernel).
+
+    Integers keep their width; a pointer may be a symbol, one to characters a string.
+    """
+    base = kernel_type.partition("[")[0]
+    kinds: list[str] = []
+    if base[:1] in ("s", "u", "x") and base[1:] in _WIDTHS and base == kernel_type:
+        kinds = [f"{letter}{base[1:]}" for letter in "sux"]
+        if base[1:] == "8":
+            kinds.append("char")
+    if "*" in c_type or kernel_type in ("string", "ustring", "symbol"):
+        kinds = ["x64", "symbol"]
+        if "char" in c_type.split("*")[0].split() or kernel_type.endswith("string"):
+            kinds = ["string", "ustring", "x64"]
+    own = kernel_type if default is None else default
+    return (default, *(kind for kind in kinds if kind != own))
+
+
+def _place(arg: FetchArg, names: Sequence[str]) -> int:
+    expression = arg.expression
+    if isinstance(expression, AllArguments):
+        return -1
+    if isinstance(expression, Variable) and expression.name in names:
+        return names.index(expression.name)
+    return len(names)
+
+
+Types = Callable[[str, str, str | None], Sequence[str | None]]
+"""How to find the types of a field: (kernel type, C type, the type it has by itself)."""

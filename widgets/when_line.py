@@ -1,0 +1,51 @@
+"""`when  entry  [exit]  both      with  fprobe`: the end of the call a probe sits at, by key or click."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from probes.probe import When
+from widgets.safe_text import cut, safe, width
+
+
+class WhenLine(Widget):
+    """Shows the choice in brackets; a click posts `Chosen`."""
+
+    DEFAULT_CSS = """
+    WhenLine { height: 1; width: 1fr; }
+    """
+
+    when: reactive[When] = reactive(When.ENTRY)
+    """The end that is chosen."""
+    mechanism: reactive[str] = reactive("")
+    """How the probe will attach; empty: not known."""
+
+    class Chosen(Message):
+        """An end was clicked."""
+
+        def __init__(self, when: When) -> None:
+            super().__init__()
+            self.when = when
+
+    def render(self) -> Content:
+        """The line; brackets mark the choice, as colour alone would not do."""
+        parts: list[tuple[str, str]] = [("when ", "dim")]
+        for when in When:
+            chosen = when is self.when
+            parts.append((f"[{when.value}]" if chosen else f" {when.value} ", "bold $text-accent" if chosen else ""))
+        used = sum(width(text) for text, _ in parts)
+        if self.mechanism:
+            parts += [("  with ", "dim"), (cut(safe(self.mechanism), self.size.width - used - 7), "")]
+        return Content.assemble(*parts)
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the end under the mouse."""
+        column = 5
+        for when in When:
+            if column <= event.x < column + len(when.value) + 2:
+                self.post_message(self.Chosen(when))
+            column += len(when.value) + 2
