@@ -125,6 +125,8 @@ def boot(
     """
     work = Work(progress, cancel)
     image, base = prepare(kernel, python=python, work=work)
+    if image.note:
+        work.say(image.note)
     words = f"{'workload=on' if workload else ''} {append}".strip()
     try:
         return _boot(work, image, base, words)

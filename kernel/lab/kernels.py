@@ -134,8 +134,7 @@ def _fetch(work: Work, series: Series, folder: Path) -> None:
             wanted.append(packages.Package(f"linux-modules-{found.release}", found.package.version))
         note = ""
         if found.version != series.version:
-            note = f"Debian has no {series} any more; this is {found.release}"
-            work.say(note)
+            note = f"Debian has no {series} now; this is {found.release}"
         debs = apt.fetch(wanted, f"Linux {found.release}")
         with cache.publish(folder) as scratch:
             _unpack(work, debs, scratch)
