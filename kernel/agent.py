@@ -34,6 +34,7 @@ from kernel.frames import (
     RELEASE,
     STOP,
     STREAM,
+    SYNC,
     UNGUARD,
     frame,
     number,
@@ -73,6 +74,7 @@ class Agent:
             RELEASE: self.release,
             STREAM: self.start,
             CREDIT: self.give,
+            SYNC: self.sync,
             STOP: self.stop,
             BYE: self.bye,
         }
@@ -185,6 +187,19 @@ class Agent:
         stream = self.streams.get(number(ident))
         if stream:
             stream.credit += number(credit)
+
+    def sync(self, _: int, ident: bytes) -> "list[bytes]":
+        """Send what is in the buffers now, as far as the credit goes; whether that was all."""
+        stream = self.streams.get(number(ident))
+        if stream is None:
+            raise OSError(errno.ENOENT, "no such stream")
+        while stream.credit > 0:
+            passed = stream.collect(time.monotonic())
+            if passed:
+                write_all(1, passed)
+            if stream.drained:
+                return [b"1"]
+        return [b"0"]
 
     def stop(self, _: int, ident: bytes) -> None:
         stream = self.streams.pop(number(ident), None)

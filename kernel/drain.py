@@ -34,6 +34,7 @@ class Stream:
         self.epoll = select.epoll()
         self.due = self.latest = 0.0
         self.plain = 0
+        self.drained = False
         try:
             self.open()
         except OSError:
@@ -91,6 +92,7 @@ class Stream:
             if pages:
                 fields += [b"%d" % cpu, b"".join(pages)]
                 raw += len(fields[-1])
+        self.drained = drained
         self.due = now + PERIOD if drained else now
         self.latest = now + self.patience
         if not raw:

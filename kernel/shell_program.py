@@ -32,10 +32,14 @@ t_undo() {
 }
 t_watch() {
   [ -z "$watch" ] || kill "$watch"
-  ( trap 'kill "${s:-$!}"; exit 0' TERM; trap - EXIT HUP INT PIPE
-    exec </dev/null >/dev/null 3>&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
-    sleep "$1" & s=$!; wait "$s"; kill -TERM $$ ) &
-  watch=$!
+  # The substitution ends when the watcher lets go of its output: then it has its trap, and no signal can be lost.
+  watch=$( (
+    trap 'kill "$s"; exit 0' TERM; trap - EXIT HUP INT PIPE QUIT
+    exec </dev/null 3>&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+    sleep "$1" >/dev/null & s=$!
+    exec >/dev/null
+    wait "$s"; kill -TERM $$
+  ) & echo $! )
 }
 t_there() { [ -e "$1" ] || { e='No such file or directory'; return 1; }; }
 t_write() { t_there "$1" || return 1; e=$( { printf '%b' "$2" | dd ibs=4096 obs=65536 >"$1"; } 2>&1 3>&- ); }
@@ -43,7 +47,10 @@ t_append() { t_there "$1" || return 1; e=$( { printf '%b' "$2" | dd ibs=4096 obs
 t_empty() { t_there "$1" || return 1; e=$( { : >"$1"; } 2>&1 ); }
 t_mkdir() { e=$(mkdir "$1" 2>&1); }
 t_rmdir() { e=$(rmdir "$1" 2>&1); }
-t_read() { e=$( { head -c "$2" <"$1" >&3; } 2>&1 ); }
+t_read() {
+  [ ! -d "$1" ] || { e='Is a directory'; return 1; }  # not every head says so
+  e=$( { head -c "$2" <"$1" >&3; } 2>&1 )
+}
 t_pack() { e=$( { gzip -1 -c <"$1" >&3; } 2>&1 ); }
 t_list() {
   e=$(ls "$1/" 2>&1 >/dev/null) || return 1
@@ -84,12 +91,14 @@ STREAM = r"""
 exec 2>/dev/null
 t_run() {
   trap '' PIPE
-  cat "$1/trace_pipe" & c=$!
-  trap 'kill $c; exit' HUP INT TERM
-  printf '%s %s %s\n' "$2" $$ $c
-  read -r x
-  kill $c
+  exec 5<&0
+  cat "$1/trace_pipe" 5<&- & c=$!
+  { trap - HUP INT TERM; read -r x <&5; kill $c; } >/dev/null & r=$!
+  trap 'kill $c $r; exit' HUP INT TERM
+  printf '%s %s %s %s\n' "$2" $$ $c $r
   wait $c
+  kill $r
+  exit
 }
 """
 """What reads one trace_pipe; `t_run INSTANCE TOKEN` starts it, anything on standard input ends it."""

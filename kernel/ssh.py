@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from kernel.address import Address
 from kernel.dialect_agent import AgentDialect
@@ -99,11 +100,19 @@ def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
         raise TargetLost("the line was cut before the far side was ready") from None
 
 
+class Door(Protocol):
+    """A line to a fresh shell over there, and more of them."""
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]: ...
+    def session(self, command: str) -> subprocess.Popen[bytes]: ...
+
+
 class Hello:
     """What the far side said of itself."""
 
     def __init__(self, text: bytes) -> None:
-        uid, self.via, python, words = text.decode("utf-8", "replace").split("\n", 3)
+        uid, self.via, python, words, *_ = [*text.decode("utf-8", "replace").split("\n", 3), "", "", "", ""]
         self.root = uid == "0"
         self.python = python == "yes"
         self.host, _, self.why = words.partition(" ")
@@ -118,6 +127,30 @@ class Hello:
         user = address.user or "USER"
         remedy = f"connect as root, or let that user become root without a password: {user} ALL=(root) NOPASSWD: ALL"
         return (Trouble(f"not root on {address.host}, and no way to become it: {why}", remedy),)
+
+
+def greet(door: Door, cancel: threading.Event | None = None) -> Hello:
+    """Ask the shell behind the door who it is and what is there. Raises TargetLost, TargetUnusable when cancelled."""
+    token = secrets.token_hex(16)
+    _send(door.process, (_HELLO + _SAY.format(token=token)).encode())
+    mark = f"\n{token}\n".encode()
+    heard = b""
+    while heard.count(mark) < 2:  # no patience: someone may be typing a password
+        heard += hear(door.process, mark, None, cancel)
+    return Hello(heard.split(mark)[1])
+
+
+def begin(door: Door, hello: Hello, *, python: bool = True) -> AgentDialect | ShellDialect:
+    """Turn that shell into the agent, or into root's shell. Raises TargetLost."""
+    if python and hello.python:
+        boot_agent(door.process, lambda program: f'exec {hello.via} python3 -I -S -c "{program}"')
+        return AgentDialect(door.process)
+    if not hello.via:
+        return ShellDialect(door.process, lambda: door.session("exec sh"))
+    token = secrets.token_hex(16)
+    _send(door.process, f"exec {hello.via} sh -c 'echo {token}; exec sh'\n".encode())
+    hear(door.process, token.encode() + b"\n")
+    return ShellDialect(door.process, lambda: door.session(f"exec {hello.via} sh"))
 
 
 def open_ssh(
@@ -153,10 +186,10 @@ def open_ssh(
         on_close()
 
     try:
-        hello = _hello(master, cancel)
-        say(f"starting the agent on {address}" if python and hello.python else f"starting sh on {address}", None)
-        dialect = _dialect(master, hello, python)
+        hello = greet(master, cancel)
         how = ("agent" if python and hello.python else "sh") + (f" over {hello.via.split()[0]}" if hello.via else "")
+        say(f"starting {how} on {address}", None)
+        dialect = begin(master, hello, python=python)
         return FarTarget(dialect, name or str(address), how=how, troubles=hello.troubles(address), on_close=close)
     except TargetLost as error:
         words = master.words()
@@ -165,30 +198,6 @@ def open_ssh(
     except BaseException:
         master.close()
         raise
-
-
-def _hello(master: Master, cancel: threading.Event | None) -> Hello:
-    token = secrets.token_hex(16)
-    _send(master.process, (_HELLO + _SAY.format(token=token)).encode())
-    mark = f"\n{token}\n".encode()
-    heard = b""
-    while heard.count(mark) < 2:  # no patience: someone may be typing a password
-        heard += hear(master.process, mark, None, cancel)
-    return Hello(heard.split(mark)[1])
-
-
-def _dialect(master: Master, hello: Hello, python: bool) -> AgentDialect | ShellDialect:
-    if python and hello.python:
-        boot_agent(
-            master.process, lambda program: f'exec {hello.via} python3 -I -S -c "{program}"'.replace("  ", " ")
-        )
-        return AgentDialect(master.process)
-    if not hello.via:
-        return ShellDialect(master.process, lambda: master.session("exec sh"))
-    token = secrets.token_hex(16)
-    _send(master.process, f"exec {hello.via} sh -c 'echo {token}; exec sh'\n".encode())
-    hear(master.process, token.encode() + b"\n")
-    return ShellDialect(master.process, lambda: master.session(f"exec {hello.via} sh"))
 
 
 def _unusable(address: Address, words: str, error: TargetLost) -> TargetUnusable:

@@ -7,6 +7,7 @@ import os
 import secrets
 import select
 import subprocess
+import threading
 import time
 from typing import IO
 
@@ -29,6 +30,8 @@ class TextStream:
         self._process, self._to, self._from = process, process.stdin, process.stdout
         self._rest = b""
         self._closed = False
+        self._closing = threading.Lock()
+        self._reading = threading.Lock()
         token = secrets.token_hex(16)
         script = STREAM + f"t_run {quote(instance)} {token}\n"
         write_all(self._to.fileno(), script.encode("utf-8", "surrogateescape"))
@@ -36,29 +39,30 @@ class TextStream:
 
     def read(self, timeout: float) -> Batch | None:
         end = time.monotonic() + timeout
-        while not self._closed:
-            try:
+        with self._reading:
+            while not self._closed:
                 if not select.select([self._from], [], [], max(0.0, end - time.monotonic()))[0]:
                     return None
                 data = os.read(self._from.fileno(), 1 << 18)
-            except (OSError, ValueError):  # closed meanwhile, by another thread
-                break
-            if not data:
-                if self._closed:
-                    break
-                raise TargetLost("the line was cut, or trace_pipe on the far side ended")
-            lines, newline, self._rest = (self._rest + data).rpartition(b"\n")
-            if len(self._rest) > 1 << 20:
-                raise TargetLost("the far side sent what makes no sense: a line without an end")
-            if newline:
-                drained = not select.select([self._from], [], [], 0)[0]
-                return Batch((Chunk(-1, lines + newline, text=True),), drained)
+                if not data:
+                    if self._closed:
+                        break
+                    raise TargetLost("the line was cut, or trace_pipe on the far side ended")
+                lines, newline, self._rest = (self._rest + data).rpartition(b"\n")
+                if len(self._rest) > 1 << 20:
+                    raise TargetLost("the far side sent what makes no sense: a line without an end")
+                if newline:
+                    # Nobody can tell here whether the kernel has more; that nothing comes for a while says it.
+                    return Batch((Chunk(-1, lines + newline, text=True),), drained=False)
         return None
 
     def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
+        with self._closing:  # whoever comes second may count on it too that the buffers are let go
+            if not self._closed:
+                self._closed = True
+                self._end()
+
+    def _end(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             self._to.close()
         # The far cat holds the instance: wait until it is gone, throwing away what still comes.
@@ -67,17 +71,22 @@ class TextStream:
             while (left := end - time.monotonic()) > 0 and select.select([self._from], [], [], left)[0]:
                 if not os.read(self._from.fileno(), 1 << 18):
                     break
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(max(0.1, end - time.monotonic()))
+        try:
+            self._process.wait(max(0.5, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        with self._reading:  # which the end of the process has woken
+            self._from.close()
 
     @staticmethod
     def _hello(source: IO[bytes], token: bytes) -> tuple[int, ...]:
-        """Process ids of the far shell and its cat; whatever a login prints before is passed over."""
+        """Process ids of the far shell, its cat, and what waits for our end; whatever a login prints before is passed over."""
         for _ in range(1000):
             line = source.readline(1 << 12)
             if not line:
                 break
             words = line.split()
-            if len(words) == 3 and words[0] == token and all(w.isdigit() and len(w) < 11 for w in words[1:]):
+            if len(words) == 4 and words[0] == token and all(w.isdigit() and len(w) < 11 for w in words[1:]):
                 return tuple(int(word) for word in words[1:])
         raise TargetLost("the far side could not start to read trace_pipe")

@@ -29,6 +29,8 @@ PATIENCE = 120.0
 SILENCE = 120
 """Seconds without a word from us after which the agent undoes and ends."""
 MAX_FRAME = 32 << 20
+_SOON = 0.03
+"""Seconds a stream waits before it asks the far side to look."""
 
 
 class _Reply:
@@ -56,6 +58,8 @@ class Line:
         self._lost = ""
         self._silence = silence
         self._quiet = threading.Event()
+        self.performed = 0
+        """Effects so far; a stream looks whether what it says is older."""
         hello = self._replies[0] = _Reply()
         self._reader = threading.Thread(target=self._run, name="agent line", daemon=True)
         self._reader.start()
@@ -66,7 +70,10 @@ class Line:
 
     def request(self, op: int, *fields: bytes, path: str = "") -> list[bytes]:
         """One request and its answer's fields. Raises FileRefused for `path`, TargetLost."""
-        return self._finish(self.submit(op, *fields), path).fields
+        answer = self._finish(self.submit(op, *fields), path)
+        if op == frames.PERFORM:
+            self.performed += 1
+        return answer.fields
 
     def fetch(self, op: int, *fields: bytes, path: str, limit: int) -> bytes:
         """As `request`, for an answer that comes in parts, of at most `limit` bytes."""
@@ -210,17 +217,23 @@ class AgentStream:
         self._passes: queue.SimpleQueue[tuple[Batch, int] | None] = queue.SimpleQueue()
         self._owed = 0
         self._came = self._read = 0  # bytes; each is counted by one thread only
+        self._sure = line.performed
         self._closed = False
+        self._closing = threading.Lock()
 
     def read(self, timeout: float) -> Batch | None:
-        try:
-            taken = self._passes.get(timeout=timeout)
-        except queue.Empty:
-            return None
+        """As `kernel.target.Stream`. Once something was performed on this line (a probe switched off, say), None and
+        `drained` are only said when the far side has looked again since: they hold for all that came before.
+        """
+        mark = self._line.performed
+        sure = mark == self._sure
+        taken = self._get(timeout if sure else min(timeout, _SOON))
+        if taken is None and not sure and not self._closed:
+            with contextlib.suppress(FileRefused):  # closed meanwhile
+                if self._line.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:
+                    self._sure = mark
+            taken = self._get(0)
         if taken is None:
-            self._passes.put(None)  # for whoever comes next
-            if not self._closed:
-                self._line.check()
             return None
         batch, size = taken
         self._owed += size
@@ -228,15 +241,28 @@ class AgentStream:
         if self._owed >= self._window // 8 and not self._closed:
             self._line.post(0, frames.CREDIT, b"%d" % self._ident, b"%d" % self._owed)
             self._owed = 0
-        return batch
+        return batch if sure else batch._replace(drained=False)
+
+    def _get(self, timeout: float) -> tuple[Batch, int] | None:
+        """The next pass. Raises TargetLost where none can come any more."""
+        try:
+            taken = self._passes.get(timeout=timeout) if timeout > 0 else self._passes.get_nowait()
+        except queue.Empty:
+            return None
+        if taken is None:
+            self._passes.put(None)  # for whoever comes next
+            if not self._closed:
+                self._line.check()
+        return taken
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._line.forget(self._ident)
-            self.put(None)
-            with contextlib.suppress(TargetLost):
-                self._line.request(frames.STOP, b"%d" % self._ident)
+        with self._closing:  # whoever comes second may count on it too that the buffers are let go
+            if not self._closed:
+                self._closed = True
+                self._line.forget(self._ident)
+                self.put(None)
+                with contextlib.suppress(TargetLost):
+                    self._line.request(frames.STOP, b"%d" % self._ident)
 
     def put(self, taken: tuple[Batch, int] | None) -> None:
         self._passes.put(taken)

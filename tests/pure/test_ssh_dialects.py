@@ -1,0 +1,206 @@
+"""Both dialects of a far side, on this machine's files: the same questions, the same answers."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernel.errors import FileRefused, TargetLost
+from kernel.target import Effect, Step
+from tests.pure.far_sides import KINDS, FarSide, eventually, far_side, runs
+
+BYTES = bytes(range(256)) * 300
+NAMES = [
+    "plain",
+    "two words",
+    "quo'te",
+    'dou"ble',
+    "$(touch pwned)",
+    "`id`",
+    "new\nline",
+    "-n",
+    "*",
+    "\\0101",
+    ".dot",
+    "tail ",
+]
+
+
+@pytest.fixture(params=KINDS)
+def far(request: pytest.FixtureRequest) -> Iterator[FarSide]:
+    with far_side(request.param) as side:
+        yield side
+
+
+def refusal(call: object, *args: object) -> int:
+    with pytest.raises(FileRefused) as caught:
+        call(*args)  # type: ignore[operator]
+    return caught.value.errno
+
+
+def test_reads_any_bytes_up_to_the_limit(far: FarSide, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(BYTES)
+    assert far.dialect.read(str(path), 1 << 20) == BYTES
+    assert far.dialect.read(str(path), 1000) == BYTES[:1000]
+    path.write_bytes(b"")
+    assert far.dialect.read(str(path), 1000) == b""
+    assert far.dialect.read("/proc/version", 4096) == Path("/proc/version").read_bytes()
+
+
+def test_reads_what_is_larger_than_any_buffer(far: FarSide, tmp_path: Path) -> None:
+    data = os.urandom(1 << 20) + b"x" * (2 << 20)
+    (tmp_path / "large").write_bytes(data)
+    assert far.dialect.read(str(tmp_path / "large"), 64 << 20) == data
+
+
+def test_writes_any_bytes(far: FarSide, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"longer than what comes next")
+    far.dialect.perform(Step(Effect.WRITE, str(path), BYTES[:4000]))
+    assert path.read_bytes() == BYTES[:4000]
+    far.dialect.perform(Step(Effect.APPEND, str(path), b"%s\\n'\n"))
+    assert path.read_bytes() == BYTES[:4000] + b"%s\\n'\n"
+    far.dialect.perform(Step(Effect.APPEND, str(path)))
+    assert path.stat().st_size == 4006
+    far.dialect.perform(Step(Effect.WRITE, str(path)))
+    assert path.read_bytes() == b""
+
+
+def test_says_what_went_wrong(far: FarSide, tmp_path: Path) -> None:
+    none, file = str(tmp_path / "none"), str(tmp_path / "file")
+    Path(file).write_text("x")
+    (tmp_path / "full/inside").mkdir(parents=True)
+    dialect = far.dialect
+    assert refusal(dialect.read, none, 10) == errno.ENOENT
+    assert refusal(dialect.read, str(tmp_path), 10) == errno.EISDIR
+    assert refusal(dialect.list, none) == errno.ENOENT
+    assert refusal(dialect.list, file) == errno.ENOTDIR
+    assert refusal(dialect.hold, none) == errno.ENOENT
+    assert refusal(dialect.stream, none) == errno.ENOENT
+    assert refusal(dialect.perform, Step(Effect.WRITE, none, b"x")) == errno.ENOENT
+    assert not Path(none).exists()
+    assert refusal(dialect.perform, Step(Effect.APPEND, none, b"x")) == errno.ENOENT
+    assert refusal(dialect.perform, Step(Effect.MKDIR, file)) == errno.EEXIST
+    assert refusal(dialect.perform, Step(Effect.RMDIR, str(tmp_path / "full"))) == errno.ENOTEMPTY
+    assert refusal(dialect.perform, Step(Effect.RMDIR, none)) == errno.ENOENT
+    assert refusal(dialect.perform, Step(Effect.WRITE, "/dev/full", b"x")) == errno.ENOSPC
+    assert refusal(dialect.perform, Step(Effect.WRITE, "/proc/self/oom_score_adj", b"zz")) == errno.EINVAL
+    assert refusal(dialect.read, "with\0nul", 10) == errno.EINVAL
+    assert dialect.read(file, 10) == b"x"  # and goes on
+
+
+def test_names_are_never_understood(far: FarSide, tmp_path: Path) -> None:
+    for name in NAMES:
+        far.dialect.perform(Step(Effect.MKDIR, f"{tmp_path}/{name}"))
+    assert far.dialect.list(str(tmp_path)) == sorted(NAMES)
+    assert sorted(os.listdir(tmp_path)) == sorted(NAMES)
+    for name in NAMES:
+        (tmp_path / name / "f").write_text(name)
+        assert far.dialect.read(f"{tmp_path}/{name}/f", 99).decode() == name
+    assert far.dialect.list(f"{tmp_path}/plain") == ["f"]
+    raw = os.fsdecode(b"\xff\xfe")
+    far.dialect.perform(Step(Effect.MKDIR, f"{tmp_path}/{raw}"))
+    assert raw in far.dialect.list(str(tmp_path))
+    assert not Path("pwned").exists()
+
+
+def test_links_of_a_folder(far: FarSide, tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("socket:[12]")
+    (tmp_path / "b").symlink_to("/x y")
+    (tmp_path / "c").write_text("no link")
+    assert sorted(far.dialect.links(str(tmp_path))) == ["/x y", "socket:[12]"]
+
+
+def test_holds_and_releases(far: FarSide, tmp_path: Path) -> None:
+    path = tmp_path / "held"
+    path.write_text("")
+
+    def held() -> int:
+        folder = f"/proc/{far.dialect.pid}/fd"
+        return sum(os.readlink(f"{folder}/{name}") == str(path) for name in os.listdir(folder))
+
+    far.dialect.hold(str(path))
+    far.dialect.hold(str(path))
+    assert held() == 2
+    far.dialect.release(str(path))
+    assert held() == 1
+    far.dialect.release(str(path))
+    far.dialect.release(str(path))
+    assert held() == 0
+
+
+def end_by_close(far: FarSide) -> None:
+    far.dialect.close()
+
+
+def end_by_eof(far: FarSide) -> None:
+    assert far.process.stdin
+    far.process.stdin.close()
+
+
+def end_by_sigterm(far: FarSide) -> None:
+    os.kill(far.dialect.pid, signal.SIGTERM)
+
+
+def end_by_sighup(far: FarSide) -> None:
+    os.kill(far.dialect.pid, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("end", [end_by_close, end_by_eof, end_by_sigterm, end_by_sighup])
+def test_undoes_what_is_guarded_when_we_vanish(far: FarSide, tmp_path: Path, end: object) -> None:
+    log, inner = tmp_path / "log", tmp_path / "it's\nhere"
+    log.write_text("")
+    dialect = far.dialect
+    dialect.guard(Step(Effect.APPEND, str(log), b"first "))
+    dialect.guard(Step(Effect.RMDIR, str(inner)))
+    dialect.guard(Step(Effect.APPEND, str(log), b"taken back "))
+    dialect.guard(Step(Effect.RMDIR, str(tmp_path / "never there")))  # fails, and is no end of it
+    dialect.guard(Step(Effect.APPEND, str(log), b"taken back "))
+    dialect.guard(Step(Effect.APPEND, str(log), b"'last\\0' "))
+    dialect.perform(Step(Effect.MKDIR, str(inner)))
+    dialect.unguard(Step(Effect.APPEND, str(log), b"taken back "))
+    dialect.unguard(Step(Effect.APPEND, str(log), b"taken back "))
+    dialect.hold(str(log))
+    assert log.read_text() == ""
+    end(far)  # type: ignore[operator]
+    far.process.wait(10)
+    assert log.read_text() == "'last\\0' first "
+    assert not inner.exists()
+    with pytest.raises(TargetLost):
+        dialect.read(str(log), 10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_undoes_after_too_long_a_silence(kind: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("")
+    with far_side(kind, silence=1) as far:
+        far.dialect.guard(Step(Effect.WRITE, str(log), b"undone"))
+        assert not eventually(lambda: far.process.poll() is not None, 2.0), "we talk, so it has to stay"
+        line = far.dialect._line if kind == "agent" else far.dialect._shell  # type: ignore[union-attr]
+        line._quiet.set()  # as if we hung
+        assert eventually(lambda: far.process.poll() is not None, 5.0)
+        assert log.read_text() == "undone"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_leaves_no_process(kind: str, tmp_path: Path) -> None:
+    with far_side(kind) as far:
+        session = os.getsid(far.process.pid)
+        far.dialect.read("/proc/version", 10)
+        far.dialect.close()
+        far.process.wait(10)
+
+        def left() -> list[str]:
+            found = subprocess.run(["ps", "-s", str(session), "-o", "stat=,args="], capture_output=True, text=True)
+            return [line for line in found.stdout.splitlines() if not line.startswith("Z")]
+
+        assert eventually(lambda: not left(), 3.0), left()
+        assert not runs(far.dialect.pid)

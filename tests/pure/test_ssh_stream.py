@@ -1,0 +1,245 @@
+"""Ring buffers through both dialects; here they are named pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from events.batch import Batch
+from kernel.dialect_agent import AgentDialect
+from kernel.errors import TargetLost
+from kernel.target import Effect, Step, Stream
+from tests.pure.far_sides import SHELLS, FarSide, Instance, eventually, far_side, runs
+
+PAGE = 4096
+
+
+@pytest.fixture
+def agent() -> Iterator[FarSide]:
+    with far_side("agent") as side:
+        yield side
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[Instance]:
+    made = Instance(tmp_path)
+    yield made
+    made.close()
+
+
+def stream_of(far: FarSide, path: str, window: int = 1 << 20) -> Stream:
+    assert isinstance(far.dialect, AgentDialect)
+    return far.dialect.stream(path, window)
+
+
+def read_all(stream: Stream, size: int, seconds: float = 10.0) -> list[Batch]:
+    """Batches until `size` bytes came."""
+    batches: list[Batch] = []
+    end = time.monotonic() + seconds
+    while sum(len(c.data) for b in batches for c in b.chunks) < size and time.monotonic() < end:
+        batch = stream.read(0.2)
+        if batch is not None:
+            batches.append(batch)
+    return batches
+
+
+def test_pages_come_as_they_are(agent: FarSide, instance: Instance) -> None:
+    stream = stream_of(agent, instance.path)
+    pages = {0: [os.urandom(PAGE) for _ in range(5)], 1: [bytes(PAGE) for _ in range(4)]}
+    for cpu, data in pages.items():
+        os.write(instance.pipes[cpu], b"".join(data))
+    batches = read_all(stream, 9 * PAGE)
+    for cpu, data in pages.items():
+        got = b"".join(chunk.data for batch in batches for chunk in batch.chunks if chunk.cpu == cpu)
+        assert got == b"".join(data)
+    assert all(not chunk.text for batch in batches for chunk in batch.chunks)
+    assert batches[-1].drained
+    assert Path(instance.path, "buffer_percent").read_text().startswith("0")
+    assert stream.read(0.05) is None
+    os.write(instance.pipes[1], bytes(PAGE))
+    assert read_all(stream, PAGE)
+
+
+def test_an_idle_stream_costs_nothing(agent: FarSide, instance: Instance) -> None:
+    stream = stream_of(agent, instance.path)
+
+    def ticks() -> int:
+        fields = Path(f"/proc/{agent.dialect.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    assert stream.read(0.1) is None
+    before = ticks()
+    assert stream.read(1.0) is None
+    assert ticks() - before <= 1
+    os.write(instance.pipes[0], bytes(PAGE))
+    began = time.monotonic()
+    assert read_all(stream, PAGE)
+    assert time.monotonic() - began < 0.5, "poll has to wake it, not the clock"
+
+
+@pytest.mark.parametrize("window", [1 << 14, 1 << 18])
+def test_a_slow_reader_fills_the_buffer_there(agent: FarSide, instance: Instance, window: int) -> None:
+    """Nobody reads, so no more than the window leaves the kernel; then everything comes, in order."""
+    stream = stream_of(agent, instance.path, window)
+    capacity = 1 << 16  # of a pipe
+    accepted = instance.fill(0, 16 << 20)
+    assert accepted <= window + capacity + 64 * PAGE
+    assert accepted >= window
+    # The agent still answers while the buffers are full.
+    assert agent.dialect.read("/proc/version", 10)
+    got = sum(len(c.data) for b in read_all(stream, accepted) for c in b.chunks)
+    assert got == accepted
+    more = threading.Thread(target=instance.fill, args=(1, 2 << 20))
+    more.start()
+    got = sum(len(c.data) for b in read_all(stream, 2 << 20, 20) for c in b.chunks)
+    more.join()
+    assert got == 2 << 20
+
+
+def test_requests_overtake_a_stream_that_runs(agent: FarSide, instance: Instance) -> None:
+    stream = stream_of(agent, instance.path)
+    stop = threading.Event()
+
+    def pump() -> None:
+        while not stop.is_set():
+            stream.read(0.1)
+
+    def feed() -> None:
+        while not stop.is_set():
+            instance.fill(0, 1 << 20)
+
+    threads = [threading.Thread(target=pump), threading.Thread(target=feed)]
+    for thread in threads:
+        thread.start()
+    slowest = 0.0
+    for _ in range(50):
+        began = time.monotonic()
+        agent.dialect.read("/proc/uptime", 100)
+        slowest = max(slowest, time.monotonic() - began)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert slowest < 1.0
+
+
+def test_close_from_another_thread_wakes_the_reader(agent: FarSide, instance: Instance) -> None:
+    stream = stream_of(agent, instance.path)
+    threading.Timer(0.2, stream.close).start()
+    began = time.monotonic()
+    assert stream.read(30) is None
+    assert time.monotonic() - began < 5
+    stream.close()
+    assert stream.read(0.01) is None
+    folder = f"/proc/{agent.dialect.pid}/fd"
+    assert not any("trace_pipe_raw" in os.readlink(f"{folder}/{name}") for name in os.listdir(folder))
+    assert agent.dialect.read("/proc/version", 10)
+
+
+def test_a_killed_agent_is_noticed(agent: FarSide, instance: Instance) -> None:
+    stream = stream_of(agent, instance.path)
+    threading.Timer(0.2, agent.process.kill).start()
+    with pytest.raises(TargetLost):
+        stream.read(30)
+    with pytest.raises(TargetLost):
+        stream.read(30)
+    with pytest.raises(TargetLost):
+        agent.dialect.read("/proc/version", 10)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_text_comes_in_whole_lines(shell: str, tmp_path: Path) -> None:
+    folder = tmp_path / "it's an instance"
+    folder.mkdir()
+    os.mkfifo(folder / "trace_pipe")
+    pipe = os.open(folder / "trace_pipe", os.O_RDWR)
+    try:
+        with far_side(shell) as far:
+            stream = far.dialect.stream(str(folder))
+            assert stream.read(0.05) is None
+            os.write(pipe, b"one\ntwo\nthr")
+            batch = stream.read(5)
+            assert batch is not None
+            assert batch.chunks[0] == (-1, b"one\ntwo\n", True)
+            assert stream.read(0.05) is None
+            os.write(pipe, b"ee\x1b[m \xff\n")
+            batch = stream.read(5)
+            assert batch is not None
+            assert batch.chunks[0].data == b"three\x1b[m \xff\n"
+            pids = far.dialect.stream_pids()
+            assert len(pids) == 3
+            assert all(runs(pid) for pid in pids)
+            assert Path(f"/proc/{pids[1]}/cmdline").read_bytes().endswith(b"trace_pipe\0")
+            threading.Timer(0.2, stream.close).start()
+            assert stream.read(30) is None
+            assert eventually(lambda: not any(runs(pid) for pid in pids), 3.0)
+            stream.close()
+    finally:
+        os.close(pipe)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_text_waits_in_the_kernel_too(shell: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "trace_pipe")
+    with far_side(shell) as far:
+        stream = far.dialect.stream(str(tmp_path))
+        pipe = os.open(tmp_path / "trace_pipe", os.O_RDWR | os.O_NONBLOCK)
+        try:
+            written = 0
+            end = time.monotonic() + 5
+            while time.monotonic() < end:
+                try:
+                    written += os.write(pipe, b"x" * 99 + b"\n")
+                except BlockingIOError:
+                    time.sleep(0.3)
+                    try:
+                        os.write(pipe, b"y" * 99 + b"\n")
+                        written += 100
+                    except BlockingIOError:
+                        break
+            assert written < 1 << 20
+            got = sum(len(c.data) for b in read_all(stream, written) for c in b.chunks)
+            assert got == written
+        finally:
+            stream.close()
+            os.close(pipe)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["shell", "cat"])
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_cut_text_stream_is_noticed(shell: str, which: int, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "trace_pipe")
+    pipe = os.open(tmp_path / "trace_pipe", os.O_RDWR)
+    try:
+        with far_side(shell) as far:
+            stream = far.dialect.stream(str(tmp_path))
+            pids = far.dialect.stream_pids()
+            os.kill(pids[which], signal.SIGKILL)
+            if which == 0:  # cat still holds the pipe, as a far process would that nobody can reach
+                os.kill(pids[1], signal.SIGKILL)
+            with pytest.raises(TargetLost):
+                stream.read(10)
+            stream.close()
+            assert eventually(lambda: not any(runs(pid) for pid in pids), 3.0)
+    finally:
+        os.close(pipe)
+
+
+def test_nothing_means_nothing_after_an_effect(agent: FarSide, instance: Instance, tmp_path: Path) -> None:
+    """Once a probe is switched off, the first silence has to say that all its events are here."""
+    (tmp_path / "enable").write_text("1")
+    stream = stream_of(agent, instance.path)
+    for _ in range(20):
+        os.write(instance.pipes[0], bytes(PAGE))  # comes in a pass of its own: the agent looks 30 times a second
+        agent.dialect.perform(Step(Effect.WRITE, str(tmp_path / "enable"), b"0"))
+        got = 0
+        while (batch := stream.read(0.0)) is not None:
+            got += sum(len(chunk.data) for chunk in batch.chunks)
+            if batch.drained:
+                break
+        assert got == PAGE
