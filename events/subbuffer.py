@@ -157,7 +157,8 @@ def _index_page(page: bytes, header: HeaderPage, base: int, lists: _Lists) -> bo
     at, step = header.data_offset >> 2, 0
     try:
         while True:
-            ts, at, step = run(words, at, end, ts, base, lists)
+            ts, at, moved = run(words, at, end, ts, base, lists)
+            step = moved or step
             if at >= end:
                 break
             ts, step, is_event = _rare(*_split(words[at], header), words[at + 1], ts)

@@ -180,5 +180,3 @@ def to_big(little: bytes, header: HeaderPage, target: HeaderPage, formats: dict[
         before = stamp
         data += event(bytes(record), delta, "big")
     return page(ts, data, target)
-
-

@@ -11,7 +11,7 @@ from events.format import HeaderPage
 from events.record import Record
 from events.recording import parse_cmdlines
 from events.subbuffer import count, missed, walk
-from events.text import kernel_text, parse_line
+from events.text import kernel_text, parse_line, show
 from tests.events_data import KERNELS, SETS, archive, captured, fgraph_text, formats_of, sample, store_of, to_big
 
 
@@ -145,7 +145,7 @@ def test_samples_of_four_kernels(kernel):
         assert (microseconds(record.ts), record.pid, record.comm) == (line.ts, line.pid, line.comm)
         if record.format is formats["sched_switch"]:
             for name in ("prev_comm", "prev_pid", "prev_prio", "next_comm", "next_pid", "next_prio"):
-                assert f"{name}={record.values[name]}" in line.text
+                assert f"{name}={show(record.values[name])}" in line.text
         else:
             probes += 1
             assert kernel_text(record, taken.symbols) == line.text
