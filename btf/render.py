@@ -49,8 +49,8 @@ def prototype(b: Btf, func: Func, names: bool = True, *, sparse: bool = False, i
 def struct(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) -> str:
     """A struct or union written out, with anonymous members inside.
 
-    Behind each member stands its offset and size in bytes, `/* offset size */`, for a bit-field `/* offset:bit bits */`
-    (the byte it begins in, the bit in that byte, its size in bits), much as in pahole; holes are named.
+    Behind each member stands its offset and size in bytes, `/* offset size */`, for a bit-field the byte and bit it
+    begins at and its bits, `/* offset:bit bits */`, much as in pahole; holes are named.
     """
     found = b.type(strip(b, type_id))
     if not isinstance(found, Struct):
