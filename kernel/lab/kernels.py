@@ -38,9 +38,8 @@ class Series(NamedTuple):
     """Empty: the plain one."""
 
     def __str__(self) -> str:
-        return f"{self.arch}:{self.version[0]}.{self.version[1]}" + (
-            f"-{self.flavour}" if self.flavour != "cloud" else ""
-        )
+        flavour = "" if self.flavour == "cloud" else f"-{self.flavour or 'generic'}"
+        return f"{self.arch}:{self.version[0]}.{self.version[1]}{flavour}"
 
 
 class KernelImage(NamedTuple):

@@ -135,7 +135,8 @@ class Apt:
         # A suite that the mirror lacks makes apt fail after it fetched all the others; `names` finds out.
         self._work.run(["apt-get", *self._options(), "--allow-releaseinfo-change", "update"], check=False)
         if not self.names("base-files"):
-            raise LabError(f"no package lists could be fetched from {mirror.uri}", _NO_MIRROR)
+            remedy = "see whether the mirror can be reached: apt-get update"
+            raise LabError(f"no package lists could be fetched from {mirror.uri}", remedy)
         stamp.touch()
 
     def _mirror(self) -> Mirror:

@@ -50,6 +50,8 @@ ARCHIVE = [
 )
 def test_words(word: str, meant: Series | None) -> None:
     assert parse(word) == meant
+    if meant:
+        assert parse(str(meant)) == meant
 
 
 def test_series_without_architecture_is_of_this_machine() -> None:
