@@ -17,6 +17,8 @@ NO_LOG = "refused"
 
 _TOKEN = re.compile(r"[\w$%@*]+|\S+")
 
+_LAST_WORD = re.compile(r"\w+ *$")
+
 _HINTS = {
     errno.E2BIG: "too many arguments, or too much data in one event",
     errno.EBUSY: "an event of that name is in use",
@@ -52,7 +54,7 @@ def refused(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str =
         return ProbeRefused(Verdict(shown or command, _hinted(found, number), by_kernel=True))
     code = code_of(entry.message)
     column = entry.column
-    token = "" if column is None else _token(entry.command, column)
+    token = "" if column is None else _token(entry.command, column, behind="filter" in entry.location)
     return ProbeRefused(Verdict(entry.command, Refusal(code, entry.message, column, token), by_kernel=True))
 
 
@@ -60,7 +62,8 @@ def _hinted(refusal: Refusal, number: int) -> Refusal:
     return Refusal(refusal.code, refusal.message, hint=_HINTS.get(number, ""))
 
 
-def _token(command: str, column: int) -> str:
-    """The word the caret stands under."""
-    match = _TOKEN.match(command, column)
-    return match[0] if match else ""
+def _token(command: str, column: int, *, behind: bool) -> str:
+    """The word the caret stands under, or just `behind` as with most errors of a filter."""
+    before = _LAST_WORD.search(command[:column]) if behind else None
+    match = before or _TOKEN.match(command, column)
+    return match[0].strip() if match else ""

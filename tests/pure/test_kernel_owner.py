@@ -1,0 +1,135 @@
+"""Names of sessions, and what is left of dead ones."""
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernel import leftovers
+from kernel.leftovers import Leftover
+from kernel.local import LocalTarget
+from kernel.owner import Owner, base36, is_alive, owner_of, parse_owner
+from kernel.session import open_session
+from tests.fake_target import ROOT, FakeTarget
+from tests.pure.test_kernel_session import plan
+
+
+@given(st.integers(0, 2**64))
+def test_base36_is_what_int_reads(number):
+    assert int(base36(number), 36) == number
+
+
+def stat(comm: bytes, pid: int = 77, starttime: int = 12345) -> bytes:
+    return b"%d (%s) S " % (pid, comm) + b"1 " * 18 + b"%d 0 0\n" % starttime
+
+
+@given(st.binary(max_size=20))
+def test_an_owner_is_read_whatever_the_process_is_called(comm):
+    assert owner_of(stat(comm)) == f"77_{base36(12345)}"
+    assert parse_owner(owner_of(stat(comm))) == Owner(77, base36(12345))
+
+
+def test_names():
+    assert parse_owner("77_9ix_3") == Owner(77, "9ix", 3)
+    for other in ("", "mine", "77", "77_9ix_", "77_9IX", "77_9ix_3_4", "../77_9ix", "77_9ix\n"):
+        assert parse_owner(other) is None
+
+
+def test_we_are_alive_and_nobody_else_is_us():
+    target = LocalTarget()
+    owner = parse_owner(target.owner)
+    assert owner is not None
+    assert owner.pid == os.getpid()
+    assert is_alive(target, owner)
+    assert not is_alive(target, owner._replace(starttime="1"))
+    assert not is_alive(target, owner._replace(pid=2**22 + 1))
+
+
+def test_leftovers_of_the_dead_only():
+    target = FakeTarget(
+        {
+            "/proc/5/stat": stat(b"alive", 5, 36),
+            "/proc/6/stat": stat(b"another process of that number", 6, 99),
+            f"{ROOT}/dynamic_events": (
+                b"p:kprobes/theirs vfs_read\nf:pw_5_10/a vfs_read\nf:pw_6_10/a vfs_read\nf:pw_6_10/a vfs_write\n"
+                b"e:pw_6_10/b pw_6_10.a\nf:pw_7_1_2/x vfs_read\nf:pw_notours/x vfs_read\n"
+            ),
+        }
+    )
+    for name in ("probewright-5_10", "probewright-6_10", "probewright-8_1", "probewright-mine", "theirs"):
+        target._fill(f"{ROOT}/instances/{name}")
+    found = leftovers.find(target)
+    assert found == [
+        Leftover("6_10", f"{ROOT}/instances/probewright-6_10", ("pw_6_10/a", "pw_6_10/b")),
+        Leftover("7_1_2", "", ("pw_7_1_2/x",)),
+        Leftover("8_1", f"{ROOT}/instances/probewright-8_1", ()),
+    ]
+    for leftover in found:
+        assert not leftovers.remove(target, leftover)
+    assert leftovers.find(target) == []
+    left = target.files[f"{ROOT}/dynamic_events"].decode().splitlines()
+    assert left == ["p:kprobes/theirs vfs_read", "f:pw_5_10/a vfs_read", "f:pw_notours/x vfs_read"]
+    assert set(target.list(f"{ROOT}/instances")) == {"probewright-5_10", "probewright-mine", "theirs"}
+    # The event probe went before the event that it was attached to.
+    removals = [step.data for step in target.steps if step.data.startswith(b"-:pw_6_10")]
+    assert removals == [b"-:pw_6_10/b\n", b"-:pw_6_10/a\n"]
+
+
+def test_a_session_that_only_looks_dead_is_left_alone():
+    target = FakeTarget()
+    session = open_session(target)
+    session.arm(plan(session, "entry"))
+    before = list(target.traces)
+    # From another process, in a PID name space in which its process cannot be seen.
+    target.owner = "200_def"
+    (found,) = leftovers.find(target)
+    (why,) = leftovers.remove(target, found)
+    assert "in use" in why
+    assert target.traces == before
+    assert target.files[f"{ROOT}/instances/probewright-100_abc/events/pw_100_abc/entry/enable"] == b"1"
+    # An orphaned group, whose process is there: someone is at work right now.
+    target.held.clear()
+    target.files["/proc/100/stat"] = stat(b"x", 100, int("abc", 36))
+    (why,) = leftovers.remove(target, found._replace(name="100_abc_7"))
+    assert "alive" in why
+
+
+def test_events_that_someone_else_uses_are_reported():
+    target = FakeTarget()
+    session = open_session(target)
+    session.arm(plan(session, "entry", "exit"))
+    target.files[f"{ROOT}/events/pw_100_abc/entry/enable"] = b"1"
+    target.held.clear()
+    target.owner = "200_def"
+    (found,) = leftovers.find(target)
+    (why,) = leftovers.remove(target, found)
+    assert why.startswith("pw_100_abc/entry: in use")
+    assert list(target.traces) == ["f:pw_100_abc/entry vfs_read"]
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+def test_a_crash_at_any_step_is_cleaned_up(number):
+    target = FakeTarget()
+
+    class Crash(BaseException):
+        pass
+
+    count = 0
+
+    def crash(_: object) -> None:
+        nonlocal count
+        count += 1
+        if count >= number:
+            raise Crash
+
+    target.after = crash
+    with pytest.raises(Crash):
+        session = open_session(target)
+        session.arm(plan(session, "entry", "exit", triggers=("stacktrace",)))
+    target.after = lambda step: None
+    target.held.clear()
+    target.owner = "200_def"
+    for leftover in leftovers.find(target):
+        assert not leftovers.remove(target, leftover)
+    assert not target.traces
