@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Mapping
 
 from events.format import ByteOrder, EventFormat, Field, FieldKind, HeaderPage, Loc
-from events.subbuffer import index, payload
+from events.subbuffer import DATA_BYTES, index, payload
 
 Scalar = int | str | bool | bytes | None
 Value = Scalar | tuple[Scalar, ...]
@@ -196,6 +196,7 @@ class Decoder:
         """All events of a page whose format is known."""
         rows: list[Row] = []
         header, layouts, formats = self.header, self._layouts, self.formats
+        sizes = DATA_BYTES[header.byteorder]
         columns = index((page,), header, 0)
         for ts, word, number in zip(columns.stamps, columns.keys, columns.ids, strict=True):
             layout = layouts.get(number)
@@ -203,7 +204,10 @@ class Decoder:
                 if number not in formats:
                     continue
                 layout = self.layout(number)
-            start, length = payload(page, word, header)
+            start = word * 4 + 4
+            length = sizes[page[start - 4]]
+            if not length:
+                start, length = payload(page, word, header)
             if length < layout.size:
                 values = layout.values(page, start, length)
             else:

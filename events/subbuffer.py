@@ -37,6 +37,11 @@ _PADDING, _TIME_EXTEND = 29, 30
 _WORD_STEP = [type_len + 1 if 1 <= type_len <= 28 else 0 for type_len in range(32)]
 _STEP_LITTLE = [_WORD_STEP[byte & 31] * 4 for byte in range(256)]
 _STEP_BIG = [_WORD_STEP[byte >> 3] * 4 for byte in range(256)]
+DATA_BYTES = {
+    "little": [max(step - 4, 0) for step in _STEP_LITTLE],
+    "big": [max(step - 4, 0) for step in _STEP_BIG],
+}
+"""Bytes of data behind the first word of an event, by the byte that holds type_len; 0: ask `payload`."""
 
 
 class Columns(NamedTuple):
