@@ -204,6 +204,7 @@ def test_image_without_network_is_explained(machine_root: Path, tmp_path: Path) 
 def test_full_kernel_has_every_tracer() -> None:
     if not os.environ.get("PROBEWRIGHT_FULL") and not build.folder().exists():
         pytest.skip("builds a kernel for minutes: set PROBEWRIGHT_FULL=1")
+    prepared("full")
     with boot("full") as guest:
         tracers = guest.run("cat /sys/kernel/tracing/available_tracers").decode().split()
         assert {"osnoise", "timerlat", "hwlat", "wakeup", "function_graph"} <= set(tracers)
