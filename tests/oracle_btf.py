@@ -1,8 +1,8 @@
 """bpftool as the judge of `btf/`: every type, every layout, every prototype of a BTF, told apart from ours.
 
 `compare` is for any raw BTF: this machine's, that of a booted guest, the one in tests/data. Prototypes come out of
-`format c` by a trick: bpftool prints types, not functions, so in a copy of the BTF each FUNC is made a TYPEDEF (both have
-the same layout), and what was `vfs_read` is printed as `typedef ssize_t vfs_read(struct file *file, ...);`.
+`format c` by a trick: bpftool prints types, not functions, so in a copy of the BTF each FUNC is made a TYPEDEF (both
+have the same layout), and what was `vfs_read` is printed as `typedef ssize_t vfs_read(struct file *file, ...);`.
 """
 
 from __future__ import annotations
