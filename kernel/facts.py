@@ -59,13 +59,14 @@ def gather(target: Target) -> TargetFacts:
     lockdown = re.search(r"\[(\w+)\]", look.text("/sys/kernel/security/lockdown"))
     facts = replace(facts, lockdown=lockdown[1] if lockdown else "")
     root, options = _find_tracefs(look)
+    systems = look.text("/proc/filesystems").split()
     sight = Sight(
-        tracefs_known=bool(re.search(r"\btracefs$", look.text("/proc/filesystems"), re.MULTILINE)) or bool(root),
+        tracefs_known="tracefs" in systems or bool(root),
         mount_options=options,
         in_container=look.text("/proc/self/uid_map").split() not in ([], ["0", "0", "4294967295"]),
         capabilities=_capabilities(look),
         has_btf="vmlinux" in look.names("/sys/kernel/btf"),
-        lockdown_known=bool(lockdown) or bool(look.names("/sys/kernel/security")),
+        lockdown_known=bool(lockdown) or "securityfs" not in systems or bool(look.names("/sys/kernel/security")),
         settings=_settings(look),
     )
     if root:

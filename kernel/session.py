@@ -64,7 +64,8 @@ class Session:
         """Layout of the sub-buffers."""
         self.pump = pump
         """Bytes of all CPUs; runs from the start."""
-        self.follows_forks = True
+        self.follows_forks = False
+        """Whether threads and children of our processes are kept out of the instance by themselves."""
         self._tracefs = tracefs
         self._undo = undo
         self._lock = threading.RLock()
@@ -216,12 +217,8 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
         TargetUnusable: nothing can be armed there; carries the troubles of its facts.
         TargetLost: it went away meanwhile.
     """
-    facts = target.facts()
-    if not facts.usable or not target.owner:
-        fatal = [trouble for trouble in facts.troubles if trouble.fatal]
-        why = "; ".join(trouble.what for trouble in fatal) or "it is not a living kernel"
-        raise TargetUnusable(f"{target.name}: {why}", fatal[0].remedy if fatal else "", facts.troubles)
-    tracefs = Tracefs(target, facts.tracefs)
+    _require_usable(target)
+    tracefs = Tracefs(target, target.facts().tracefs)
     undo = UndoList(target)
     pump: Pump | None = None
     try:
@@ -239,8 +236,16 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
             pump.close()
         undo.run()
         if isinstance(error, FileRefused | FormatError):
-            raise TargetUnusable(f"{target.name}: {error}", troubles=facts.troubles) from error
+            raise TargetUnusable(f"{target.name}: {error}", troubles=target.facts().troubles) from error
         raise
+
+
+def _require_usable(target: Target) -> None:
+    facts = target.facts()
+    if not facts.usable or not target.owner:
+        fatal = [trouble for trouble in facts.troubles if trouble.fatal]
+        why = "; ".join(trouble.what for trouble in fatal) or "it is not a living kernel"
+        raise TargetUnusable(f"{target.name}: {why}", fatal[0].remedy if fatal else "", facts.troubles)
 
 
 def _make_instance(target: Target, tracefs: Tracefs, undo: UndoList) -> Instance:

@@ -17,6 +17,7 @@ from kernel import leftovers
 from kernel.errors import ProbeRefused
 from kernel.local import LocalStream, LocalTarget
 from kernel.session import Session, open_session
+from kernel.target import Effect, Step
 from kernel.tracefs import Tracefs
 from probes.facts import Feature
 from probes.plan import Plan, PlannedEvent
@@ -216,6 +217,24 @@ def losses(line: str) -> None:
         ANSWERS["stack_close"] = [str(failure.error) for failure in session.close()]
 
 
+class BigPages(LocalTarget):
+    """Its instances have sub-buffers of 64 KB."""
+
+    def stream(self, instance: str) -> LocalStream:
+        self.perform(Step(Effect.WRITE, f"{instance}/buffer_subbuf_size_kb", b"64"))
+        return super().stream(instance)
+
+
+def big_pages(line: str, other: int) -> None:
+    with open_session(BigPages()) as session:
+        session.arm(plan(session, "rd", line))
+        time.sleep(0.7)
+        batches = session.pump.drain()
+        sizes = {len(chunk.data) % 65536 for batch in batches for chunk in batch.chunks}
+        found = pids(session, batches)
+        ANSWERS["big_pages"] = [session.header.page_size, sorted(sizes), found.get(other, 0)]
+
+
 def dead_and_alive(target: LocalTarget, line: str) -> None:
     ready, done = os.pipe()
     child = os.fork()
@@ -258,6 +277,8 @@ def main() -> None:
         live(target, line, other)
         refusals(target)
         losses(line)
+        if target.facts().has(Feature.SUBBUF_SIZE):
+            big_pages(line, other)
         dead_and_alive(target, line)
         tracefs = Tracefs(target, target.facts().tracefs)
         ANSWERS["left"] = {"events": tracefs.read("dynamic_events"), "instances": list(tracefs.instances())}

@@ -130,6 +130,15 @@ def test_losses_are_counted_apart(answers):
     assert "ftrace/kernel_stack" in answers["stack_formats"]
 
 
+def test_sub_buffers_of_another_size(answers):
+    if "sub-buffer size" not in answers["facts"]["features"]:
+        assert "big_pages" not in answers
+        return
+    size, rests, events = answers["big_pages"]
+    assert (size, rests) == (65536, [0])
+    assert events > 50
+
+
 def test_dead_sessions_are_found_and_removed_and_living_ones_are_not(answers):
     left = answers["leftovers"]
     assert left["before"] == []
