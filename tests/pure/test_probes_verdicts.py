@@ -1,0 +1,96 @@
+"""The computed verdict against what real kernels answered: accepted or not, which error, which column."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from probes.errors_table import code_of
+from probes.kernel_verdict import kernel_verdict
+from tests.probes_data import KERNELS, Case, kernel
+
+UNKNOWABLE = {
+    "6.1": {258: "an event of this name is there", 3282: "a symbol that is not traceable occurs twice"},
+    "6.12": {
+        258: "an event of this name is there",
+        1109: "a data symbol is not there",
+        1110: "a data symbol is not there",
+        1111: "a data symbol is not there",
+        1129: "a data symbol is not there",
+        3282: "a symbol that is not traceable occurs twice",
+    },
+    "7.2": {258: "an event of this name is there"},
+}
+"""Commands whose answer hangs on what facts don't hold."""
+
+
+def _answer(name: str, case: Case) -> str:
+    btf, facts, _ = kernel(name)
+    verdict = kernel_verdict(case.command, btf, facts)
+    error = verdict.error
+    if error is None:
+        return "ok"
+    return "refused" if error.code.islower() else f"{error.code} {error.column}"
+
+
+def _said(case: Case) -> str:
+    if case.ok:
+        return "ok"
+    if not case.log:
+        return "refused"
+    message, position = case.log[-1]
+    return f"{code_of(message)} {position}"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_answers_are_the_kernels(name: str) -> None:
+    cases = kernel(name).cases
+    assert len(cases) > 850
+    different = {case.id: (case.command, _said(case), _answer(name, case)) for case in cases}
+    different = {number: row for number, row in different.items() if row[1] != row[2]}
+    assert {n: row for n, row in different.items() if n not in UNKNOWABLE[name]} == {}
+    assert set(different) == set(UNKNOWABLE[name])
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_verdict_takes_less_than_a_millisecond(name: str) -> None:
+    btf, facts, cases = kernel(name)
+    kernel_verdict("f vfs_read file->f_pos x=file:%pD", btf, facts)
+    best = []
+    for case in cases:
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            kernel_verdict(case.command, btf, facts)
+            times.append(time.perf_counter() - start)
+        best.append(min(times))
+    assert sum(best) / len(best) < 0.001
+    assert sorted(best)[int(len(best) * 0.99)] < 0.001
+
+
+def test_command_is_shown_as_error_log_shows_it() -> None:
+    btf, facts, _ = kernel("7.2")
+    verdict = kernel_verdict("  f:a/b \t vfs_read   file->f_poss count # why", btf, facts)
+    assert verdict.command == "f:a/b vfs_read file->f_poss count"
+    assert verdict.error is not None
+    assert verdict.command[verdict.error.column :].startswith("f_poss")
+    assert verdict.error.token == "f_poss"
+    assert "f_pos" in verdict.error.nearest
+    assert verdict.error.message == "This field is not found."
+
+
+def test_other_kinds_are_left_to_the_kernel() -> None:
+    btf, facts, _ = kernel("7.2")
+    for command in ("e:a/b sched/sched_switch", "p /bin/true:0x1000", "s:x int y"):
+        error = kernel_verdict(command, btf, facts).error
+        assert error is not None
+        assert error.code == "not_computed"
+
+
+def test_unknown_types_still_give_a_verdict() -> None:
+    _, facts, _ = kernel("7.2")
+    assert kernel_verdict("p vfs_read x=$arg1", None, facts).ok
+    error = kernel_verdict("f vfs_read file", None, facts).error
+    assert error is not None
+    assert error.code == "NO_BTF_ENTRY"
