@@ -61,6 +61,11 @@ class Blocks:
         self.bytes += len(page.data) + _PAGE_OVERHEAD
         return number
 
+    def discard(self, first: int) -> None:
+        """Let go of pages from number `first` on, which no row points into."""
+        for number in range(first, self._next_page):
+            self.bytes -= len(self.pages.pop(number).data) + _PAGE_OVERHEAD
+
     @property
     def next_page(self) -> int:
         """Number that the next page gets."""

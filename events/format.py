@@ -125,12 +125,15 @@ PROBE_FIELDS = frozenset(("__probe_ip", "__probe_func", "__probe_ret_ip"))
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
 _ID = re.compile(r"^ID: *(\d{1,9})\s*$", re.MULTILINE)
 _FIELD = re.compile(
-    r"^\s*field: ?([^;\n]*);\s*offset:(\d{1,9});\s*size:(\d{1,9});(?:\s*signed:(\d+);)?", re.MULTILINE
+    r"^[ \t]*field: ?([^;\n]{0,1000});\s*offset:(\d{1,9});\s*size:(\d{1,9});(?:\s*signed:(\d+);)?", re.MULTILINE
 )
 _PRINT = re.compile(r"^print fmt: (.*)$", re.MULTILINE)
 _DECLARATION = re.compile(r"^(?P<type>.*?)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<dims>(?:\[[^\]]*\]\s*)*)$", re.DOTALL)
 _ARRAY_TYPE = re.compile(r"\[([^\]]*)\]")
+_NUMBER = re.compile("[1-9][0-9]{0,8}")
 _LARGEST = 1 << 24
+_LONGEST = 1 << 20
+"""Characters of a format file; the kernel's longest has some 20,000."""
 
 _WIDTHS = {
     **{f"{sign}{bits}": bits // 8 for sign in ("u", "s", "__u", "__s", "x") for bits in (8, 16, 32, 64)},
@@ -168,7 +171,7 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
         FormatError: no name, no id, or a field that cannot be.
     """
     name, number = _NAME.search(text), _ID.search(text)
-    if not name or not number:
+    if not name or not number or len(text) > _LONGEST:
         raise FormatError("a format file needs `name:` and `ID:`")
     printed = _PRINT.search(text)
     print_fmt = printed.group(1) if printed else ""
@@ -195,6 +198,8 @@ def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field
     for candidate in (Loc.DATA, Loc.REL):
         if ctype.startswith(candidate.value):
             base, loc = ctype[len(candidate.value) :].strip(), candidate
+    if loc is not Loc.INLINE and (size % 4 or not size or (size > 4 and base.count("[") < 2)):
+        raise FormatError(f"{declaration['name']}: a location has 4 bytes, not {size}")
     element = base.split("[", 1)[0].removeprefix("const ").strip()
     bounds = _ARRAY_TYPE.findall(base + dims)
     signed, spec = match.group(4) == "1", specs.get(name, "")
@@ -211,7 +216,7 @@ def _width(element: str, size: int, bounds: list[str], loc: Loc, long_size: int)
     if known:
         return known
     number = bounds[-1]
-    if loc is Loc.INLINE and number.isdigit() and int(number) and size % int(number) == 0:
+    if loc is Loc.INLINE and _NUMBER.fullmatch(number) and size % int(number) == 0:
         return size // int(number)
     return 1
 

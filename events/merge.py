@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_MOST_HELD = 1_000_000
+_MOST_HELD = 200_000
 """Rows; a stream that never says which CPU was drained must not fill the memory."""
 
 

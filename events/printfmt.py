@@ -15,8 +15,8 @@ _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|L|z|t|j|q)?(?:p[A-
 _TYPE = re.compile(r"[-+ #0\d.%]*(.*)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
-_REC = re.compile(r"^(?:\(|\([\w ]+\**\)|\s)*REC->(\w+)(?:\[(\d+)\])?\)*$")
-_STRING = re.compile(r"^__get_(?:rel_)?str\((\w+)(?:\[(\d+)\])?\)$")
+_REC = re.compile(r"^(?:\(|\([\w ]+\**\)|\s)*REC->(\w+)(?:\[(\d{1,6})\])?\)*$")
+_STRING = re.compile(r"^__get_(?:rel_)?str\((\w+)(?:\[(\d{1,6})\])?\)$")
 
 
 @dataclass(frozen=True, slots=True)

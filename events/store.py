@@ -12,16 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from events.batch import Batch, Chunk
-from events.blocks import Blocks, Page
+from events.batch import Batch
+from events.blocks import Blocks
 from events.decode import Decoder
 from events.format import EventFormat
-from events.lines import FIRST_OWN_ID, LineIndex
+from events.intake import Intake
 from events.merge import Merger, Run
 from events.rates import Rates
 from events.record import Record
 from events.search import Found, Match, contains, step
-from events.subbuffer import WORD_BITS, WORD_MASK, Columns, Walker, commit, index, missed, payload, trim
+from events.subbuffer import WORD_BITS, WORD_MASK, Walker, index, payload
 from events.text import parse_line
 
 
@@ -58,21 +58,12 @@ class Store:
         self.limit_bytes = limit_bytes
         self.cmdlines: Mapping[int, str] = {}
         """Names of tasks by thread id (saved_cmdlines)."""
-        self.overrun: Counter[int] = Counter()
-        """Events by CPU that were overwritten before they were read."""
-        self.overrun_unknown: Counter[int] = Counter()
-        """How many times by CPU events were overwritten and the kernel did not say how many."""
-        self.undecodable = 0
-        """Pages that broke off, events without a format, lines that are no events."""
         self.late = 0
         """Events that came when younger ones already had their rows."""
-        self._walker = walker
         self._clock = clock
         self._blocks = Blocks()
+        self._intake = Intake(decoder, self._blocks, walker)
         self._merger = Merger()
-        self._lines = LineIndex(decoder.formats)
-        self._renumbered: dict[int, int] = {}
-        """Our number for an id that the kernel has given a second time."""
         self._rates = Rates()
         self._last_ts = 0
 
@@ -93,6 +84,21 @@ class Store:
     def evicted(self) -> int:
         """Rows that were dropped to stay below the limit."""
         return self._blocks.first_seq
+
+    @property
+    def overrun(self) -> Mapping[int, int]:
+        """Events by CPU that were overwritten before they were read."""
+        return self._intake.overrun
+
+    @property
+    def overrun_unknown(self) -> Mapping[int, int]:
+        """How many times by CPU events were overwritten and the kernel did not say how many."""
+        return self._intake.overrun_unknown
+
+    @property
+    def undecodable(self) -> int:
+        """Pages that broke off, events without a format, lines that are no events."""
+        return self._intake.undecodable
 
     @property
     def bytes(self) -> int:
@@ -116,28 +122,20 @@ class Store:
     def event(self, number: int) -> str:
         """`group/name` of a format's id."""
         fmt = self.decoder.formats.get(number)
-        return fmt.path if fmt else self._lines.name(number)
+        return fmt.path if fmt else self._intake.lines.name(number)
 
     def use(self, formats: Mapping[int, EventFormat]) -> None:
         """Take formats that hold for what is fed from now on.
 
         The kernel gives the id of an event that was removed to the next one: rows that are here keep their format.
         """
-        for number, fmt in formats.items():
-            known = self.decoder.formats
-            current = self._renumbered.get(number, number)
-            if known.get(current, fmt) != fmt:
-                current = self._renumbered[number] = FIRST_OWN_ID + len(known)
-            known[current] = fmt
-            self._lines.use(current, fmt)
+        self._intake.use(formats)
 
     def feed(self, batch: Batch) -> int:
         """Take one pass over all CPUs; gives the number of new rows."""
         runs: dict[int, Run] = {}
         for chunk in batch.chunks:
-            columns = self._text(chunk) if chunk.text else self._pages(chunk)
-            self.undecodable += columns.undecodable
-            run = self._known(Run(*columns[:3]), chunk.text)
+            run = self._intake.take(chunk)
             if run.stamps:
                 before = runs.get(chunk.cpu)
                 runs[chunk.cpu] = Run(*([*a, *b] for a, b in zip(before, run, strict=True))) if before else run
@@ -162,45 +160,6 @@ class Store:
         self._blocks.evict(self.limit_bytes, self._merger.lowest_key)
         return len(run.stamps)
 
-    def _pages(self, chunk: Chunk) -> Columns:
-        header = self.decoder.header
-        size = header.page_size
-        pages, bad = [], 0
-        first = self._blocks.next_page
-        for at in range(0, len(chunk.data), size):
-            page = chunk.data[at : at + size]
-            if len(page) < header.data_offset:
-                bad += 1
-                continue
-            lost = missed(page, header)
-            if lost > 0:
-                self.overrun[chunk.cpu] += lost
-            elif lost < 0:
-                self.overrun_unknown[chunk.cpu] += 1
-            if commit(page, header):
-                pages.append(trim(page, header))
-                self._blocks.add_page(Page(chunk.cpu, pages[-1]))
-        columns = self._walker(pages, header, first)
-        return columns._replace(undecodable=columns.undecodable + bad)
-
-    def _text(self, chunk: Chunk) -> Columns:
-        found = self._lines.index(chunk.data, self._blocks.next_page)
-        for text in found.pages:
-            self._blocks.add_page(Page(-1, text, text=True))
-        self.overrun.update(found.lost)
-        return found.columns
-
-    def _known(self, run: Run, text: bool) -> Run:
-        """Give ids our numbers, and leave out events that have no format."""
-        if self._renumbered and not text:
-            run = run._replace(ids=[self._renumbered.get(number, number) for number in run.ids])
-        unknown = {n for n in set(run.ids) if n not in self.decoder.formats and not self._lines.name(n)}
-        if not unknown:
-            return run
-        keep = [at for at, number in enumerate(run.ids) if number not in unknown]
-        self.undecodable += len(run.ids) - len(keep)
-        return Run(*([column[at] for at in keep] for column in run))
-
     def row(self, seq: int) -> Row:
         """Time, CPU and id of a row, without decoding it.
 
@@ -220,7 +179,7 @@ class Store:
         page = self._blocks.pages[key >> WORD_BITS]
         if page.text:
             fmt = self.decoder.formats.get(number)
-            text = self._lines.event_text(page.data, key & WORD_MASK)
+            text = self._intake.lines.event_text(page.data, key & WORD_MASK)
             line = parse_line(text)
             if line is None:  # it was one when it was indexed
                 raise IndexError(seq)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 FAULT = "(fault)"
 
 _LINE = re.compile(
-    r"^\s*(?P<comm>.{1,16}?)-(?P<pid>\d+)\s+(?:\(\s*(?P<tgid>\d+|-+)\)\s+)?\[(?P<cpu>\d{3,})\]\s+"
-    r"(?:(?P<flags>\S{4,5})\s+)?(?P<ts>\d+(?:\.\d{6})?): (?P<text>.*)$",
+    r"^\s*(?P<comm>.{1,16}?)-(?P<pid>\d{1,10})\s+(?:\(\s*(?P<tgid>\d+|-+)\)\s+)?\[(?P<cpu>\d{3,6})\]\s+"
+    r"(?:(?P<flags>\S{4,5})\s+)?(?P<ts>\d{1,20}(?:\.\d{6})?): (?P<text>.*)$",
     re.DOTALL,
 )
-_LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+) EVENTS\]")
+_LOST = re.compile(r"^CPU:(\d{1,6}) \[LOST (\d{1,20}) EVENTS\]")
 _EVENT = re.compile(r"^([A-Za-z_]\w*): ?(.*)$", re.DOTALL)
 _PAIR = re.compile(r"(?:^|\s)(\w+)=(\{[^{}]*\}|\"[^\"]*\"|'.'|\S*)")
 _LARGEST_TS = 1 << 63

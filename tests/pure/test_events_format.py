@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 
 import pytest
@@ -132,13 +133,48 @@ def test_lying_fields():
         make([("", 8, 4, 0)])
 
 
-@given(st.text(max_size=60), st.integers(0, 300), st.integers(0, 300), st.binary(max_size=400))
+DECLARATIONS = st.one_of(
+    st.text(max_size=60),
+    st.builds(
+        "{} {}{} v{}".format,
+        st.sampled_from(["", "__data_loc", "__rel_loc", "const"]),
+        st.sampled_from(["char", "u8", "bool", "unsigned long", "struct x", "char *", "u128", "s64"]),
+        st.sampled_from(["", "[]", "[][2]", "[4]"]),
+        st.sampled_from(["", "[]", "[3]", "[\u00b2]", "[COUNT]", "[0]", "[" + "9" * 5000 + "]"]),
+    ),
+)
+
+
+@given(DECLARATIONS, st.integers(0, 300), st.integers(0, 300), st.binary(max_size=400))
 def test_any_declaration_gives_a_value_or_an_error(declaration, offset, size, data):
     try:
         fmt = make([(declaration, offset, size, 0)])
     except FormatError:
         return
     assert len(value(fmt, data)) == len(fmt.fields)
+
+
+@given(st.data())
+def test_mutated_format_files_give_a_format_or_an_error(data):
+    text = list(archive("ringbuf.tar.xz")["7.2/formats/my/op/format"].decode())
+    for place, char in data.draw(st.lists(st.tuples(st.integers(0, len(text) - 1), st.characters()), max_size=20)):
+        text[place] = char
+    try:
+        fmt = parse_format("".join(text))
+    except FormatError:
+        return
+    raw = archive("ringbuf.tar.xz")["7.2/my/cpu0.raw"][20:80]
+    assert len(Layout(fmt, "little").named(raw)) == len(fmt.names)
+
+
+def test_hostile_format_files_take_no_time():
+    for text in (
+        "\n" * 1_000_000,
+        COMMON.format(name="x", id=1) + "\tfield:" + "a " * 500_000 + ";\toffset:1;\tsize:1;\n",
+    ):
+        with contextlib.suppress(FormatError):
+            parse_format(text)
+    assert parse_print_fmt('"' + "%" * 100_000 + '", ' + "(" * 100_000) is not None
 
 
 def test_header_pages():

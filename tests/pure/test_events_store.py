@@ -141,6 +141,20 @@ def test_limit_in_bytes_and_numbers_that_never_shift():
     assert min(kept) > 0
 
 
+def test_a_page_stays_while_one_of_its_events_is_held():
+    store = new_store(100_000)
+    young = 10**6
+    store.feed(Batch((Chunk(1, sub_buffer([young], first=77)),), False))
+    for number in range(100):
+        stamps = [number * 100 + n for n in range(100)]
+        store.feed(Batch((Chunk(0, sub_buffer(stamps)),), False))
+    assert store.evicted
+    assert store.held
+    store.flush()
+    last = store.record(store.next_seq - 1)
+    assert (last.ts, last.cpu, last.values["n"]) == (young, 1, 77)
+
+
 def test_a_page_of_few_events_takes_few_bytes():
     store = new_store()
     for ts in range(100):
@@ -157,6 +171,15 @@ def test_sub_buffers_of_a_chunk_and_empty_ones():
     assert store.undecodable == 0
     store.feed(Batch((Chunk(0, sub_buffer([4]) + b"123"),), True))
     assert store.undecodable == 1
+
+
+def test_pages_that_give_no_rows_are_not_kept():
+    store = Store(Decoder({}, HEADER), 100_000)
+    for ts in range(0, 10_000, 10):
+        store.feed(Batch((Chunk(0, sub_buffer([ts] * 9)), Chunk(-1, b"no event\n" * 9, text=True)), True))
+    assert store.undecodable == 18_000
+    assert store.bytes == 0
+    assert not store._blocks.pages
 
 
 def test_missed_events_without_a_number():
@@ -332,3 +355,4 @@ def test_lines_of_other_options():
     assert parse_line("") is None
     assert parse_line(" => vfs_read") is None
     assert parse_line("a-1 [000] d..2. 99999999999999999999.123456: x") is None
+    assert parse_line("a-1 [000] d..2. " + "9" * 5000 + ".123456: x") is None
