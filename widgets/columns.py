@@ -1,0 +1,69 @@
+"""Widths of a table's columns: they grow with what was seen, and give way where the screen is narrow. No screen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from widgets.safe_text import width
+
+_NUMBER: Final = re.compile(r"[-+]?(0x[0-9a-f]+|[\d,]+(\.\d+)?)$")
+_WIDEST: Final = 40
+_NARROWEST: Final = 8
+_GAP: Final = 2
+
+
+class Columns:
+    """Titles and widths; `see` what will be drawn before it is drawn."""
+
+    def __init__(self, titles: Sequence[str]) -> None:
+        self.titles = tuple(titles)
+        self._natural = [width(title) for title in titles]
+        self._right = [True] * len(titles)
+        """Numbers stand at the right as long as nothing else was seen in the column."""
+        self._seen = [False] * len(titles)
+        self._layout: tuple[int, list[int]] | None = None
+
+    def see(self, cells: Sequence[str]) -> bool:
+        """Widen columns for the cells of a row; True: the layout is another one now."""
+        changed = False
+        for n, cell in enumerate(cells):
+            size = min(width(cell), _WIDEST)
+            if size > self._natural[n]:
+                self._natural[n] = size
+                changed = True
+            if cell and self._right[n] and not _NUMBER.match(cell):
+                self._right[n] = False
+                changed = True
+            if cell and not self._seen[n]:
+                self._seen[n] = changed = True
+        if changed:
+            self._layout = None
+        return changed
+
+    def right(self, column: int) -> bool:
+        """Whether the column is one of numbers."""
+        return self._right[column] and self._seen[column]
+
+    def widths(self, available: int) -> list[int]:
+        """Width of each column, gaps not counted: texts give way first, numbers are never cut."""
+        if self._layout is None or self._layout[0] != available:
+            self._layout = available, self._fit(available - _GAP * (len(self.titles) - 1))
+        return self._layout[1]
+
+    def total(self, available: int) -> int:
+        """Columns that a row takes with its gaps; may be more than there are."""
+        return sum(self.widths(available)) + _GAP * (len(self.titles) - 1)
+
+    def _fit(self, room: int) -> list[int]:
+        widths = list(self._natural)
+        texts = [n for n in range(len(widths)) if not self.right(n)]
+        excess = sum(widths) - room
+        while excess > 0 and texts:
+            widest = max(texts, key=lambda n: widths[n])
+            if widths[widest] <= max(_NARROWEST, width(self.titles[widest])):
+                break
+            widths[widest] -= 1
+            excess -= 1
+        return widths

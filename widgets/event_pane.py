@@ -1,0 +1,115 @@
+"""Live events with a search line: `/` asks for a text, `n` and `N` go to the events that have it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
+from textual.widgets import Input, Label
+
+from widgets.event_table import EventTable
+from widgets.figures import grouped
+from widgets.safe_text import safe_content
+from widgets.search_line import SearchLine
+
+_STEP: Final = 0.012
+"""Seconds that one step of a search may take; between two the screen goes on."""
+
+
+class EventPane(Vertical):
+    """An `EventTable` (`.table`) and its search."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "search", "Search", key_display="/", id="events.search", tooltip="Find events with a text"),
+        Binding("n", "hit(1)", "Next hit", show=False, id="events.next_hit", tooltip="Next event with the text"),
+        Binding("N", "hit(-1)", "Hit before", show=False, id="events.hit_before", tooltip="The event before with it"),
+        Binding("escape", "leave", "End search", show=False, id="events.leave", tooltip="Highlight nothing more"),
+    ]
+
+    DEFAULT_CSS = """
+    EventPane {
+        & EventTable { height: 1fr; }
+        & Horizontal { display: none; height: 1; background: $surface; }
+        &.-searching Horizontal { display: block; }
+        & .prompt { width: 2; color: $text-accent; text-style: bold; }
+        & .found { width: auto; padding: 0 0 0 1; color: $text-muted; }
+    }
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002 - Textual's name
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self.table = EventTable()
+        self._query = SearchLine("text in an event; Enter: the newest before, n next, N before")
+        self._found = Label("", classes="found", markup=False)
+        self._step_timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """The table, and below it the search line when it is asked for."""
+        yield self.table
+        with Horizontal():
+            yield Label("/ ", classes="prompt", markup=False)
+            yield self._query
+            yield self._found
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Hits are there while something is searched."""
+        return self.has_class("-searching") if action in ("hit", "leave") else True
+
+    def action_search(self) -> None:
+        """Ask for a text."""
+        self.add_class("-searching")
+        self.screen.set_focus(self._query)
+
+    def action_leave(self) -> None:
+        """Search nothing more."""
+        self._stop()
+        self.remove_class("-searching")
+        self._query.value = ""
+        self.screen.set_focus(self.table)
+
+    def action_hit(self, direction: int) -> None:
+        """Go to the next event with the text."""
+        table, text = self.table, self._query.value
+        if text and table.store.next_seq > table.store.first_seq:
+            self._stop()
+            newest = table.store.next_seq - 1
+            self._go_on(text, newest if table.following else table.cursor + direction, direction)
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._stop()
+        self.table.search = event.value
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.screen.set_focus(self.table)
+        self.action_hit(-1)
+
+    def _go_on(self, text: str, start: int, direction: int) -> None:
+        found = self.table.store.find(text, start, direction, _STEP)
+        if not found.done:
+            self._found.update(f"at {grouped(found.next)}")
+            self._step_timer = self.set_timer(0.001, lambda: self._go_on(text, found.next, direction))
+        elif found.seq is None:
+            self._found.update(safe_content("none before" if direction < 0 else "none after"))
+        else:
+            self._found.update("")
+            self.table.move_to(found.seq)
+
+    def _stop(self) -> None:
+        self._found.update("")
+        if self._step_timer is not None:
+            self._step_timer.stop()
+            self._step_timer = None

@@ -1,0 +1,168 @@
+"""Events of a store as rows of a table: what stands in each column. Only rows on the screen are formatted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from widgets.columns import Columns
+from widgets.matching import highlighted
+from widgets.rows import Piece
+from widgets.safe_text import fit, safe
+
+FIXED = ("time", "cpu", "task", "event")
+"""Columns that every event has."""
+_LOOKS = {0: "dim", 1: "dim", 3: "type"}
+_KEPT = 512
+
+
+class Event(Protocol):
+    """What every event has (`events.record.Record` is one)."""
+
+    @property
+    def ts(self) -> int:
+        """Nanoseconds."""
+
+    @property
+    def cpu(self) -> int:
+        """Number of the CPU."""
+
+    @property
+    def pid(self) -> int:
+        """Thread id; -1: none."""
+
+    @property
+    def comm(self) -> str:
+        """Name of the task."""
+
+    @property
+    def event(self) -> str:
+        """`group/name`."""
+
+
+class Found(Protocol):
+    """One step of a search (`events.search.Found`)."""
+
+    @property
+    def seq(self) -> int | None:
+        """Row that matches; None: none yet."""
+
+    @property
+    def next(self) -> int:
+        """Where the next step starts."""
+
+    @property
+    def done(self) -> bool:
+        """A row was found, or there are no more."""
+
+
+class EventStore(Protocol):
+    """Where events come from (`events.store.Store`): rows `first_seq` to `next_seq - 1`."""
+
+    @property
+    def first_seq(self) -> int:
+        """Oldest row that is kept."""
+
+    @property
+    def next_seq(self) -> int:
+        """Number of the row that comes next."""
+
+    def record(self, seq: int) -> Event:
+        """The event of a row. Raises IndexError where it was dropped."""
+
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
+        """One bounded step of a search for a text."""
+
+
+Cells = Callable[[Event], Mapping[str, str]]
+"""Event -> text by field name, foreign text allowed."""
+
+
+class NoEvents:
+    """A store with nothing in it."""
+
+    first_seq = 0
+    next_seq = 0
+
+    def record(self, seq: int) -> Event:
+        """Nothing is there."""
+        raise IndexError(seq)
+
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:  # noqa: ARG002
+        """Nothing is found."""
+        raise IndexError(start)
+
+
+class EventRows:
+    """See the module."""
+
+    def __init__(self, store: EventStore, fields: Sequence[str], cells: Cells) -> None:
+        self.store = store
+        self.search = ""
+        self.columns = Columns([*FIXED, *map(safe, fields)])
+        self._fields = tuple(fields)
+        self._cells = cells
+        self._texts: dict[int, tuple[str, ...]] = {}
+
+    @property
+    def first(self) -> int:
+        """Oldest row."""
+        return self.store.first_seq
+
+    @property
+    def next(self) -> int:
+        """Row that comes next."""
+        return self.store.next_seq
+
+    def forget(self) -> None:
+        """Format rows anew: what a name stands for has changed."""
+        self._texts.clear()
+
+    def prepare(self, first: int, after: int) -> bool:
+        """Format rows that will be drawn; True: columns became wider, so that all of them look different."""
+        if len(self._texts) > _KEPT:
+            self._texts.clear()
+        wider = [self.columns.see(self._texts_of(row)) for row in range(first, after) if row not in self._texts]
+        return any(wider)
+
+    def header(self, columns: int) -> Iterable[Piece]:
+        """Titles above their columns."""
+        widths = self.columns.widths(columns)
+        for n, title in enumerate(self.columns.titles):
+            yield Piece(("  " if n else "") + fit(title, widths[n], self.columns.right(n)))
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """The cells of an event, what is searched highlighted."""
+        widths = self.columns.widths(columns)
+        needle = self.search.lower()
+        for n, text in enumerate(self._texts_of(row)):
+            look = _LOOKS.get(n, "")
+            cell = fit(text, widths[n], self.columns.right(n))
+            yield Piece("  " if n else "")
+            at = cell.lower().find(needle) if needle else -1
+            if at < 0:
+                yield Piece(cell, look)
+            else:
+                yield from highlighted(cell, [(at, at + len(needle))], look)
+
+    def _texts_of(self, row: int) -> tuple[str, ...]:
+        texts = self._texts.get(row)
+        if texts is None:
+            texts = self._texts[row] = self._format(row)
+        return texts
+
+    def _format(self, row: int) -> tuple[str, ...]:
+        try:
+            event = self.store.record(row)
+        except IndexError:
+            return ("(dropped)", *("" for _ in self.columns.titles[1:]))
+        values = self._cells(event)
+        task = f"{event.comm}-{event.pid}" if event.pid >= 0 else event.comm
+        fixed = (seconds(event.ts), str(event.cpu) if event.cpu >= 0 else "", task, event.event.rpartition("/")[2])
+        return tuple(safe(text) for text in (*fixed, *(values.get(name, "") for name in self._fields)))
+
+
+def seconds(nanoseconds: int) -> str:
+    """`12.304117`, as the kernel prints time stamps (cut to microseconds, not rounded)."""
+    micros = nanoseconds // 1000
+    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
