@@ -85,8 +85,8 @@ class Recording:
         return plans if isinstance(plans, list) else []
 
     @cached_property
-    def _blobs(self) -> dict[tuple[str, str], tuple[Entry, int]]:
-        """(entry, bytes before the content) by kind and name; only the names are unpacked."""
+    def _named(self) -> dict[int, tuple[str, str, Entry, int]]:
+        """(kind, name, entry, bytes before the content) of all blobs by their offset; only the names are unpacked."""
         found = {}
         for entry in self._file.entries:
             if entry.kind != ChunkKind.BLOB:
@@ -98,8 +98,13 @@ class Recording:
             start = 4 + kind_length + name_length
             kind = head[4 : 4 + kind_length].decode("utf-8", "replace")
             name = head[4 + kind_length : start].decode("utf-8", "replace")
-            found[kind, name] = (entry, start)
+            found[entry.offset] = (kind, name, entry, start)
         return found
+
+    @cached_property
+    def _blobs(self) -> dict[tuple[str, str], tuple[Entry, int]]:
+        """The last blob of each kind and name."""
+        return {(kind, name): (entry, start) for kind, name, entry, start in self._named.values()}
 
     def names(self, kind: str) -> list[str]:
         """Names of the blobs of a kind."""
@@ -156,16 +161,14 @@ class Recording:
         Raises:
             RecordingError: a chunk is damaged; what came before it was given.
         """
-        formats = {
-            entry.offset: (path, start) for (kind, path), (entry, start) in self._blobs.items() if kind == "format"
-        }
         for entry in self._file.entries:
             if entry.kind == ChunkKind.PAGES:
                 yield from self._passes(entry)
-            elif entry.offset in formats:
-                path, start = formats[entry.offset]
-                fmt = self._format(path, self._file.raw(entry)[start:], entry)
-                yield {fmt.id: fmt}
+            elif entry.kind == ChunkKind.BLOB:
+                kind, path, _, start = self._named[entry.offset]
+                if kind == "format":
+                    fmt = self._format(path, self._file.raw(entry)[start:], entry)
+                    yield {fmt.id: fmt}
 
     @cached_property
     def symbols(self) -> Symbols:

@@ -213,3 +213,30 @@ def _small() -> bytes:
 
 
 _SMALL = _small()
+
+
+def test_formats_stand_where_they_began_to_hold():
+    """The kernel gives an id twice: what was recorded between belongs to the first format."""
+    file = io.BytesIO()
+    writer = RecordingWriter(file)
+    first = FILES["7.2/formats/my/op/format"]
+    second = first.replace(b"s32 dfd", b"s32 again")
+    data = captured("7.2", "my").raw[0][:4096]
+    writer.blob("format", "my/op", first, Codec.XZ)
+    writer.pages(Batch((Chunk(0, data),), True))
+    writer.blob("format", "my/op", second)
+    writer.pages(Batch((Chunk(0, data),), True))
+    writer.close()
+    recording = Recording(file.getvalue())
+    store = Store(Decoder({}, recording.header))
+    seen = []
+    for entry in recording.timeline():
+        if isinstance(entry, Batch):
+            seen.append(store.feed(entry) + store.flush())
+        else:
+            store.use(entry)
+    assert seen[0] == seen[1] > 1
+    assert all("dfd" in store.record(seq).values for seq in range(seen[0]))
+    assert all("again" in store.record(seq).values for seq in range(seen[0], sum(seen)))
+    [fmt] = recording.formats.values()
+    assert fmt.source.encode() == second
