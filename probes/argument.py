@@ -9,8 +9,9 @@ import re
 from typing import NamedTuple
 
 from probes.dialect import MAX_ARRAY, MAX_EVENT_SIZE, MAX_OPERATIONS
-from probes.fetch import Fetch, Refused, Site
+from probes.fetch import Fetch
 from probes.names import MAX_FIELD_NAME, RESERVED_FIELDS
+from probes.site import Refused, Site
 from probes.text import UINT_MAX, is_identifier, kstrtoul, simple_strtoul
 
 _SIZES = {f"{letter}{bits}": bits // 8 for letter in "usx" for bits in (8, 16, 32, 64)}

@@ -10,10 +10,10 @@ from btf.types import Ptr
 from btf.walk import size_of
 from probes.convention import Passed, is_plain
 from probes.dialect import Dialect
-from probes.fetch import Site
 from probes.fetcharg import Argument, Comm, Dereference, Expression, FetchArg, ReturnValue, Variable
 from probes.plan import Column
 from probes.signature import Signature, dentry_offsets
+from probes.site import Site
 from probes.types import default_type, is_byte, unwrap
 from probes.value import NotThere, Value, locate, nest
 
@@ -52,6 +52,10 @@ class Capturer:
         type_id: int | None = None
         if self.signature is not None and isinstance(expression, Variable | ReturnValue):
             type_id = self._locate(expression).type_id
+        elif self.signature is not None and isinstance(expression, Argument):
+            pairs = zip(self.signature.params, self.where, strict=False)
+            whole = (p.type_id for p, w in pairs if w.slots == (expression.number,) and not w.by_reference)
+            type_id = next(whole, None)
         if arg.type is not None and (arg.type in _UNVALUED or "[" in arg.type):
             type_id = None
         return Column(name, str(expression), type_id, is_retval)

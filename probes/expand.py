@@ -6,8 +6,8 @@ traceprobe_expand_meta_args and traceprobe_expand_dentry_args in kernel/trace/tr
 from __future__ import annotations
 
 from probes.dialect import MAX_DENTRY_ARGS, MAX_META_ARGS
-from probes.fetch import Refused, Site
 from probes.signature import dentry_offsets
+from probes.site import Refused, Site
 from probes.text import simple_strtoul
 
 

@@ -6,58 +6,13 @@ the column it would put a caret at. Errors come in the kernel's order, at the ke
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-
-from btf.btf import Btf
-from btf.layout import PathError, resolve
-from probes.dialect import MAX_OPERATIONS, Dialect
-from probes.signature import Signature, member_names
+from probes.btf_walk import walk
+from probes.dialect import MAX_OPERATIONS
+from probes.site import Refused, Site
 from probes.text import kstrtol, kstrtoul
 
-_NAMELESS = "\0"
-"""In place of an empty name, which no member has; anonymous members must not match."""
 _NESTED_LIMIT = 8
 """Casts and dereferences in one argument, where the kernel counts them (7.3)."""
-
-
-class Refused(Exception):  # noqa: N818 - the kernel's answer
-    """The kernel's error at a column within the current word."""
-
-    def __init__(
-        self, code: str, offset: int, token: str = "", index: int | None = None, names: tuple[str, ...] = ()
-    ) -> None:
-        super().__init__(code)
-        self.code = code
-        self.offset = offset
-        self.token = token
-        self.index = index
-        """Word the error is at, where it isn't the current one."""
-        self.names = names
-        """Names that would do instead of the token."""
-
-
-@dataclass
-class Site:
-    """Where the probe sits, as far as its arguments care."""
-
-    dialect: Dialect
-    btf: Btf | None
-    signature: Signature | None
-    """What BTF knows of the function; None: nothing."""
-    at_entry: bool = False
-    """At a function's first instruction."""
-    at_exit: bool = False
-    fprobe: bool = False
-    user: bool = False
-    """In a user-space program."""
-    entry_args: list[str] = field(default_factory=list)
-    """Entry arguments kept for the exit, each once."""
-
-    @property
-    def on_function(self) -> bool:
-        """Whether arguments can be had at all."""
-        return self.at_entry or self.at_exit
 
 
 class Fetch:
@@ -105,11 +60,12 @@ class Fetch:
         elif self.site.dialect.btf_args and first.isascii() and (first.isalpha() or first == "_"):
             if not self.site.on_function:
                 raise Refused("NOSUP_BTFARG", self.offset, text)
-            self._btf_argument(text)
+            walk(self, text)
         else:
             raise Refused("BAD_FETCH_ARG", self.offset, text)
 
-    def _set(self, op: str) -> None:
+    def store(self, op: str) -> None:
+        """Put the operation at the current place."""
         self.ops[-1] = op
 
     def _register(self, text: str) -> None:
@@ -119,7 +75,7 @@ class Fetch:
         known = self.site.dialect.registers
         if not text[1:] or (known is not None and text[1:] not in known):
             raise Refused("BAD_REG_NAME", self.offset, text)
-        self._set("REG")
+        self.store("REG")
 
     def _variable(self, text: str) -> None:
         name, site = text[1:], self.site
@@ -127,13 +83,13 @@ class Fetch:
             if not site.at_exit:
                 raise Refused("RETVAL_ON_PROBE", self.offset, text)
             if site.user or not site.dialect.btf_args:
-                self._set("RETVAL")
+                self.store("RETVAL")
             else:
-                self._btf_argument(text)
+                walk(self, text)
         elif name.startswith("stack"):
             self._stack(text, name[5:])
         elif name in ("comm", "COMM"):
-            self._set("COMM")
+            self.store("COMM")
         elif name.startswith("arg") and (site.at_entry or site.dialect.btf_args):
             self._argument(text, name[3:])
         else:
@@ -145,14 +101,14 @@ class Fetch:
 
     def _stack(self, text: str, number: str) -> None:
         if not number:
-            self._set("STACKP")
+            self.store("STACKP")
             return
         value = kstrtoul(number, 10) if number[0].isascii() and number[0].isdigit() else None
         if value is None:
             raise Refused("BAD_VAR", self.offset, text)
         if value > self.site.dialect.stack_longs and not self.site.user:
             raise Refused("BAD_STACK_NUM", self.offset, text)
-        self._set("STACK")
+        self.store("STACK")
 
     def _argument(self, text: str, number: str) -> None:
         value = kstrtoul(number, 10)
@@ -161,14 +117,15 @@ class Fetch:
         if not 0 < value <= self.site.dialect.stack_longs:
             raise Refused("BAD_ARG_NUM", self.offset, text)
         if self.site.at_entry:
-            self._set("ARG")
+            self.store("ARG")
         elif self.site.at_exit and self.site.dialect.entry_at_exit:
-            self._keep_entry(str(value))
+            self.keep_entry(str(value))
         else:
             raise Refused("NOFENTRY_ARGS" if self.site.dialect.btf_args else "BAD_VAR", self.offset, text)
 
-    def _keep_entry(self, number: str) -> None:
-        self._set("EDATA")
+    def keep_entry(self, number: str) -> None:
+        """Take an argument that is kept from the entry."""
+        self.store("EDATA")
         if number not in self.site.entry_args:
             self.site.entry_args.append(number)
 
@@ -177,21 +134,21 @@ class Fetch:
         if body[:1].isascii() and body[:1].isdigit():
             if kstrtoul(body) is None:
                 raise Refused("BAD_MEM_ADDR", self.offset, text)
-            self._set("IMM")
+            self.store("IMM")
         elif body.startswith("+"):
             if not user:
                 raise Refused("FILE_ON_KPROBE", self.offset, text)
             if kstrtol(body[1:]) is None:
                 raise Refused("BAD_FILE_OFFS", self.offset, text)
-            self._set("FOFFS")
+            self.store("FOFFS")
         else:
             if user:
                 raise Refused("SYM_ON_UPROBE", self.offset, text)
-            self._set("SYMBOL")
+            self.store("SYMBOL")
             self.advance()
-            self._set("IMM")
+            self.store("IMM")
         self.advance()
-        self._set("DEREF")
+        self.store("DEREF")
 
     def _dereference(self, text: str) -> None:
         op = "UDEREF" if text[1:2] == "u" else "DEREF"
@@ -215,7 +172,7 @@ class Fetch:
         if self.op in ("COMM", "DATA"):
             raise Refused("COMM_CANT_DEREF", here, rest[:end])
         self.advance()
-        self._set(op)
+        self.store(op)
         self.last = None
         self.walked = False
 
@@ -225,7 +182,7 @@ class Fetch:
             string = body[1:]
             if not string.endswith('"'):
                 raise Refused("IMMSTR_NO_CLOSE", self.offset + 2 + len(string), text)
-            self._set("DATA")
+            self.store("DATA")
             return
         number: int | None = None
         if body[:1].isascii() and body[:1].isdigit():
@@ -236,97 +193,4 @@ class Fetch:
             number = kstrtol(body[1:])
         if number is None:
             raise Refused("BAD_IMM", self.offset + 1, body)
-        self._set("IMM")
-
-    def _btf_argument(self, text: str) -> None:
-        """Read a parameter's name or `$retval` with the path behind it (parse_btf_arg)."""
-        site = self.site
-        name, arrow, rest = self._next_field(text)
-        if rest is not None and not arrow:
-            raise Refused("NOSUP_DAT_ARG", self.offset + len(text) - len(rest), rest)
-        signature = site.signature
-        if site.at_exit and name == "$retval":
-            self._set("RETVAL")
-            if signature is None:
-                if rest is not None:
-                    raise Refused("NO_BTF_ENTRY", self.offset + len(text) - len(rest), rest)
-                return
-            if signature.returns == 0:
-                raise Refused("NO_RETVAL", self.offset, text)
-            type_id = signature.returns
-        else:
-            if signature is None or not signature.params:
-                raise Refused("NO_BTF_ENTRY", self.offset, text)
-            number = signature.number_of(name)
-            if number is None:
-                raise Refused("NO_BTFARG", self.offset, name, names=tuple(p.name for p in signature.params))
-            type_id = signature.params[number].type_id
-            if site.at_entry:
-                self._set("ARG")
-            else:
-                self._keep_entry(str(number + 1))
-        assert site.btf is not None and signature is not None  # noqa: S101 - a signature comes from BTF
-        self.last = signature.strip(type_id)
-        if rest is not None:
-            self.offset += len(text) - len(rest)
-            self._path(self.last, rest)
-
-    def _next_field(self, text: str) -> tuple[str, bool, str | None]:
-        """Split at the next `->` or `.` (split_next_field)."""
-        match = re.search(r"[.-]", text)
-        if match is None:
-            return text, False, None
-        at = match.start()
-        if text[at] == ".":
-            return text[:at], False, text[at + 1 :]
-        if text[at + 1 : at + 2] != ">":
-            raise Refused("BAD_HYPHEN", self.offset + at, text[at:])
-        return text[:at], True, text[at + 2 :]
-
-    def _path(self, type_id: int, text: str) -> None:
-        """Walk the members behind a pointer (parse_btf_field)."""
-        hops: list[tuple[str, str]] = []
-        starts: list[int] = []
-        arrow, rest, broken = True, text, None
-        while rest is not None:
-            starts.append(self.offset)
-            op = "->" if arrow else "."
-            try:
-                name, arrow, following = self._next_field(rest)
-            except Refused as error:
-                broken = error
-                hops.append((op, ""))
-                break
-            hops.append((op, name or _NAMELESS))
-            if following is not None:
-                self.offset += len(rest) - len(following)
-            rest = following  # type: ignore[assignment]
-        self._resolve(type_id, hops, starts, broken)
-
-    def _resolve(self, type_id: int, hops: list[tuple[str, str]], starts: list[int], broken: Refused | None) -> None:
-        btf = self.site.btf
-        assert btf is not None  # noqa: S101 - a signature comes from BTF
-        good = hops[:-1] if broken is not None else hops
-        try:
-            found = resolve(btf, type_id, good) if good else None
-        except PathError as error:
-            names = member_names(btf, type_id, hops, error.hop_index) if error.code == "NO_BTF_FIELD" else ()
-            token = hops[error.hop_index][1].strip(_NAMELESS)
-            raise Refused(error.code, starts[error.hop_index], token, names=names) from None
-        if broken is not None:
-            if hops[-1][0] == "->" and not self.site_points(found.type_id if found else type_id):
-                raise Refused("NO_PTR_STRCT", starts[-1])
-            raise broken
-        if found is None:
-            return
-        for _ in found.derefs:
-            self.advance()
-            self._set("DEREF")
-        assert self.site.signature is not None  # noqa: S101
-        self.last = self.site.signature.strip(found.type_id)
-        self.bits = (found.bit_offset, found.bit_size)
-        self.walked = True
-
-    def site_points(self, type_id: int) -> bool:
-        """Whether a type is a pointer, typedefs and qualifiers left out."""
-        return self.site.signature is not None and self.site.signature.is_pointer(type_id)
+        self.store("IMM")

@@ -12,11 +12,11 @@ from probes.dialect import MAX_ARGS, MAX_ENTRY_LONGS, MAX_LINE, Dialect, dialect
 from probes.errors_table import NO_MATCH, message_of
 from probes.expand import expand_dentry, expand_meta
 from probes.facts import TargetFacts
-from probes.fetch import Refused, Site
 from probes.hints import hint_for
 from probes.names import check_name
 from probes.place import Spot, check_head, fprobe_spot, kprobe_spot
 from probes.signature import signature_of
+from probes.site import Refused, Site
 from probes.text import split
 from probes.verdict import Refusal, Verdict
 

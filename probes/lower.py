@@ -9,12 +9,10 @@ from btf.btf import Btf
 from probes.argument import check_argument
 from probes.capture import Capturer, field_name, needs_entry, needs_exit
 from probes.convention import passed
-from probes.dialect import MAX_ARGS, dialect_of
+from probes.dialect import MAX_ARGS, MAX_DENTRY_ARGS, dialect_of
 from probes.errors_table import message_of
 from probes.expand import expand_dentry
 from probes.facts import TargetFacts
-from probes.fetch import Refused, Site
-from probes.fetcharg import FetchArg
 from probes.filters import names_in, unknown
 from probes.hints import hint_for
 from probes.mechanism import Mechanism, choose
@@ -24,6 +22,7 @@ from probes.probe import Probe, When
 from probes.refusal import CannotLower, own
 from probes.selection import Selection, Wanted, expand
 from probes.signature import signature_of
+from probes.site import Refused, Site
 from probes.value import NotThere
 from probes.verdict import Refusal
 
@@ -99,7 +98,7 @@ def _ends(
     if probe.when is When.ENTRY:
         for field in fields:
             if needs_exit(field.wanted.arg.expression):
-                raise _at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"))
+                raise _at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
         return [(False, fields)], []
     if dialect_of(facts).entry_at_exit or not arguments:
         both = [(False, at_entry), (True, fields)]
@@ -121,49 +120,77 @@ def _capture(
     """Write the words of one event; what came with `$$args` and can't be had is left out and told."""
     words: list[str] = []
     columns: list[Column] = []
-    names: list[str] = []
-    size = 0
+    taken = _Taken([])
     for field in fields:
         if len(words) == MAX_ARGS:
             losses.append(f"{field.name}: an event has at most {MAX_ARGS} fields")
             continue
         try:
-            word, width = _first_taken(field, capturer, names, size)
+            word = _first_taken(field, capturer, taken)
             columns.append(capturer.column(field.wanted.arg, field.name))
         except (NotThere, Refused) as error:
             if field.wanted.chosen:
-                raise _at(probe, field.wanted, error) from None
+                raise _at(probe, field.wanted, error, capturer.site) from None
             reason = error.reason if isinstance(error, NotThere) else message_of(error.code)
             losses.append(f"{field.name}: {reason or error.code}")
             continue
         words.append(word)
-        names.append(field.name)
-        size += width
     return words, columns
 
 
-def _first_taken(field: _Field, capturer: Capturer, names: list[str], size: int) -> tuple[str, int]:
+@dataclass
+class _Taken:
+    """What the words so far take of an event's limits."""
+
+    names: list[str]
+    size: int = 0
+    dentries: int = 0
+    """Bytes of the text that `%pd` and `%pD` become."""
+
+
+def _first_taken(field: _Field, capturer: Capturer, taken: _Taken) -> str:
     """Write it in the first way that this kernel takes."""
     first: Refused | None = None
     for word in capturer.words(field.wanted.arg, field.name):
         try:
             expanded = expand_dentry([word], capturer.site)[0]
-            return word, check_argument(expanded, len(names), names, size, capturer.site)[1]
+            dentries = len(expanded) + 1 if expanded != word else 0
+            if taken.dentries + dentries > MAX_DENTRY_ARGS:
+                continue  # the next way writes the offsets itself
+            width = check_argument(expanded, len(taken.names), taken.names, taken.size, capturer.site)[1]
         except Refused as error:
             first = first or error
-    raise first or Refused("BAD_FETCH_ARG", 0)
+            continue
+        taken.names.append(field.name)
+        taken.size += width
+        taken.dentries += dentries
+        return word
+    raise first or Refused("ARG_TOO_LONG", 0)
 
 
-def _at(probe: Probe, wanted: Wanted, error: NotThere | Refused) -> CannotLower:
+def _at(probe: Probe, wanted: Wanted, error: NotThere | Refused, site: Site | None) -> CannotLower:
     """Place an error in the probe's own text."""
     words = str(probe).split(" ")
     start = sum(len(word) + 1 for word in words[: 2 + wanted.at])
     body = len(f"{wanted.arg.name}=") if wanted.arg.name is not None else 0
-    offset = error.offset + body if isinstance(error, NotThere) else 0
+    if isinstance(error, NotThere):
+        offset = error.offset + body
+    else:
+        offset = _offset_in_text(str(wanted.arg), error.code, site)
     reason = error.reason if isinstance(error, NotThere) else ""
     hint, nearest = hint_for(error.code, error.token, error.names)
     message = message_of(error.code) or reason or error.code
     return CannotLower(Refusal(error.code, message, start + offset, error.token or str(wanted.arg), hint, nearest))
+
+
+def _offset_in_text(word: str, code: str, site: Site | None) -> int:
+    """Column of an error within the word a person wrote, where the kernel would say the same of that."""
+    try:
+        if site is not None:
+            check_argument(word, 0, [], 0, site)
+    except Refused as error:
+        return error.offset if error.code == code else 0
+    return 0
 
 
 def _event(
@@ -210,8 +237,3 @@ def _filtered(probe: Probe, events: list[PlannedEvent], losses: list[str]) -> li
         raise CannotLower(own("filter_spans_events", names, len(str(probe)) - len(probe.filter)))
     losses += [f"{name}: not filtered, it does not record all that the filter names" for name in without]
     return out
-
-
-def as_words(args: Sequence[FetchArg]) -> str:
-    """Give fetchargs as text."""
-    return " ".join(map(str, args))

@@ -74,6 +74,8 @@ def parse_fetcharg(text: str) -> FetchArg:
     if typed and not kind:
         raise refuse("BAD_TYPE", len(text))
     expression = _expression(value, start)
+    if expression == AllArguments(best=True) and (found or typed):
+        raise refuse("BAD_VAR_ARGS", start, value)
     return FetchArg(expression, name if found else None, kind if typed else None)
 
 

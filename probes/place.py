@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from btf.btf import Btf
 from probes.dialect import MAX_MAXACTIVE, Dialect
 from probes.facts import TargetFacts
-from probes.fetch import Refused
 from probes.functions import index_of
+from probes.site import Refused
 from probes.text import UINT_MAX, kstrtol, kstrtoul
 
 _IBT_ENTRY = 4

@@ -54,7 +54,9 @@ memory = st.recursive(
     max_leaves=3,
 )
 types = st.sampled_from([None, "u8", "s64", "x32", "char", "string", "ustring[4]", "symbol", "b4@0/32", "%pd", "%pD"])
-fetchargs = st.builds(FetchArg, st.one_of(leaves, memory), st.one_of(st.none(), identifiers), types)
+fetchargs = st.builds(FetchArg, st.one_of(leaves, memory), st.one_of(st.none(), identifiers), types).filter(
+    lambda arg: arg.expression != AllArguments(best=True) or arg == FetchArg(AllArguments(best=True))
+)
 
 
 @given(fetchargs)
@@ -148,6 +150,7 @@ def test_every_command_that_kernels_take_is_read() -> None:
         ("p vfs_read+4%both", "bad_both", "%both"),
         ("f vfs_read \\x", "BAD_IMM", "x"),
         ('f vfs_read \\"x', "IMMSTR_NO_CLOSE", ""),
+        ("f vfs_read x=$$args", "BAD_VAR_ARGS", "$$args"),
         ("f vfs_read p[x]", "bad_index", "[x]"),
         ("p10 vfs_read", "BAD_MAXACT_TYPE", "10"),
         ("e:a/b sched/sched_switch", "unknown_kind", "e:a"),
