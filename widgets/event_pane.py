@@ -106,7 +106,7 @@ class EventPane(Vertical):
             self._found.update(safe_content("none before" if direction < 0 else "none after"))
         else:
             self._found.update("")
-            self.table.move_to(found.seq)
+            self.table.go_to(found.seq)
 
     def _stop(self) -> None:
         self._found.update("")

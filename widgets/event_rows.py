@@ -134,16 +134,23 @@ class EventRows:
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """The cells of an event, what is searched highlighted."""
         widths = self.columns.widths(columns)
-        needle = self.search.lower()
         for n, text in enumerate(self._texts_of(row)):
-            look = _LOOKS.get(n, "")
             cell = fit(text, widths[n], self.columns.right(n))
             yield Piece("  " if n else "")
-            at = cell.lower().find(needle) if needle else -1
-            if at < 0:
-                yield Piece(cell, look)
-            else:
-                yield from highlighted(cell, [(at, at + len(needle))], look)
+            yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), _LOOKS.get(n, ""))
+
+    def _hits(self, title: str, text: str, cell: str) -> list[tuple[int, int]]:
+        """Where the search is in a cell; `count=51` is in the cells of that column that begin so."""
+        needle = self.search.lower()
+        at = f"{title}={text}".lower().find(needle) if needle else -1
+        start, end = at - len(title) - 1, at - len(title) - 1 + len(needle)
+        if at < 0 or end <= 0:
+            start = text.lower().find(needle) if needle else -1
+            end = start + len(needle)
+            if start < 0:
+                return []
+        blanks = len(cell) - len(cell.lstrip()) if cell.startswith(" ") and not text.startswith(" ") else 0
+        return [(max(0, start) + blanks, end + blanks)]
 
     def _texts_of(self, row: int) -> tuple[str, ...]:
         texts = self._texts.get(row)

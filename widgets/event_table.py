@@ -236,6 +236,13 @@ class EventTable(LineList):
             self._stop(self.top)
         super().move_to(row)
 
+    def go_to(self, row: int) -> None:
+        """Cursor to a row from afar: with some of what came before it on the screen."""
+        if not self.top <= row < self.top + self.page:
+            super().move_to(row - self.page // 3)
+            super().move_to(row + self.page // 3)
+        self.move_to(row)
+
     def action_move(self, step: int) -> None:
         """Cursor up or down, from the newest event while following."""
         if self.following:

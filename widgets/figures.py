@@ -11,13 +11,13 @@ def grouped(number: int) -> str:
 
 
 def short(number: float) -> str:
-    """At most four characters up to 10^12: `0`, `0.4`, `812`, `1.2k`, `43k`, `3.1M`."""
+    """At most five characters up to 10^12: `0`, `0.4`, `812`, `1.2k`, `43.9k`, `310M`."""
     if 0 < number < 1:
         return f"{number:.1f}" if number >= 0.05 else "<0.1"
     for size, letter in _STEPS:
         if number >= size * 0.9995:
             scaled = number / size
-            return f"{scaled:.1f}{letter}" if scaled < 9.95 else f"{scaled:.0f}{letter}"
+            return f"{scaled:.1f}{letter}" if scaled < 99.95 else f"{scaled:.0f}{letter}"
     return f"{number:.0f}"
 
 

@@ -26,7 +26,14 @@ from widgets.safe_text import safe_content
 from widgets.when_line import WhenLine
 
 _NUMBERS = [
-    Binding(str(n), f"argument({n})", f"Argument {n}", show=False, id=f"probe.argument_{n}", tooltip="Tick it")
+    Binding(
+        str(n),
+        f"argument({n})",
+        f"Argument {n}",
+        show=False,
+        id=f"probe.argument_{n}",
+        tooltip="Tick the argument with that number",
+    )
     for n in range(1, 10)
 ]
 

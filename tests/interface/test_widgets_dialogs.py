@@ -1,0 +1,131 @@
+"""Help, questions, troubles, progress: by key and by mouse, with hostile words, at 80x24."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.binding import Binding
+from textual.screen import ModalScreen
+from textual.widgets import Button
+
+from tests.interface.widget_host import Host, count_paints
+from widgets.confirm import Confirm
+from widgets.field_list import FieldList
+from widgets.help import HelpScreen, section
+from widgets.line_list import LineList
+from widgets.probe_editor import ProbeEditor
+from widgets.progress import ProgressDialog
+from widgets.trouble import TroubleDialog
+
+EVIL = "[/b]\x1b[31m[@click=app.quit]x[/]"
+
+
+class Asking(Host):
+    """Pushes one dialog and keeps its answer."""
+
+    def __init__(self, dialog: ModalScreen[Any], theme: str = "") -> None:
+        super().__init__(LineList, ProgressDialog.CancelRequested, theme=theme)
+        self.dialog, self.answers = dialog, []
+
+    def on_mount(self) -> None:
+        self.push_screen(self.dialog, self.answers.append)
+
+
+@pytest.mark.parametrize(
+    ("keys", "careful", "answer"),
+    [
+        (["y"], False, True),
+        (["n"], False, False),
+        (["enter"], False, True),
+        (["enter"], True, False),
+        (["left", "enter"], True, True),
+        (["escape"], False, None),
+    ],
+)
+async def test_a_question_by_keys(keys, careful, answer):
+    app = Asking(Confirm("Arm it?", ["vfs_read: 812k/s", EVIL], yes="Arm", careful=careful))
+    async with app.shown() as pilot:
+        app.picture("confirm")
+        assert r"[/b]\x1b[31m[@click=app.quit]x[/]" in app.text
+        await pilot.press(*keys)
+        assert app.answers == [answer]
+
+
+async def test_a_question_by_mouse():
+    app = Asking(Confirm("Arm it?"))
+    async with app.shown() as pilot:
+        await pilot.click("#no")
+        assert app.answers == [False]
+
+
+async def test_trouble_says_what_why_and_the_way_out():
+    app = Asking(
+        TroubleDialog(
+            "tracefs is not mounted",
+            "The kernel's tracing files are not there.\n" + EVIL,
+            ["mount -t tracefs nodev /sys/kernel/tracing", ""],
+        )
+    )
+    async with app.shown() as pilot:
+        app.picture("trouble")
+        assert "✗ tracefs is not mounted" in app.text
+        assert "way out: mount -t tracefs nodev /sys/kernel/tracing" in app.text
+        assert app.text.count("way out") == 1  # an empty one is left out
+    app = Asking(TroubleDialog("no way out"))
+    async with app.shown() as pilot:
+        await pilot.press("enter")
+        assert app.answers == [None]
+
+
+async def test_progress_reports_and_asks_its_owner_to_stop():
+    dialog = ProgressDialog("lab", text="fetching linux-image-7.2")
+    app = Asking(dialog, theme="ansi-dark")
+    async with app.shown() as pilot:
+        assert "····" in app.text
+        dialog.report(f"unpacking {EVIL}", 0.48)
+        await pilot.pause()
+        app.picture("progress")
+        assert "48%" in app.text
+        assert r"unpacking [/b]\x1b" in app.text
+        painted = [count_paints(widget) for widget in dialog.query("*")]
+        dialog.report(f"unpacking {EVIL}", 0.48)
+        await pilot.pause(0.3)
+        assert sum(n[0] for n in painted) == 0
+        await pilot.press("escape", "escape")
+        assert len(app.heard) == 1
+        assert app.answers == []  # its owner closes it, when the undoing is done
+        assert dialog.query_one(Button).disabled
+
+
+async def test_help_is_made_from_the_tables():
+    sections = [
+        section("signature", ProbeEditor.BINDINGS, "Tick what is to be recorded."),
+        section("fields", FieldList.BINDINGS),
+        section("list", LineList.BINDINGS),
+        section("evil", [Binding("z", "z", EVIL)]),
+    ]
+    app = Asking(HelpScreen("keys", sections))
+    async with app.shown() as pilot:
+        app.picture("help")
+        assert "1 … 9  Tick the argument with that number" in app.text
+        for binding in Binding.make_bindings([*ProbeEditor.BINDINGS, *FieldList.BINDINGS, *LineList.BINDINGS]):
+            assert binding.id
+            assert binding.description
+            assert binding.tooltip
+        await pilot.press("end")
+        await pilot.pause(0.5)
+        assert r"[/b]\x1b[31m" in app.text
+        await pilot.press("question_mark")
+        assert app.answers == [None]
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (140, 50)])
+async def test_dialogs_fit(size):
+    app: App[None] = Asking(TroubleDialog("x" * 200, "why " * 100, "way " * 60))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        box = app.screen.query_one(".box")
+        assert box.region.width <= size[0]
+        assert box.region.height <= size[1]

@@ -1,0 +1,77 @@
+"""The target chooser says what each target can do, what not, and the way out."""
+
+from __future__ import annotations
+
+from probes.facts import Trouble
+from tests.interface.widget_host import Host, count_paints
+from widgets.line_list import LineList
+from widgets.target_chooser import Choice, TargetChooser
+
+CHOICES = (
+    Choice(
+        "local",
+        "this machine",
+        "Linux 6.1.0 x86-64",
+        (("read BTF", True), ("arm probes", False)),
+        (
+            Trouble("tracefs is not mounted", "mount -t tracefs nodev /sys/kernel/tracing"),
+            Trouble("no [fprobe]", "", False),
+        ),
+    ),
+    Choice(
+        "lab:7.2",
+        "lab",
+        "Linux 7.2.13 x86-64, boots in 3 s",
+        (("arguments by name", True), ("entry arguments at exit", True)),
+    ),
+    Choice("[/b]\x1b[2J.pwr", "recording [/b]\x1b[2J", "", ()),
+)
+
+
+def host() -> Host:
+    return Host(lambda: TargetChooser(CHOICES), TargetChooser.Chosen)
+
+
+async def test_what_it_can_what_not_and_the_way_out():
+    app = host()
+    async with app.shown() as pilot:
+        app.picture("targets")
+        assert "✗ this machine" in app.text
+        assert "✗ tracefs is not mounted" in app.text
+        assert "way out: mount -t tracefs nodev /sys/kernel/tracing" in app.text
+        assert "! no [fprobe]" in app.text
+        await pilot.press("down")
+        assert "✓ entry arguments at exit" in app.text
+        await pilot.press("down")
+        assert r"recording [/b]\x1b[2J" in app.text
+        assert "\x1b" not in app.text
+
+
+async def test_keys_mouse_and_any_other_target():
+    app = host()
+    async with app.shown() as pilot:
+        await pilot.press("down", "enter")
+        await pilot.pause(0.2)
+        assert [m.spec for m in app.heard] == ["lab:7.2"]
+        await pilot.double_click(LineList, offset=(5, 0))
+        assert [m.spec for m in app.heard] == ["lab:7.2", "local"]
+        await pilot.press("slash", *"ssh://box", "enter")
+        await pilot.pause(0.2)
+        assert app.heard[-1].spec == "ssh://box"
+        await pilot.press("escape")
+        await pilot.pause(0.2)
+        assert app.widget.query_one(LineList).has_focus
+
+
+async def test_what_is_found_out_later_and_idle():
+    app = host()
+    async with app.shown() as pilot:
+        await pilot.press("down")
+        app.widget.show(
+            (CHOICES[0], Choice("lab:7.2", "lab", "", (), (Trouble("no QEMU", "apt install qemu-system-x86"),)))
+        )
+        await pilot.pause()
+        assert "way out: apt install qemu-system-x86" in app.text
+        painted = [count_paints(widget) for widget in app.screen.query("*")]
+        await pilot.pause(0.8)
+        assert sum(n[0] for n in painted) == 0

@@ -1,0 +1,53 @@
+"""The top line and the live line give way where there is little room, but never with a loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from widgets.figures import rate, short
+from widgets.status_bar import LiveState, Losses, Status, live_line, top_line
+
+STATUS = Status("lab", "Linux 7.2.13 x86-64", 43859, 1)
+LIVE = LiveState(True, 12_300, 1_204_332)
+LOSSES = Losses(9199, 2, 3)
+
+
+@pytest.mark.parametrize("columns", [120, 100, 78, 60, 40, 20])
+@pytest.mark.parametrize("losses", [Losses(), LOSSES, Losses(missed=7)])
+def test_every_form_fits_and_shows_what_was_lost(columns, losses):
+    for line in (
+        top_line(replace(STATUS, losses=losses), columns).plain,
+        live_line(replace(LIVE, losses=losses), columns).plain,
+    ):
+        if columns >= 45:
+            assert len(line) == columns
+        for name in ("lost", "missed", "dropped"):
+            if getattr(losses, name):
+                assert f"! {name} {getattr(losses, name):,}" in line
+
+
+def test_what_stays_at_80_columns():
+    assert " ".join(top_line(STATUS, 78).plain.split()) == (
+        "probewright lab · Linux 7.2.13 x86-64 · 43,859 functions armed 1 lost 0"
+    )
+    assert " ".join(live_line(LIVE, 78).plain.split()) == (
+        "● following 12.3k/s shown 1,204,332 lost 0 missed 0 dropped 0"
+    )
+    assert "‖ paused" in live_line(replace(LIVE, following=False), 30).plain
+
+
+def test_hostile_target_names():
+    line = top_line(replace(STATUS, target="[/]\x1b[31m" * 20), 78).plain
+    assert "\x1b" not in line
+    assert len(line) == 78
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (0.01, "<0.1"), (0.42, "0.4"), (999, "999"), (999.9, "1.0k"), (1234, "1.2k"), (43_859, "43.9k")],
+)
+def test_short_figures(number, text):
+    assert short(number) == text
+    assert rate(number) == f"{text}/s"

@@ -1,0 +1,42 @@
+"""What all dialogs share: a box in the middle, Escape leaves it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeVar
+
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+Result = TypeVar("Result")
+
+
+class Dialog(ModalScreen[Result]):
+    """A box over the screen; `.box` is its content."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Close", id="dialog.leave", tooltip="Close this, change nothing"),
+    ]
+
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+        background: $background 60%;
+        & .box {
+            width: 76;
+            max-width: 96%;
+            height: auto;
+            max-height: 90%;
+            background: $surface;
+            border: round $primary;
+            padding: 0 1;
+        }
+        & .box.-trouble { border: round $error; }
+        & .buttons { height: 1; width: 100%; margin: 1 0 0 0; align-horizontal: right; }
+        & .buttons Button { margin: 0 0 0 2; }
+        & Static { width: 1fr; height: auto; }
+    }
+    """
+
+    def action_leave(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)

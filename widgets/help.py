@@ -1,0 +1,87 @@
+"""Help made from the tables of keys: nothing in it is written twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.keys import format_key
+from textual.widgets import Static
+
+from widgets.dialog import Dialog
+from widgets.safe_text import fit, safe, safe_content, width
+
+
+class HelpKey(NamedTuple):
+    """One line of help."""
+
+    key: str
+    """As a person reads it: `space`, `/`, `^q`."""
+    text: str
+
+
+class HelpSection(NamedTuple):
+    """The keys of one place."""
+
+    title: str
+    keys: tuple[HelpKey, ...]
+    intro: str = ""
+    """What one does there, in a line or two."""
+
+
+def section(title: str, bindings: Iterable[BindingType], intro: str = "") -> HelpSection:
+    """The keys of a `BINDINGS` table; keys that do the same share a line."""
+    lines: dict[str, list[str]] = {}
+    for binding in Binding.make_bindings(bindings):
+        text = binding.tooltip or binding.description
+        if text and not binding.system:
+            lines.setdefault(text, []).append(binding.key_display or format_key(binding.key))
+    return HelpSection(title, tuple(HelpKey(_keys(keys), text) for text, keys in lines.items()), intro)
+
+
+class HelpScreen(Dialog[None]):
+    """The sections, one below the other; scrolls by keys and wheel."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark,f1,enter,q", "leave", "Close", show=False, id="help.close", tooltip="Close help"),
+    ]
+
+    DEFAULT_CSS = """
+    HelpScreen .box { height: 90%; }
+    """
+
+    def __init__(self, title: str, sections: Sequence[HelpSection]) -> None:
+        super().__init__()
+        self._title = title
+        self._sections = tuple(sections)
+
+    def compose(self) -> ComposeResult:
+        """All sections."""
+        with VerticalScroll(classes="box") as box:
+            box.border_title = safe_content(self._title)
+            box.border_subtitle = "esc closes"
+            yield Static(help_text(self._sections))
+
+
+def help_text(sections: Sequence[HelpSection]) -> Content:
+    """Titles, and keys in one column for all sections."""
+    keys = max((width(key.key) for one in sections for key in one.keys), default=0)
+    lines: list[Content] = []
+    for one in sections:
+        lines += [Content("")] if lines else []
+        lines.append(Content.styled(safe(one.title), "bold underline"))
+        if one.intro:
+            lines.append(Content.styled(safe(one.intro), "dim"))
+        lines += [
+            Content.assemble((f"  {fit(safe(key.key), keys)}  ", "bold $text-accent"), safe(key.text))
+            for key in one.keys
+        ]
+    return Content("\n").join(lines)
+
+
+def _keys(keys: list[str]) -> str:
+    return f"{keys[0]} … {keys[-1]}" if len(keys) > 3 else " ".join(keys)

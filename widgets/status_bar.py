@@ -1,0 +1,141 @@
+"""The line at the top (where one is, what is armed, what was lost) and the line above live events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from widgets.figures import grouped, rate
+from widgets.safe_text import cut, safe, width
+
+Run = tuple[str, str]
+"""Text and style."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Three ways to lose an event; each has another remedy."""
+
+    lost: int = 0
+    """Overwritten in the kernel's buffer before they were read."""
+    missed: int = 0
+    """Hits for which the kernel had no room to record (nmissed)."""
+    dropped: int = 0
+    """Read, and dropped by our own queue."""
+
+    def runs(self, quiet: bool) -> Iterator[Run]:
+        """`lost 0  missed 0  dropped 0`; `quiet`: only what is not 0, and lost."""
+        for name, count in (("lost", self.lost), ("missed", self.missed), ("dropped", self.dropped)):
+            if count:
+                yield (f"  ! {name} {grouped(count)}", "bold $text-error")
+            elif not quiet or name == "lost":
+                yield (f"  {name} 0", "dim")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the top line says."""
+
+    target: str = ""
+    """`lab`, `local`, `ssh://host`, a file's name."""
+    kernel: str = ""
+    """`Linux 7.2.13 x86-64`."""
+    functions: int = 0
+    armed: int = 0
+    losses: Losses = Losses()
+    recording: bool = False
+    """Whether events are written to a file."""
+
+
+class TopLine(Widget):
+    """Shows a `Status`; gives way from the left where the screen is narrow, never with a loss."""
+
+    DEFAULT_CSS = """
+    TopLine { height: 1; width: 1fr; background: $panel; color: $text; padding: 0 1; }
+    """
+
+    status: reactive[Status] = reactive(Status())
+    """What is shown."""
+
+    def render(self) -> Content:
+        """The first of some forms that fits."""
+        return top_line(self.status, self.size.width)
+
+
+def top_line(status: Status, columns: int) -> Content:
+    """The top line for that many columns."""
+    title, target, kernel = ("probewright", "bold"), safe(status.target), safe(status.kernel)
+    functions = f" · {grouped(status.functions)} functions" if status.functions else ""
+    of_kernel = f" · {kernel}" if kernel else ""
+    for quiet in (False, True):
+        right = _right(status, quiet)
+        forms: list[list[Run]] = [[title, (f"  {target}{of_kernel}{functions}", "")]]
+        if quiet:
+            forms += [[title, (f"  {target}{of_kernel}", "")], [(f"{target}{of_kernel}", "")], [(target, "")]]
+        for left in forms:
+            if _wide(left) + 2 + _wide(right) <= columns:
+                return _joined(left, right, columns)
+    right = [run for run in right if run[0].strip() != "lost 0"]
+    return _joined([(cut(target, max(0, columns - _wide(right) - 2)), "")], right, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveState:
+    """What the line above live events says."""
+
+    following: bool = True
+    per_second: float = 0.0
+    shown: int = 0
+    """Events in the store."""
+    losses: Losses = Losses()
+    note: str = ""
+    """`3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
+
+
+class LiveLine(Widget):
+    """`● following   12.3k/s   shown 1,204,332   lost 0  missed 0  dropped 0`."""
+
+    DEFAULT_CSS = """
+    LiveLine { height: 1; width: 1fr; background: $surface; color: $text; padding: 0 1; }
+    """
+
+    state: reactive[LiveState] = reactive(LiveState())
+    """What is shown."""
+
+    def render(self) -> Content:
+        """The first of some forms that fits."""
+        return live_line(self.state, self.size.width)
+
+
+def live_line(state: LiveState, columns: int) -> Content:
+    """The live line for that many columns."""
+    mark: Run = ("● following", "bold $text-success") if state.following else ("‖ paused", "bold $text-warning")
+    figures: list[Run] = [(f"  {rate(state.per_second)}", ""), (f"  shown {grouped(state.shown)}", "")]
+    note: list[Run] = [(f"  {safe(state.note)}", "dim")] if state.note else []
+    for quiet in (False, True):
+        right = list(state.losses.runs(quiet))
+        for left in ([mark, *figures, *note], [mark, *figures], [mark, figures[0]], [mark]):
+            if _wide(left) + 2 + _wide(right) <= columns and (quiet or len(left) > 2):
+                return _joined(left, right, columns)
+    lost = [run for run in right if run[0].strip() != "lost 0"]
+    sign: Run = (mark[0][0], mark[1])
+    return _joined([mark if _wide([mark, *lost]) <= columns else sign], lost, columns)
+
+
+def _right(status: Status, quiet: bool) -> list[Run]:
+    armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
+    recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
+    return [*recording, armed, *status.losses.runs(quiet)]
+
+
+def _wide(runs: list[Run]) -> int:
+    return sum(width(text) for text, _ in runs)
+
+
+def _joined(left: list[Run], right: list[Run], columns: int) -> Content:
+    blanks = " " * max(0, columns - _wide(left) - _wide(right))
+    return Content.assemble(*left, blanks, *right)
