@@ -78,7 +78,7 @@ def _auto(default_recording: Path | str | None) -> Choice:
     trouble = next((trouble for trouble in local.facts().troubles if trouble.fatal), None)
     if trouble is None:
         return Choice(local)
-    path = Path(default_recording) if default_recording is not None else _shipped()
+    path = Path(default_recording) if default_recording is not None else shipped_recording()
     if path is None:
         return Choice(local, trouble.what, trouble.remedy)
     try:
@@ -89,7 +89,7 @@ def _auto(default_recording: Path | str | None) -> Choice:
     return Choice(recorded, trouble.what, trouble.remedy)
 
 
-def _shipped() -> Path | None:
+def shipped_recording() -> Path | None:
     """The recording in the package."""
     import importlib.util
 

@@ -25,7 +25,7 @@ from kernel.recorder import Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
 from kernel.undo import UndoFailure
-from probes.plan import Column
+from probes.plan import Column, Plan
 from probes.probe import Probe
 
 STORE_BYTES = 256 << 20
@@ -48,11 +48,17 @@ class Watch:
         self._inbox: list[Batch | Mapping[int, EventFormat]] = []
         """Batches and new formats in the order in which the kernel made them."""
         self._columns: dict[str, dict[str, Column]] = {}
+        self._plans: list[Plan] = []
 
     @property
     def armed(self) -> tuple[Armed, ...]:
         """Oldest first."""
         return self._session.armed if self._session else ()
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """Of everything that was ever armed here, oldest first; their events may still be in the store."""
+        return tuple(self._plans)
 
     @property
     def session(self) -> AnySession | None:
@@ -71,9 +77,25 @@ class Watch:
             return False
         return self._session.pump.done and not self._inbox and not self.store.held
 
+    @property
+    def unsettled(self) -> bool:
+        """Another tick is due even if no more data comes: events are held back, or a tick found the kernel busy."""
+        return bool(self._inbox) or bool(self.store and self.store.held)
+
+    @property
+    def live(self) -> bool:
+        """Something is armed on a kernel that runs."""
+        return bool(self.armed) and not self.ended and bool(self.connection.target.owner)
+
     def column(self, event: str, field: str) -> Column | None:
         """What is known of a field of `group/event` from the plan that made it."""
         return self._columns.get(event, {}).get(field)
+
+    def begin(self) -> None:
+        """Open the session without arming anything: a recording shows what it holds. Raises TargetUnusable, TargetLost."""
+        with self._lock:
+            self._open()
+        self.on_data()
 
     def arm(self, probe: Probe) -> Armed:
         """Lower and arm. Raises CannotLower, ProbeRefused, TargetUnusable, TargetLost."""
@@ -121,6 +143,15 @@ class Watch:
         # Nothing came since the last tick: what was held back for older events of other CPUs is final.
         return new if arrived else store.flush()
 
+    def forget(self) -> None:
+        """Begin with an empty store; what is armed stays, and so do the formats."""
+        if self.store is not None:
+            old, self.store = (
+                self.store,
+                Store(Decoder(self.store.decoder.formats, self.store.decoder.header), self._limit),
+            )
+            self.store.cmdlines = old.cmdlines
+
     def values(self, record: Record) -> list[tuple[str, str]]:
         """Name and value of each field that somebody asked for; values by their names where they have one."""
         fields = {field.name: field for field in record.format.fields} if record.format else {}
@@ -142,10 +173,14 @@ class Watch:
         """What was lost so far; asks the kernel."""
         return self._session.counts() if self._session else None
 
-    def refresh_names(self) -> None:
-        """Ask the kernel for the names of tasks."""
-        if self._session and self.store:
-            self.store.cmdlines = {**self.store.cmdlines, **self._session.cmdlines()}
+    def names(self) -> dict[int, str]:
+        """Names of tasks; asks the kernel."""
+        return self._session.cmdlines() if self._session else {}
+
+    def know_names(self, names: Mapping[int, str]) -> None:
+        """Show these names of tasks from now on; belongs to the thread of `tick`."""
+        if self.store is not None:
+            self.store.cmdlines = {**self.store.cmdlines, **names}
 
     def record_to(self, path: Path) -> None:
         """Write all events that come from now on to a recording. Raises OSError."""
@@ -178,14 +213,22 @@ class Watch:
             self._session = open_session(self.connection.target)
             self._session.pump.on_data = self._tell
             self.store = Store(Decoder({}, self._session.header), self._limit)
+            self.store.cmdlines = self._session.cmdlines()
+            for armed in self._session.armed:
+                self._know(armed)
         return self._session
 
     def _tell(self) -> None:
         self.on_data()
 
-    def _note(self, armed: Armed) -> None:
-        self._inbox.append(armed.formats)
+    def _know(self, armed: Armed) -> None:
+        if armed.plan not in self._plans:
+            self._plans.append(armed.plan)
         for event in armed.plan.events:
             self._columns[event.path] = {column.name: column for column in event.columns}
+
+    def _note(self, armed: Armed) -> None:
+        self._inbox.append(armed.formats)
+        self._know(armed)
         if self.recorder:
             self.recorder.armed(armed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 from kernel.connection import Connection
 
@@ -11,20 +10,25 @@ from kernel.connection import Connection
 class Opening(threading.Thread):
     """One attempt to open a target; `wait` gives the connection or raises what went wrong."""
 
-    def __init__(self, spec: str, progress: Callable[[str, float | None], None] | None = None) -> None:
+    def __init__(self, spec: str) -> None:
         super().__init__(name=f"open {spec}", daemon=True)
         self.spec = spec
         self.cancel = threading.Event()
         """Set it to give up (a guest that boots, a kernel that builds)."""
-        self._progress = progress
+        self.state: tuple[str, float | None] = ("opening", None)
+        """How far it is: text, and a share of 1 where that is known."""
+        self.fallback = ""
+        """Why `auto` is not this machine; empty: it is, or it was not asked for."""
         self._connection: Connection | None = None
         self._error: Exception | None = None
 
     def run(self) -> None:
-        from kernel.open import open_target
+        from kernel.open import choose
 
         try:
-            connection = Connection(open_target(self.spec, progress=self._progress, cancel=self.cancel))
+            choice = choose(self.spec, self._progress, self.cancel)
+            self.fallback = choice.reason
+            connection = Connection(choice.target)
             if self.cancel.is_set():
                 connection.close()
                 return
@@ -32,6 +36,9 @@ class Opening(threading.Thread):
             self._connection = connection
         except Exception as error:  # handed to whoever waits
             self._error = error
+
+    def _progress(self, text: str, fraction: float | None = None) -> None:
+        self.state = (text, fraction)
 
     def wait(self, timeout: float | None = None) -> Connection | None:
         """The connection; None: not yet (or cancelled). Raises what the attempt raised."""

@@ -13,7 +13,7 @@ from tui.cli.output import connect, emit, plain
 from tui.cli.watching import account, arm, follow, probes_of, take_away
 
 
-def _not_shown(record: Record) -> None:  # noqa: ARG001 - `follow` shows, the recorder writes
+def _not_shown(record: Record) -> None:
     pass
 
 

@@ -69,7 +69,7 @@ def follow(watch: Watch, arguments: argparse.Namespace, show: Callable[[Record],
                 came.clear()
                 if now - names >= _NAMES_EVERY:
                     names = now
-                    watch.refresh_names()
+                    watch.know_names(watch.names())
                 shown = _show_new(watch, shown, arguments.count, show)
                 if (arguments.count and shown >= arguments.count) or watch.ended:
                     break

@@ -1,0 +1,37 @@
+"""What a worker does to the kernel for the application: values in, a message out; no widget is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernel.errors import KernelError, ProbeRefused
+from kernel.session import Armed
+from kernel.watch import Watch
+from probes.probe import Probe
+from probes.refusal import CannotLower
+from probes.verdict import Verdict
+from tui.messages import Disarmed, ProbeArmed, ProbeRejected
+
+
+def arm(watching: Watch, probe: Probe) -> ProbeArmed | ProbeRejected:
+    """Arm a probe; waits for the kernel."""
+    try:
+        armed = watching.arm(probe)
+    except CannotLower as error:
+        return ProbeRejected(probe, Verdict(str(probe), error.refusal), str(error))
+    except ProbeRefused as error:
+        return ProbeRejected(probe, error.verdict, str(error), error.remedy)
+    except KernelError as error:
+        return ProbeRejected(probe, None, str(error), error.remedy)
+    return ProbeArmed(probe, armed.plan.losses)
+
+
+def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
+    """Take probes away; waits for the kernel."""
+    failures: list[str] = []
+    for armed in probes:
+        try:
+            failures += [str(failure.error) for failure in watching.disarm(armed)]
+        except KernelError as error:
+            failures.append(str(error))
+    return Disarmed(tuple(failures))

@@ -1,0 +1,80 @@
+"""The rhythm of a watch: bytes wake it, a tick brings them to the screen, each second the kernel is asked for losses.
+
+With nothing armed no timer runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from textual.app import App
+from textual.timer import Timer
+
+from kernel.errors import KernelError
+from kernel.watch import Watch
+from tui.messages import Counted, DataArrived
+
+TICK = 0.08
+"""Seconds from the arrival of data to its picture: at most twelve pictures a second."""
+COUNT_EVERY = 1.0
+"""Seconds between two questions for losses and names."""
+
+
+class Feed:
+    """Drives one watch at a time."""
+
+    def __init__(self, app: App[None], ticked: Callable[[], None]) -> None:
+        """`ticked` is called on the screen's thread after the store has grown, or the end came."""
+        self._app = app
+        self._ticked = ticked
+        self._watching: Watch | None = None
+        self._tick_timer: Timer | None = None
+        self._count_timer: Timer | None = None
+
+    def follow(self, watching: Watch | None) -> None:
+        """Drive this watch from now on; None: nothing."""
+        self._watching = watching
+        self._stop_counting()
+        if watching is not None:
+            watching.on_data = self._wake
+
+    def _wake(self) -> None:
+        """Called from the pump's thread."""
+        self._app.post_message(DataArrived())
+
+    def data_came(self) -> None:
+        """A tick is due."""
+        if self._tick_timer is None:
+            self._tick_timer = self._app.set_timer(TICK, self._tick)
+
+    def _tick(self) -> None:
+        self._tick_timer = None
+        watching = self._watching
+        if watching is None:
+            return
+        watching.tick()
+        self._ticked()
+        if watching.unsettled:
+            self.data_came()
+
+    def count(self) -> None:
+        """Ask for losses and names now, and every second as long as something is armed and the line stands."""
+        watching = self._watching
+        if watching is None or watching.error is not None:
+            self._stop_counting()
+            return
+        self._app.run_worker(lambda: self._ask(watching), thread=True, exclusive=True, group="count")
+        if not watching.live:
+            self._stop_counting()
+        elif self._count_timer is None:
+            self._count_timer = self._app.set_interval(COUNT_EVERY, self.count)
+
+    def _ask(self, watching: Watch) -> None:
+        with contextlib.suppress(KernelError):  # a line that is gone is told once, by the pump
+            self._app.post_message(Counted(watching.counts(), watching.names()))
+
+    def _stop_counting(self) -> None:
+        if self._count_timer is not None:
+            self._count_timer.stop()
+            self._count_timer = None

@@ -1,0 +1,73 @@
+"""Facts that cross from a worker or the pump's thread to the application."""
+
+from __future__ import annotations
+
+from textual.message import Message
+
+from kernel.connection import Connection
+from kernel.counts import Counts
+from probes.probe import Probe
+from probes.verdict import Verdict
+
+
+class Connected(Message):
+    """A target is open."""
+
+    def __init__(self, connection: Connection, fallback: str = "") -> None:
+        super().__init__()
+        self.connection = connection
+        self.fallback = fallback
+        """Why it is not the one that was hoped for; empty: it is."""
+
+
+class ConnectFailed(Message):
+    """A target could not be opened."""
+
+    def __init__(self, spec: str, error: Exception) -> None:
+        super().__init__()
+        self.spec = spec
+        self.error = error
+
+
+class DataArrived(Message):
+    """The pump has something; of many in a row one is enough."""
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, DataArrived)
+
+
+class ProbeArmed(Message):
+    """A probe is armed; `losses` say what this kernel could not give."""
+
+    def __init__(self, probe: Probe, losses: tuple[str, ...]) -> None:
+        super().__init__()
+        self.probe = probe
+        self.losses = losses
+
+
+class ProbeRejected(Message):
+    """The kernel, or the way to it, said no."""
+
+    def __init__(self, probe: Probe, verdict: Verdict | None, text: str, remedy: str = "") -> None:
+        super().__init__()
+        self.probe = probe
+        self.verdict = verdict
+        self.text = text
+        self.remedy = remedy
+
+
+class Disarmed(Message):
+    """Probes were taken away; `failures` say what could not be."""
+
+    def __init__(self, failures: tuple[str, ...]) -> None:
+        super().__init__()
+        self.failures = failures
+
+
+class Counted(Message):
+    """The kernel was asked what was lost, and for the names of tasks."""
+
+    def __init__(self, counts: Counts | None, names: dict[int, str]) -> None:
+        super().__init__()
+        self.counts = counts
+        self.names = names

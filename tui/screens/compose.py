@@ -1,0 +1,176 @@
+"""The place where a probe is built: functions, signature and fields, specification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from btf.search import Search
+from kernel.connection import Connection
+from probes.catalog import Function
+from probes.probe import Place, Probe
+from probes.verdict import Verdict
+from tui.commands import bindings
+from tui.shown import rates_of
+from tui.signature import signature_of
+from tui.specification import fixed, specification_of
+from widgets.function_list import FunctionList
+from widgets.probe_editor import ProbeEditor
+from widgets.spec_pane import SpecPane
+from widgets.spec_text import Specification
+from widgets.status_bar import TopLine
+
+if TYPE_CHECKING:
+    from tui.app import Probewright
+
+MOST_FOUND = 5_000
+"""Rows a search gives at the most; nobody scrolls farther, and typing one more letter is quicker."""
+
+
+class ComposeScreen(Screen[None]):
+    """See the module; decisions about text are in `tui.specification`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("compose")
+    AUTO_FOCUS = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._status = TopLine()
+        self._functions = FunctionList()
+        self._editor = ProbeEditor()
+        self._spec = SpecPane()
+        self._search: Search | None = None
+        self._known: dict[str, Function] = {}
+
+    @property
+    def bench(self) -> Probewright:
+        """The application, by its type."""
+        return cast("Probewright", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield self._status
+        with Horizontal(id="panes"):
+            yield self._functions
+            yield self._editor
+        yield self._spec
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self._functions.focus_search()
+        if self.bench.connection is not None:
+            self.connected()
+
+    def on_screen_resume(self) -> None:
+        self.refresh_state()
+
+    # -- from the application -----------------------------------------------------------------------------------
+
+    def connected(self) -> None:
+        """Another kernel is open."""
+        connection = self._connection
+        names = connection.catalog.names
+        self._known.clear()
+        self._search = Search(names)
+        self._functions.show(names, self._find, self._describe)
+        if self._editor.probe is not None:
+            self.pick(self._editor.probe.place.symbol, self._editor.probe)
+        self.refresh_state()
+
+    def refresh_state(self) -> None:
+        """What is armed or lost has changed."""
+        self._status.status = self.bench.status()
+        self._functions.armed = rates_of(self.bench.watching)
+
+    def refused(self, probe: Probe, verdict: Verdict) -> None:
+        """The kernel itself said no to a probe that we thought right."""
+        if probe == self._editor.probe:
+            self._spec.shown = specification_of(self._connection, probe, verdict)
+
+    # -- functions ----------------------------------------------------------------------------------------------
+
+    @property
+    def _connection(self) -> Connection:
+        connection = self.bench.connection
+        assert connection is not None, "nothing can be picked before a target is open"  # noqa: S101
+        return connection
+
+    def _find(self, query: str) -> tuple[Sequence[int], int]:
+        assert self._search is not None  # noqa: S101 - set before the list has names
+        found = self._search.find(query, MOST_FOUND)
+        return found.indices, found.total
+
+    def _describe(self, name: str) -> Function:
+        function = self._known.get(name)
+        if function is None:
+            function = self._known[name] = self._connection.function(name)
+        return function
+
+    @on(FunctionList.Picked)
+    def _picked(self, event: FunctionList.Picked) -> None:
+        event.stop()
+        self.pick(event.name)
+
+    def pick(self, name: str, probe: Probe | None = None) -> None:
+        """Show the signature of a function, with the probe that was being built on it where there is one."""
+        self._editor.show(signature_of(self._connection, name), probe or Probe(Place(name)))
+        self._editor.focus_fields()
+        self._show_specification()
+
+    # -- the probe ----------------------------------------------------------------------------------------------
+
+    @on(ProbeEditor.Changed)
+    def _changed(self, event: ProbeEditor.Changed) -> None:
+        event.stop()
+        if isinstance(event, ProbeEditor.ArmRequested):
+            self.bench.arm(event.probe)
+        else:
+            self._show_specification()
+
+    @on(SpecPane.FilterChanged)
+    def _filter_changed(self, event: SpecPane.FilterChanged) -> None:
+        event.stop()
+        if self._editor.probe is not None:
+            self._editor.probe = replace(self._editor.probe, filter=event.text)
+            self._show_specification()
+
+    @on(SpecPane.FixRequested)
+    def _fix(self, event: SpecPane.FixRequested) -> None:
+        event.stop()
+        probe, verdict = self._editor.probe, self._spec.shown.verdict
+        better = fixed(probe, verdict.error, event.name) if probe and verdict and verdict.error else None
+        if better is not None and probe is not None:
+            self._editor.probe = replace(better, kind=probe.kind)
+            self._show_specification()
+
+    @on(SpecPane.Left)
+    def _left(self, event: SpecPane.Left) -> None:
+        event.stop()
+        self._editor.focus_fields()
+
+    def _show_specification(self) -> None:
+        probe = self._editor.probe
+        self._spec.shown = Specification() if probe is None else specification_of(self._connection, probe)
+
+    # -- commands -----------------------------------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        self._functions.focus_search()
+
+    def action_arm(self) -> None:
+        if self._editor.probe is not None:
+            self.bench.arm(self._editor.probe)
+
+    def action_filter(self) -> None:
+        if self._editor.probe is not None:
+            self._spec.action_filter()
+
+    def action_lowered(self) -> None:
+        self._spec.action_lowered()

@@ -1,0 +1,37 @@
+"""Every field of one event, over the live place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import ModalScreen
+from textual.widgets import Footer
+
+from widgets.event_detail import DetailField, EventDetail
+
+
+class DetailScreen(ModalScreen[None]):
+    """Shows what it is given."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Back"), ("enter", "dismiss", "Back")]
+
+    def __init__(self, title: str, fields: Sequence[DetailField]) -> None:
+        super().__init__()
+        self._detail = EventDetail()
+        self._content = (title, fields)
+
+    def compose(self) -> ComposeResult:
+        yield self._detail
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self._detail.show(*self._content)
+        self._detail.focus_fields()
+
+    @on(EventDetail.Closed)
+    def _closed(self) -> None:
+        self.dismiss()

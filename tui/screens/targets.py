@@ -1,0 +1,46 @@
+"""Where to probe: the choice of a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import ModalScreen
+from textual.widgets import Footer
+
+from tui.targets import choices
+from widgets.target_chooser import Choice, TargetChooser
+
+
+class TargetScreen(ModalScreen[str | None]):
+    """Gives the word for `--target`, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Back")]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._chooser = TargetChooser()
+
+    def compose(self) -> ComposeResult:
+        yield self._chooser
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self._chooser.focus_list()
+        self._look()
+
+    @work(thread=True, group="targets")
+    def _look(self) -> None:
+        self.app.call_from_thread(self._show, choices())
+
+    def _show(self, found: Sequence[Choice]) -> None:
+        if self.is_attached:
+            self._chooser.show(found)
+
+    @on(TargetChooser.Chosen)
+    def _chosen(self, event: TargetChooser.Chosen) -> None:
+        event.stop()
+        self.dismiss(event.spec)

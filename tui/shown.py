@@ -1,0 +1,101 @@
+"""Decisions of the live place about what is shown; no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+from events.record import Record, detail
+from events.search import Found, contains
+from events.store import Store
+from events.text import show
+from kernel.counts import Counts
+from kernel.watch import Watch
+from widgets.event_detail import DetailField
+from widgets.event_rows import Event
+from widgets.status_bar import Losses
+
+
+class ShownEvents:
+    """A store as the table shows it: what is searched is what is seen."""
+
+    def __init__(self, watching: Watch, store: Store) -> None:
+        self._watching = watching
+        self._store = store
+
+    @property
+    def first_seq(self) -> int:
+        return self._store.first_seq
+
+    @property
+    def next_seq(self) -> int:
+        return self._store.next_seq
+
+    def record(self, seq: int) -> Record:
+        return self._store.record(seq)
+
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
+        return self._store.find(contains(match, self._text), start, direction, budget)
+
+    def cells(self, event: Event) -> Mapping[str, str]:
+        """Text by field name."""
+        return dict(self._watching.values(event)) if isinstance(event, Record) else {}
+
+    def _text(self, record: Record) -> str:
+        values = " ".join(f"{name}={value}" for name, value in self._watching.values(record))
+        return f"{record.comm}-{record.pid} {record.event} {values}"
+
+
+def fields_of(watching: Watch) -> tuple[str, ...]:
+    """Names of all recorded fields, in the order in which the probes name them."""
+    events = chain.from_iterable(plan.events for plan in watching.plans)
+    return tuple(dict.fromkeys(column.name for event in events for column in event.columns))
+
+
+def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
+    """What did not reach the screen, each kind apart."""
+    if watching is None or watching.store is None:
+        return Losses()
+    seen = sum(watching.store.overrun.values())
+    if counts is None:
+        return Losses(lost=seen)
+    missed = sum(number or 0 for number in counts.nmissed.values())
+    return Losses(lost=max(seen, counts.lost), missed=missed, dropped=counts.dropped + watching.store.undecodable)
+
+
+def note_of(watching: Watch) -> str:
+    """What is going on, for the line above the events."""
+    if watching.recorder is not None:
+        return f"recording to {watching.recorder.path.name}"
+    if watching.ended:
+        return "this is all that was recorded" if watching.error is None else "the line is gone"
+    return "" if watching.armed else "nothing is armed any more"
+
+
+def rates_of(watching: Watch | None) -> dict[str, float | None]:
+    """Name of each armed function, with its events a second."""
+    if watching is None:
+        return {}
+    rates = (
+        {watching.store.event(number): rate for number, rate in watching.store.rates().items()}
+        if watching.store
+        else {}
+    )
+    found: dict[str, float | None] = {}
+    for armed in watching.armed:
+        name = armed.plan.probe.place.symbol
+        found[name] = (found.get(name) or 0.0) + sum(rates.get(event.path, 0.0) for event in armed.plan.events)
+    return found
+
+
+def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
+    """Every field of an event, the common ones first."""
+    named = dict(watching.values(record))
+    rows = []
+    for one in detail(record):
+        field = one.field
+        value = named.get(field.name) or watching.namer.text(one.value, field=field)
+        number = show(one.value)
+        both = value if number in (value, "") else f"{value}  ({number})"
+        rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
+    return tuple(rows)

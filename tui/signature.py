@@ -1,0 +1,65 @@
+"""From a function of a connection to what the probe editor shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernel.connection import Connection
+from probes.fetcharg import FetchArg
+from probes.fields import Node, Tree
+from widgets.probe_editor import Signature
+
+
+class FieldNode:
+    """A node that opens itself; what the editor's tree asks for."""
+
+    def __init__(self, tree: Tree, node: Node) -> None:
+        self._tree = tree
+        self._node = node
+
+    @property
+    def label(self) -> str:
+        return self._node.label
+
+    @property
+    def fetcharg(self) -> FetchArg | None:
+        return self._node.fetcharg
+
+    @property
+    def c_type(self) -> str:
+        return self._node.c_type
+
+    @property
+    def kernel_type(self) -> str:
+        return self._node.kernel_type
+
+    @property
+    def offset(self) -> int | None:
+        return self._node.offset
+
+    @property
+    def expandable(self) -> bool:
+        return self._node.expandable
+
+    @property
+    def reason(self) -> str:
+        return self._node.reason
+
+    def children(self) -> Sequence[FieldNode]:
+        return [FieldNode(self._tree, child) for child in self._tree.children(self._node)]
+
+
+def signature_of(connection: Connection, name: str) -> Signature:
+    """Everything the editor shows of a function, the reason why nothing can be attached included."""
+    function = connection.function(name)
+    tree = connection.tree(name)
+    nodes = [FieldNode(tree, node) for node in tree.roots()]
+    retval = next((node for node in nodes if node.label == "$retval"), None)
+    return Signature(
+        name,
+        function.prototype,
+        [node for node in nodes if node is not retval],
+        retval,
+        where=f"[{function.module}]" if function.module else "",
+        trouble=function.reason if not function.kinds else "",
+    )

@@ -1,0 +1,64 @@
+"""The targets that are offered: this machine, what SSH knows, the lab, recordings; found without opening one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from kernel.lab.needs import command, missing
+from kernel.local import LocalTarget
+from kernel.open import shipped_recording
+from probes.facts import Feature, TargetFacts, Trouble
+from widgets.target_chooser import Choice
+
+LAB_SERIES = ("7.2", "6.12", "6.1", "arm64:6.12", "full")
+_RECORDINGS = 8
+"""Recordings of the current folder that are offered."""
+
+
+def choices() -> list[Choice]:
+    """All of them; looks at this machine, which takes some 30 ms."""
+    return [_local(), *_lab(), *_ssh(), *_recordings()]
+
+
+def _local() -> Choice:
+    facts = LocalTarget().facts()
+    return Choice("local", "this machine", facts.title, abilities(facts), facts.troubles)
+
+
+def abilities(facts: TargetFacts) -> tuple[tuple[str, bool], ...]:
+    """What matters most to who wants to probe."""
+    return (
+        ("function probes (fprobe)", facts.has(Feature.FPROBE_EVENTS)),
+        ("kprobes", facts.has(Feature.KPROBE_EVENTS)),
+        ("arguments and fields by name", facts.has(Feature.BTF_ARGS)),
+        ("entry arguments at exit", facts.has(Feature.ENTRY_ARGS_AT_EXIT)),
+    )
+
+
+def _lab() -> list[Choice]:
+    found = []
+    for series in LAB_SERIES:
+        gone = missing("arm64" if series.startswith("arm64:") else "amd64")
+        names = ", ".join(need.what for need in gone)
+        troubles = (Trouble(f"missing: {names}", command(gone)),) if gone else ()
+        title = "built from source with every tracer on" if series == "full" else f"Linux {series} in QEMU"
+        found.append(Choice(f"lab:{series}", f"lab {series}", title, (), troubles))
+    return found
+
+
+def _ssh() -> list[Choice]:
+    """Hosts named in ~/.ssh/config; patterns are no hosts."""
+    if shutil.which("ssh") is None:
+        return []
+    config = Path("~/.ssh/config").expanduser()
+    lines = config.read_text(errors="replace").splitlines() if config.is_file() else []
+    words = [line.split() for line in lines if line.strip().lower().startswith("host ")]
+    hosts = [host for line in words for host in line[1:] if not set("*?!") & set(host)]
+    return [Choice(f"ssh://{host}", host, "over SSH") for host in hosts]
+
+
+def _recordings() -> list[Choice]:
+    shipped = shipped_recording()
+    files = [*([shipped] if shipped else []), *sorted(Path.cwd().glob("*.pwr"))[:_RECORDINGS]]
+    return [Choice(str(path), path.name, "a recording: nothing can be armed that it does not hold") for path in files]
