@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from probes.dialect import MAX_ARRAY, MAX_EVENT_SIZE, MAX_OPERATIONS
+from probes.dialect import MAX_ARRAY, MAX_ENTRY_LONGS, MAX_EVENT_SIZE, MAX_OPERATIONS
 from probes.fetch import Fetch
 from probes.names import MAX_FIELD_NAME, RESERVED_FIELDS
 from probes.site import Refused, Site
@@ -57,6 +57,13 @@ def check_argument(word: str, number: int, names: list[str], size: int, site: Si
     if not body:
         raise Refused("NO_ARG_BODY", start)
     return name, _check_body(body, start, size, site)
+
+
+def check_entry_data(site: Site) -> None:
+    """Check what a return probe keeps from the entry. Raises Refused."""
+    limited = site.fprobe and site.at_exit and site.dialect.fprobe_on_graph
+    if limited and len(site.entry_args) > MAX_ENTRY_LONGS:
+        raise Refused("TOO_MANY_EARGS", 0)
 
 
 def _default_name(word: str, number: int, site: Site) -> str:

@@ -50,7 +50,7 @@ def names_in(text: str) -> tuple[Name, ...]:
     """Give the names of fields: the words on the left of an operator."""
     tokens = [m for m in _TOKEN.finditer(text) if m.lastgroup != "space"]
     found = []
-    for match, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for match, following in zip(tokens, [*tokens[1:], None], strict=False):
         if match.lastgroup != "name" or match.group() == "if":
             continue
         operator = following is not None and following.lastgroup == "operator"

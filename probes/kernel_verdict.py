@@ -7,8 +7,8 @@ known here: DIFF_PROBE_TYPE and its kin are left to the kernel.
 from __future__ import annotations
 
 from btf.btf import Btf
-from probes.argument import check_argument
-from probes.dialect import MAX_ARGS, MAX_ENTRY_LONGS, MAX_LINE, Dialect, dialect_of
+from probes.argument import check_argument, check_entry_data
+from probes.dialect import MAX_ARGS, MAX_LINE, Dialect, dialect_of
 from probes.errors_table import NO_MATCH, message_of
 from probes.expand import expand_dentry, expand_meta
 from probes.facts import TargetFacts
@@ -68,8 +68,10 @@ def _check(argv: list[str], btf: Btf | None, facts: TargetFacts, dialect: Dialec
     signature = signature_of(btf, spot.symbol) if btf is not None and spot.symbol else None
     site = Site(dialect, btf, signature, spot.at_entry, spot.at_exit, fprobe=letter == "f")
     _arguments(argv, site)
-    if letter == "f" and dialect.fprobe_on_graph and spot.at_exit and len(site.entry_args) > MAX_ENTRY_LONGS:
-        raise _At(Refused("TOO_MANY_EARGS", 0, argv[2]), 2)
+    try:
+        check_entry_data(site)
+    except Refused as error:
+        raise _At(error, 2) from None
     if spot.late is not None:
         raise _At(spot.late, 1)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from btf.btf import Btf
-from probes.argument import check_argument
+from probes.argument import check_argument, check_entry_data
 from probes.capture import Capturer, field_name, needs_entry, needs_exit
 from probes.convention import passed
 from probes.dialect import MAX_ARGS, MAX_DENTRY_ARGS, dialect_of
@@ -151,13 +151,16 @@ class _Taken:
 def _first_taken(field: _Field, capturer: Capturer, taken: _Taken) -> str:
     """Write it in the first way that this kernel takes."""
     first: Refused | None = None
+    site, kept = capturer.site, len(capturer.site.entry_args)
     for word in capturer.words(field.wanted.arg, field.name):
+        del site.entry_args[kept:]  # what a refused way would have kept
         try:
-            expanded = expand_dentry([word], capturer.site)[0]
+            expanded = expand_dentry([word], site)[0]
             dentries = len(expanded) + 1 if expanded != word else 0
             if taken.dentries + dentries > MAX_DENTRY_ARGS:
                 continue  # the next way writes the offsets itself
-            width = check_argument(expanded, len(taken.names), taken.names, taken.size, capturer.site)[1]
+            width = check_argument(expanded, len(taken.names), taken.names, taken.size, site)[1]
+            check_entry_data(site)
         except Refused as error:
             first = first or error
             continue
@@ -165,6 +168,7 @@ def _first_taken(field: _Field, capturer: Capturer, taken: _Taken) -> str:
         taken.size += width
         taken.dentries += dentries
         return word
+    del site.entry_args[kept:]
     raise first or Refused("ARG_TOO_LONG", 0)
 
 

@@ -24,15 +24,8 @@ WIDE = frozenset({"file", "dentry", "inode", "super_block", "task_struct", "mm_s
 """Structs that the commands walk through further."""
 EXTRA_FUNCTIONS = 1500
 MORE = (
-    "fput",
-    "dput",
-    "ibt_save",
-    "vfs_rename",
-    "do_mmap",
-    "from_kuid",
-    "ZSTD_checkCParams",
-    "vfs_write",
-    "do_filp_open",
+    *("fput", "dput", "ibt_save", "vfs_rename", "do_mmap", "from_kuid", "ZSTD_checkCParams", "vfs_write"),
+    *("do_filp_open", "sock_setsockopt"),
 )
 
 
