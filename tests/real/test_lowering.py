@@ -152,3 +152,22 @@ class TestTaken:
         if facts.has(Feature.ENTRY_ARGS_AT_EXIT):
             after = [re.findall(r"pos_0=(\d+)", line) for line in exits if 'file="lowered"' in line]
             assert after == [["100"], ["200"]]
+
+    def test_argument_behind_a_struct_by_value(self, guest: Guest, known: tuple[Btf, TargetFacts]) -> None:
+        """sockptr_t is two longs: the kernel's own count would show its second half as the length."""
+        btf, facts = known
+        function = next(f for f in ("do_sock_setsockopt", "sock_setsockopt") if f in facts.functions)
+        plan = check_plan(
+            f"f {function} level optname optval.is_kernel optlen if optname == 8", btf, facts, "pw_set"
+        ).plan
+        assert plan is not None
+        [event] = plan.events
+        script = [
+            "cd /sys/kernel/tracing; echo >trace",
+            f"echo {shlex.quote(event.line)} >>dynamic_events",
+            f"echo {shlex.quote(event.filter)} >events/{event.path}/filter; echo 1 >events/{event.path}/enable",
+            "python3 -c 'import socket; socket.socket().setsockopt(1, 8, 4096)'",
+            f"echo 0 >events/{event.path}/enable; grep {event.event} trace || true; echo >dynamic_events",
+        ]
+        lines = guest.run("\n".join(script), timeout=60).decode()
+        assert "level=1 optname=8 is_kernel=0 optlen=4\n" in lines
