@@ -37,7 +37,12 @@ class EventTable(LineList):
             "space", "follow", "Pause/follow", id="events.follow", tooltip="Hold the picture, or follow what is new"
         ),
         Binding(
-            "enter", "select", "Details", id="events.details", tooltip="Every field of the event under the cursor"
+            "enter",
+            "select",
+            "Details",
+            key_display="enter",
+            id="events.details",
+            tooltip="Every field of the event under the cursor",
         ),
         Binding("end", "last", "Newest", show=False, id="events.last", tooltip="To the newest event, and follow"),
         Binding("left", "sideways(-8)", "Left", show=False, id="events.left", tooltip="Columns to the left"),

@@ -103,7 +103,14 @@ class FieldList(LineList):
         Binding("space", "tick", "Tick", id="fields.tick", tooltip="Capture the field under the cursor, or stop it"),
         Binding("right", "open", "Open", show=False, id="fields.open", tooltip="Show what is behind the field"),
         Binding("left", "close", "Close", show=False, id="fields.close", tooltip="Hide it; again: up to the parent"),
-        Binding("enter", "arm", "Arm", id="fields.arm", tooltip="Write the probe to the kernel and watch it"),
+        Binding(
+            "enter",
+            "arm",
+            "Arm",
+            key_display="enter",
+            id="fields.arm",
+            tooltip="Write the probe to the kernel and watch it",
+        ),
     ]
 
     class Ticked(Message):

@@ -128,7 +128,14 @@ class FunctionList(Vertical):
             id="functions.page_down",
             tooltip="A screenful down",
         ),
-        Binding("enter", "pick", "Pick", id="functions.pick", tooltip="See the signature of the function"),
+        Binding(
+            "enter",
+            "pick",
+            "Pick",
+            key_display="enter",
+            id="functions.pick",
+            tooltip="See the signature of the function",
+        ),
         Binding("slash", "search", "Search", key_display="/", id="functions.search", tooltip="Type part of a name"),
         Binding("escape", "clear", "Clear", show=False, id="functions.clear", tooltip="Show all functions again"),
     ]
@@ -253,7 +260,8 @@ class FunctionList(Vertical):
             name, about = rows.name(event.row), rows.about(event.row)
             where = f" [{about.module}]" if about.module else ""
             with_ = ", ".join(KIND_NAMES[kind] for kind in sorted(about.kinds) if kind in KIND_NAMES)
-            self._about.update(safe_content(f"{name}{where}: {about.reason or with_}"))
+            words = "; ".join(part for part in (with_, about.reason) if part)
+            self._about.update(safe_content(f"{name}{where}: {words}"))
 
     @on(LineList.Selected)
     @on(Input.Submitted)

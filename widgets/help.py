@@ -15,6 +15,9 @@ from textual.widgets import Static
 from widgets.dialog import Dialog
 from widgets.safe_text import fit, safe, safe_content, width
 
+_NAMES = {"enter": "enter", "tab": "tab", "backspace": "backspace"}
+"""Keys that Textual shows by signs that many a terminal's font does not have."""
+
 
 class HelpKey(NamedTuple):
     """One line of help."""
@@ -39,7 +42,9 @@ def section(title: str, bindings: Iterable[BindingType], intro: str = "") -> Hel
     for binding in Binding.make_bindings(bindings):
         text = binding.tooltip or binding.description
         if text and not binding.system:
-            lines.setdefault(text, []).append(binding.key_display or format_key(binding.key))
+            lines.setdefault(text, []).append(
+                binding.key_display or _NAMES.get(binding.key) or format_key(binding.key)
+            )
     return HelpSection(title, tuple(HelpKey(_keys(keys), text) for text, keys in lines.items()), intro)
 
 

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Label
 
-from probes.fetcharg import FetchArg, ReturnValue
+from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.probe import Probe, When
 from widgets import probe_edit
 from widgets.field_list import FieldList, Tick
@@ -121,7 +121,7 @@ class ProbeEditor(Vertical):
     def show(self, signature: Signature, probe: Probe) -> None:
         """Edit the probe of another function; the cursor is on its first argument."""
         self._signature = signature
-        roots = [*signature.arguments, *([signature.retval] if signature.retval else [])]
+        roots = _in_order(signature)
         self._tree = FieldTree(roots)
         self._parked = ()
         self.border_title = safe_content(signature.name)
@@ -154,7 +154,7 @@ class ProbeEditor(Vertical):
         kept = probe_edit.ticked(probe, arg)
         if kept is not None:
             return Tick("x", kept.type or "")
-        in_all = probe.captures(EVERYTHING) and row.number > 0 and not isinstance(arg.expression, ReturnValue)
+        in_all = probe.captures(EVERYTHING) and row.number > 0 and isinstance(arg.expression, Variable)
         return Tick("*" if in_all else " ")
 
     def _edit(self, probe: Probe) -> None:
@@ -254,8 +254,21 @@ class ProbeEditor(Vertical):
             return
         node = row.node
         self._say.remove_class("-refused")
-        self._say.update(safe_content(f"{node.fetcharg or node.label}   {node.c_type}"))
+        place = "" if node.offset is None else f"   +{node.offset}"
+        self._say.update(safe_content(f"{node.fetcharg or node.label}   {node.c_type}{place}"))
 
     def _refuse(self, why: str) -> None:
         self._say.add_class("-refused")
         self._say.update(safe_content(why))
+
+
+def _in_order(signature: Signature) -> list[FieldNode]:
+    """The arguments, then the return value, then what is no argument (`$comm`, `$stack`)."""
+    nodes = list(signature.arguments)
+    if signature.retval is None:
+        return nodes
+    extra = 0
+    while extra < len(nodes) and nodes[-1 - extra].label.startswith("$"):
+        extra += 1
+    place = len(nodes) - extra
+    return [*nodes[:place], signature.retval, *nodes[place:]]

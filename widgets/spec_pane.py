@@ -52,6 +52,7 @@ class SpecPane(Vertical, can_focus=True):
             "enter",
             "fix",
             "Take suggestion",
+            key_display="enter",
             id="spec.fix",
             tooltip="Put the suggested name in the place of the wrong one",
         ),

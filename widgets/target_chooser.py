@@ -69,7 +69,14 @@ class TargetChooser(Vertical):
             id="targets.other",
             tooltip="Type ssh://HOST, lab:SERIES or a file",
         ),
-        Binding("enter", "choose", "Choose", id="targets.choose", tooltip="Open the target under the cursor"),
+        Binding(
+            "enter",
+            "choose",
+            "Choose",
+            key_display="enter",
+            id="targets.choose",
+            tooltip="Open the target under the cursor",
+        ),
         Binding("escape", "back", "Back", show=False, id="targets.back", tooltip="From the line back to the list"),
     ]
 

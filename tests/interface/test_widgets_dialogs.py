@@ -27,7 +27,8 @@ class Asking(Host):
 
     def __init__(self, dialog: ModalScreen[Any], theme: str = "") -> None:
         super().__init__(LineList, ProgressDialog.CancelRequested, theme=theme)
-        self.dialog, self.answers = dialog, []
+        self.dialog = dialog
+        self.answers: list[Any] = []
 
     def on_mount(self) -> None:
         self.push_screen(self.dialog, self.answers.append)

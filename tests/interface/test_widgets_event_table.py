@@ -65,7 +65,12 @@ def cells(event: Event) -> Mapping[str, str]:
 def host(store: Store, theme: str = "", fields: tuple[str, ...] = FIELDS) -> Host:
     def make() -> EventPane:
         pane = EventPane()
-        pane.call_after_refresh(lambda: (pane.table.show(store, fields, cells), pane.table.focus()))
+
+        def ready() -> None:
+            pane.table.show(store, fields, cells)
+            pane.table.focus()
+
+        pane.call_after_refresh(ready)
         return pane
 
     return Host(make, EventTable.DetailRequested, EventTable.Followed, theme=theme)

@@ -16,7 +16,7 @@ CSS = "FunctionList { width: 37; border: round $primary; }"
 
 class About(NamedTuple):
     module: str | None
-    kinds: frozenset
+    kinds: frozenset[str]
     reason: str = ""
 
 
