@@ -18,6 +18,7 @@ from probes.lower import CannotLower, lower
 from probes.parse import parse_probe
 from probes.plan import Plan
 from probes.probe import Kind, Place, Probe, When
+from probes.signature import signature_of
 from tests.probes_data import KERNELS, kernel
 
 ALL = [*KERNELS, "arm64"]
@@ -293,7 +294,8 @@ def test_whatever_is_ticked_this_kernel_takes(name: str) -> None:
                 node = rng.choice(below)
             if node.fetcharg is not None:
                 picked.append(node.fetcharg)
-        returns = btf.prototype(btf.function(function)).type_id  # type: ignore[arg-type]
+        signature = signature_of(btf, function)
+        returns = signature is not None and signature.returns
         extra = (FetchArg(AllArguments(best=True)), *((FetchArg(ReturnValue()),) if returns else ()))
         probe = Probe(Place(function), rng.choice(list(When)), fetchargs=tuple(dict.fromkeys((*picked, *extra))))
         if probe.when is When.ENTRY:
