@@ -25,6 +25,7 @@ class Btf:
         base: what this BTF is split from; None for a kernel's.
         byteorder: "little" or "big".
         start_id: first type id of its own (1 without a base).
+        strings_end: offset of the first name that BTF split from this one may have.
         index: the raw words, for walks over all types.
     """
 
@@ -37,8 +38,8 @@ class Btf:
         self.start_id = base.end_id if base else 1
         self._header = header
         self._strings = data[header.strings : header.strings_end]
-        self._strings_start: int = base._strings_end if base else 0
-        self._strings_end: int = self._strings_start + len(self._strings)
+        self._strings_start: int = base.strings_end if base else 0
+        self.strings_end: int = self._strings_start + len(self._strings)
         if base is None and self._strings[:1] != b"\0":
             raise BtfError("strings don't begin with NUL: split BTF, or none; a base is needed", header.strings)
         self.index = walk(data, header)

@@ -33,8 +33,10 @@ MAX_CHAIN = 64
 """Pointers, arrays and modifiers in one declaration."""
 MAX_NESTING = 48
 """Declarations in declarations: parameters of pointers to functions, members of anonymous structs."""
-MAX_TEXT = 4 << 20
-"""Characters; the longest struct of a kernel has some 20,000."""
+MAX_TEXT = 1 << 18
+"""Characters; the longest struct of a kernel has 22,000."""
+MAX_PIECES = 1 << 16
+"""Pieces of that text; that struct has 5,200."""
 SPARSE = ("user", "kernel", "rcu", "percpu", "iomem")
 """Type tags that C code spells with two underscores in front."""
 
@@ -65,8 +67,8 @@ class Declarator:
     def put(self, text: str) -> None:
         """Add to the text; raises BtfError when it grows out of all bounds."""
         self._length += len(text)
-        if self._length > MAX_TEXT:
-            raise BtfError(f"a declaration of more than {MAX_TEXT} characters")
+        if self._length > MAX_TEXT or len(self._out) > MAX_PIECES:
+            raise BtfError(f"a declaration of more than {len(self._out)} words")
         self._out.append(text)
 
     def declare(self, type_id: int, name: str, level: int = 0) -> None:

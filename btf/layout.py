@@ -11,8 +11,8 @@ from btf.kinds import MAX_DEPTH
 from btf.types import Array, Member, Ptr, Struct
 from btf.walk import is_complete, size_of, strip, stripped
 
-MAX_FIELDS = 1 << 16
-"""More fields than this, flattened, has no struct; a lying file could nest exponentially many."""
+MAX_FIELDS = 1 << 14
+"""More fields than this, flattened, has no struct (a kernel's have up to 300); lies could nest exponentially many."""
 ANON_STACK = 16
 """BTF_ANON_STACK_MAX of kernel/trace/trace_btf.c."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from btf.btf import Btf
 from btf.errors import BtfError
 from btf.kinds import MAX_DEPTH, MODIFIERS
-from btf.types import Array, Enum, Enum64, Float, Int, Ptr, Struct, Type, TypeTag, Var
+from btf.types import Array, Datasec, DeclTag, Enum, Enum64, Float, Int, Ptr, Struct, Type, TypeTag, Var
 
 
 def strip(b: Btf, type_id: int) -> int:
@@ -68,11 +68,11 @@ def size_of(b: Btf, type_id: int) -> int:
             case Array():
                 elements *= found.nelems
                 at = found.type_id
-            case Var():
+            case Var() | DeclTag():
                 at = found.type_id
             case Ptr():
                 return elements * b.pointer_size
-            case Int() | Float() | Struct() | Enum() | Enum64():
+            case Int() | Float() | Struct() | Enum() | Enum64() | Datasec():
                 return elements * found.size
             case _:
                 raise BtfError(f"a {found.kind.name} has no size", b.offset(type_id))
