@@ -120,7 +120,7 @@ class EventTable(LineList):
         else:
             self.refresh(Region(0, 0, self.size.width, 1))
         if self._extent_timer is None:
-            wait = max(0.0, self._extent_at + _EXTENT_EVERY - time.monotonic())
+            wait = max(0.01, self._extent_at + _EXTENT_EVERY - time.monotonic())
             self._extent_timer = self.set_timer(wait, self._late_extent)
 
     # -- what is on the screen -------------------------------------------------------------------------------------

@@ -124,6 +124,19 @@ async def test_a_tick_formats_only_what_is_seen():
         assert " 499999 " in app.line(23)
 
 
+async def test_news_after_a_long_silence_reach_the_scroll_bar():
+    store = Store(1000)
+    app = host(store)
+    async with app.shown() as pilot:
+        await pilot.pause(0.5)
+        for _ in range(3):
+            store.next_seq += 100
+            app.widget.table.tick()
+            await pilot.pause(0.4)
+        assert app.widget.table.virtual_size.height == 1301
+        assert app.widget.table.scroll_offset.y == app.widget.table.max_scroll_y
+
+
 async def test_going_up_leaves_following_and_counts_what_is_new():
     store = Store(1000)
     app = host(store)
