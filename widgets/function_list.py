@@ -25,6 +25,14 @@ Search = Callable[[str], tuple[Sequence[int], int]]
 
 KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event"}
 """What the letters of the kinds stand for."""
+_SHORT_REASONS = (
+    ("blacklist", "blacklist"),
+    ("inlined", "inlined?"),
+    ("compiler made", "renamed"),
+    ("no tracer", "no tracer"),
+    ("no such", "unknown"),
+)
+"""Part of a reason -> a word for it."""
 _NOTE = 12
 """Columns a reason or a module may take beside the name."""
 _KINDS = 3
@@ -85,6 +93,8 @@ class FunctionRows:
         letters = shown_kinds(about.kinds)
         note = self._note(name, about, min(_NOTE, columns // 3))
         room = columns - _KINDS - 1 - (width(note.text) + 1 if note.text else 0)
+        if note.look == "dim" and width(safe(name)) > room:  # the name says more; the line below says the rest
+            room, note = columns - _KINDS - 1, Piece("")
         shown = cut(safe(name), room)
         runs = matched(shown.removesuffix(ELLIPSIS), self._query)
         yield from highlighted(shown, runs, "" if letters else "dim")
@@ -99,8 +109,14 @@ class FunctionRows:
             per_second = self.armed[name]
             return Piece("●" if per_second is None else f"● {rate(per_second)}", "mark")
         if not about.kinds:
-            return Piece(cut(safe(about.reason), columns), "dim")
+            return Piece(cut(short_reason(safe(about.reason)), columns), "dim")
         return Piece(cut(f"[{safe(about.module)}]", columns) if about.module else "", "dim")
+
+
+def short_reason(reason: str) -> str:
+    """A word for a reason, where there is room for no more."""
+    known = (word for part, word in _SHORT_REASONS if part in reason)
+    return next(known, reason.partition(":")[0])
 
 
 def shown_kinds(kinds: Collection[str]) -> str:
@@ -147,12 +163,10 @@ class FunctionList(Vertical):
         & .count { width: auto; padding: 0 0 0 1; color: $text-muted; }
         & LineList { height: 1fr; }
         & .about {
-            height: 1;
+            height: 2;
             width: 1fr;
             color: $text-muted;
             background: $surface;
-            text-overflow: ellipsis;
-            text-wrap: nowrap;
         }
     }
     """
@@ -260,7 +274,10 @@ class FunctionList(Vertical):
             name, about = rows.name(event.row), rows.about(event.row)
             where = f" [{about.module}]" if about.module else ""
             with_ = ", ".join(KIND_NAMES[kind] for kind in sorted(about.kinds) if kind in KIND_NAMES)
-            words = "; ".join(part for part in (with_, about.reason) if part)
+            if not with_:  # every column is needed
+                self._about.update(safe_content(about.reason))
+                return
+            words = f"{with_}; {about.reason}" if about.reason else with_
             self._about.update(safe_content(f"{name}{where}: {words}"))
 
     @on(LineList.Selected)
