@@ -81,7 +81,7 @@ class TextStream:
 
     @staticmethod
     def _hello(source: IO[bytes], token: bytes) -> tuple[int, ...]:
-        """Process ids of the far shell, its cat, and what waits for our end; whatever a login prints before is passed over."""
+        """Processes there: the shell, its cat, what waits for our end. What a login prints before is passed over."""
         for _ in range(1000):
             line = source.readline(1 << 12)
             if not line:

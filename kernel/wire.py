@@ -29,6 +29,8 @@ PATIENCE = 120.0
 SILENCE = 120
 """Seconds without a word from us after which the agent undoes and ends."""
 MAX_FRAME = 32 << 20
+_FAREWELL = 3.0
+"""Seconds the far side may take to hang up."""
 _SOON = 0.03
 """Seconds a stream waits before it asks the far side to look."""
 
@@ -64,7 +66,11 @@ class Line:
         self._reader = threading.Thread(target=self._run, name="agent line", daemon=True)
         self._reader.start()
         answer = self._wait(0, hello)
-        self.pid = _number(answer.fields[1:2])
+        try:
+            self.pid = _number(answer.fields[1:2])
+        except ValueError:
+            self._lose("the far side sent what makes no sense instead of its hello")
+            raise TargetLost(self._lost) from None
         self._ping()
         threading.Thread(target=self._keep_talking, name="agent pulse", daemon=True).start()
 
@@ -125,6 +131,7 @@ class Line:
         self._lose("closed")
         with contextlib.suppress(OSError, ValueError):
             self._to.close()
+        self._reader.join(_FAREWELL)
 
     def check(self) -> None:
         """Raises TargetLost when the line is."""
@@ -184,6 +191,8 @@ class Line:
             self._lose(f"the far side sent what makes no sense: {error}")
         except OSError as error:
             self._lose(f"the line was cut: {error.strerror}")
+        finally:
+            self._from.close()
 
     def _take(self, ident: int, op: int, fields: list[bytes]) -> None:
         """One frame from the agent. Raises ValueError, IndexError and zlib.error for one that makes no sense."""
