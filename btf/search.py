@@ -72,6 +72,10 @@ class Search:
             ranked = [i for i in ranked if term in names[i]] or self._forgive(term, ranked)
         return Found(list(map(order.__getitem__, ranked[:limit])), len(ranked))
 
+    def forget(self) -> None:
+        """Forget the last query, from which the next could be narrowed."""
+        self._last = ("", [])
+
     def _having(self, term: str) -> list[int]:
         """The names in which the term stands."""
         last, before = self._last

@@ -30,9 +30,11 @@ def is_bool(b: Btf, type_id: int) -> bool:
 
 
 def _flags(values: tuple[Enumerator, ...], wanted: int, mask: int) -> str | None:
+    numbers = [number & mask for _, number in values]
     bits = [(name, number & mask) for name, number in values if (number & mask).bit_count() == 1]
-    # An enum that merely counts has 1 and 2, and then 3; one of flags has hardly any numbers but single bits.
-    if len(bits) < 3 or len(bits) * 2 <= sum(number != 0 for _, number in values):
+    # An enum that counts goes 1, 2, 3; one of flags has hardly any numbers but single bits.
+    counts = (1, 2, 3) in zip(numbers, numbers[1:], numbers[2:], strict=False)
+    if counts or len(bits) < 3 or len(bits) * 2 <= sum(number != 0 for number in numbers):
         return None
     names = []
     for name, bit in sorted(bits, key=lambda pair: pair[1]):

@@ -1,0 +1,122 @@
+"""Search: against a plain reading of what it should find, and what it forgives."""
+
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from btf.btf import Btf
+from btf.search import Search
+from tests.btf_writer import stored
+
+
+@cache
+def names() -> list[str]:
+    return Btf.load(stored("btf-7.2")).functions
+
+
+def found(query: str, limit: int | None = 5) -> list[str]:
+    return [names()[i] for i in Search(names()).find(query, limit).indices]
+
+
+def plain_rank(query: str) -> list[str]:
+    """The names with the term, ranked as the words say: beginning, at a word, anywhere; short before long."""
+    term = query.lower()
+
+    def place(name: str) -> int:
+        lowered = name.lower()
+        at_word = len(term) > 1 and f"_{term}" in lowered
+        return 0 if lowered.startswith(term) else 1 if at_word else 2
+
+    return sorted((n for n in names() if term in n.lower()), key=lambda n: (place(n), len(n)))
+
+
+@pytest.mark.parametrize("query", ["r", "_", "e", "vf", "re", "vfs_r", "vfs_read", "tcp_send", "VFS_Re", "zstd_c"])
+def test_equals_the_plain_reading(query):
+    expected = plain_rank(query)
+    assert len(expected) > 2
+    assert found(query, None) == expected
+    hits = Search(names()).find(query, 3)
+    assert (hits.total, len(hits.indices)) == (len(expected), 3)
+
+
+def test_typing_on_is_the_same_as_a_new_search():
+    typed = Search(names())
+    for end in range(1, len("vfs_readv") + 1):
+        query = "vfs_readv"[:end]
+        assert typed.find(query) == Search(names()).find(query)
+    for query in ("vfs_re", "vf", "tcp vfs", "", "sched_sw", "sched_switchh", "sched_switch"):
+        assert typed.find(query) == Search(names()).find(query)
+
+
+def test_several_terms():
+    hits = found("ext4 inode read", None)
+    assert hits
+    assert all("ext4" in n and "inode" in n and "read" in n for n in hits)
+    assert set(hits) == {n for n in names() if "ext4" in n and "inode" in n and "read" in n}
+
+
+def test_nothing_typed_is_everything_as_given():
+    hits = Search(names()).find("  ")
+    assert hits.total == len(names())
+    assert list(hits.indices) == list(range(len(names())))
+    assert list(Search(names()).find("", 2).indices) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("vfs_read", "vfs_read"),
+        ("vfs_read()", "vfs_read"),
+        ("vfs_*read", "vfs_read"),
+        ("ext4:ext4_readdir", "ext4_readdir"),
+        ("vfsread", "vfs_read"),
+        ("vfsrd", "vfs_read"),
+        ("vfs_raed", "vfs_read"),
+        ("vfs_reed", "vfs_read"),
+        ("vfs_readd", "vfs_read"),
+        ("raed", "vfs_read"),
+        ("tcp_sned", "tcp_sendmsg"),
+        ("tcp_sendmsgg", "tcp_sendmsg"),
+        ("xcp_sendmsg", "tcp_sendmsg"),
+        ("schedule_tiemout", "schedule_timeout"),
+        ("prcess_one_work", "process_one_work"),
+        ("do_sys_opne", "do_sys_open"),
+    ],
+)
+def test_forgives(query, name):
+    assert name in found(query, 40 if query == "raed" else 12)
+
+
+def test_nothing_near():
+    assert Search(names()).find("zzzqqq") == ([], 0)
+    assert Search(names()).find("vfs_read zzzqqq") == ([], 0)
+    assert Search([]).find("x") == ([], 0)
+    assert Search([]).find("") == ([], 0) or list(Search([]).find("").indices) == []
+
+
+def test_names_of_any_letters():
+    odd = ["İstanbul", "a\nb", "ÄRGER", "", "x" * 5000]
+    search = Search(odd)
+    assert [odd[i] for i in search.find("ärger").indices] == ["ÄRGER"]
+    assert odd[search.find("a\nb").indices[0]] == "a\nb"
+    assert [odd[i] for i in search.find("xxx").indices] == ["x" * 5000]
+    assert search.find("[").total == 5
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.text(alphabet="abcd_.", max_size=8), max_size=30),
+    st.text(alphabet="abcd_. (*[^$", max_size=8),
+    st.integers(0, 5),
+)
+def test_finds_all_that_has_the_term(some, query, limit):
+    hits = Search(some).find(query)
+    terms = query.replace("(", " ").replace("*", " ").replace("[", " ").replace("^", " ").split()
+    exact = {i for i, name in enumerate(some) if all(term in name for term in terms)}
+    assert exact <= set(hits.indices)
+    assert len(set(hits.indices)) == hits.total
+    if exact and len(terms) == 1:
+        assert set(hits.indices) == exact
+    assert list(Search(some).find(query, limit).indices) == list(hits.indices)[:limit]
