@@ -31,7 +31,6 @@ from kernel.frames import (
     PERFORM,
     PING,
     READ,
-    RELEASE,
     STOP,
     STREAM,
     SYNC,
@@ -71,7 +70,6 @@ class Agent:
             GUARD: self.guard,
             UNGUARD: self.unguard,
             HOLD: self.hold,
-            RELEASE: self.release,
             STREAM: self.start,
             CREDIT: self.give,
             SYNC: self.sync,
@@ -86,6 +84,10 @@ class Agent:
         if effect == b"mkdir":
             os.mkdir(path)
         elif effect == b"rmdir":
+            # What we hold below it would keep it.
+            for entry in [entry for entry in self.held if entry[0].startswith(path + b"/")]:
+                self.held.remove(entry)
+                os.close(entry[1])
             os.rmdir(path)
         elif effect in (b"write", b"append"):
             how = os.O_TRUNC if effect == b"write" else os.O_APPEND
@@ -173,11 +175,6 @@ class Agent:
 
     def hold(self, _: int, path: bytes) -> None:
         self.held.append((path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)))
-
-    def release(self, _: int, path: bytes) -> None:
-        for entry in [entry for entry in self.held if entry[0] == path][-1:]:
-            self.held.remove(entry)
-            os.close(entry[1])
 
     def start(self, ident: int, instance: bytes, credit: bytes) -> "list[bytes]":
         stream = self.streams[ident] = Stream(ident, instance.rstrip(b"/"), number(credit))

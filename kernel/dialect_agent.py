@@ -40,9 +40,6 @@ class AgentDialect:
     def hold(self, path: str) -> None:
         self._line.request(frames.HOLD, encode(path), path=path)
 
-    def release(self, path: str) -> None:
-        self._line.request(frames.RELEASE, encode(path), path=path)
-
     def stream(self, instance: str, window: int = WINDOW) -> AgentStream:
         return self._line.open_stream(encode(instance), window)
 

@@ -41,7 +41,12 @@ class ShellDialect:
         return self._shell.run(f"t_read {self._word(path)} {limit}", path, limit)
 
     def perform(self, step: Step) -> None:
-        self._shell.run(self._command(step), step.path)
+        command = self._command(step)
+        if step.effect is Effect.RMDIR:  # what we hold below it would keep it
+            for fd in [fd for fd, held in self._held.items() if held.startswith(f"{step.path}/")]:
+                self._shell.run(f"exec {fd}<&-")
+                del self._held[fd]
+        self._shell.run(command, step.path)
 
     def list(self, path: str) -> Sequence[str]:
         return sorted(self._split(self._shell.run(f"t_list {self._word(path)}", path, 16 << 20), "\0"))
@@ -67,11 +72,6 @@ class ShellDialect:
             raise FileRefused(path, errno.EMFILE)
         self._shell.run(f"t_hold {free} {self._word(path)}", path)
         self._held[free] = path
-
-    def release(self, path: str) -> None:
-        for fd in [fd for fd, held in self._held.items() if held == path][-1:]:
-            self._shell.run(f"exec {fd}<&-")
-            del self._held[fd]
 
     def stream(self, instance: str) -> TextStream:
         # An answer first: the other shell could only say that nothing came.

@@ -118,22 +118,28 @@ def test_links_of_a_folder(far: FarSide, tmp_path: Path) -> None:
     assert sorted(far.dialect.links(str(tmp_path))) == ["/x y", "socket:[12]"]
 
 
-def test_holds_and_releases(far: FarSide, tmp_path: Path) -> None:
-    path = tmp_path / "held"
-    path.write_text("")
+def test_holds_until_we_remove_the_folder(far: FarSide, tmp_path: Path) -> None:
+    """As the kernel's instances: what is held there cannot be removed by anyone but us."""
+    for name in ("one", "one more"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tracing_on").write_text("")
+    (tmp_path / "file").write_text("")
 
-    def held() -> int:
+    def held() -> set[str]:
         folder = f"/proc/{far.dialect.pid}/fd"
-        return sum(os.readlink(f"{folder}/{name}") == str(path) for name in os.listdir(folder))
+        paths = (os.readlink(f"{folder}/{name}") for name in os.listdir(folder))
+        return {os.path.relpath(path.removesuffix(" (deleted)"), tmp_path) for path in paths if str(tmp_path) in path}
 
-    far.dialect.hold(str(path))
-    far.dialect.hold(str(path))
-    assert held() == 2
-    far.dialect.release(str(path))
-    assert held() == 1
-    far.dialect.release(str(path))
-    far.dialect.release(str(path))
-    assert held() == 0
+    far.dialect.hold(f"{tmp_path}/one/tracing_on")
+    far.dialect.hold(f"{tmp_path}/one more/tracing_on")
+    far.dialect.hold(f"{tmp_path}/file")
+    assert held() == {"one/tracing_on", "one more/tracing_on", "file"}
+    (tmp_path / "one/tracing_on").unlink()
+    far.dialect.perform(Step(Effect.RMDIR, f"{tmp_path}/one"))
+    assert held() == {"one more/tracing_on", "file"}
+    far.dialect.hold(f"{tmp_path}/file")
+    far.dialect.close()
+    far.process.wait(10)
 
 
 def end_by_close(far: FarSide) -> None:
@@ -184,7 +190,7 @@ def test_undoes_after_too_long_a_silence(kind: str, tmp_path: Path) -> None:
     with far_side(kind, silence=1) as far:
         far.dialect.guard(Step(Effect.WRITE, str(log), b"undone"))
         assert not eventually(lambda: far.process.poll() is not None, 2.0), "we talk, so it has to stay"
-        line = far.dialect._line if kind == "agent" else far.dialect._shell  # type: ignore[union-attr]
+        line = far.dialect._line if kind == "agent" else far.dialect._shell
         line._quiet.set()  # as if we hung
         assert eventually(lambda: far.process.poll() is not None, 5.0)
         assert log.read_text() == "undone"

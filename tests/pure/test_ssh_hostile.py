@@ -209,7 +209,7 @@ def test_a_login_that_ends() -> None:
 
 def test_a_shell_command_that_is_interrupted_leaves_no_mess(monkeypatch: pytest.MonkeyPatch) -> None:
     with far_side("dash") as far:
-        shell = far.dialect._shell  # type: ignore[union-attr]
+        shell = far.dialect._shell
         receive = shell._receive
 
         def interrupted() -> None:
