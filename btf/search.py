@@ -19,7 +19,7 @@ _COMMON = "zjqxwvkyhb0123456789.$gfmulcpdonaisrte_"
 """Letters in the order of how rare they are in the names of a kernel; others (-1) are rarer still."""
 _LONG = 6
 """Letters a term needs before a wrong letter is looked for."""
-_CANDIDATES = 1000
+_CANDIDATES = 750
 """Names that are looked at more closely for one term, the shortest first."""
 _RARE = 1500
 """So many hits are found faster one by one than by a look at each name."""
@@ -35,7 +35,7 @@ class Found(NamedTuple):
 
 
 class Search:
-    """Search over fixed names. Not to be used by two threads at once."""
+    """Search over fixed names. Threads may share one: what it remembers is replaced as a whole."""
 
     def __init__(self, names: Sequence[str]) -> None:
         lowered = [name.lower().replace("\n", " ") for name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 from btf.btf import Btf
@@ -40,9 +41,20 @@ FORGIVEN = [
 ]
 
 
-def _taken(names: list[str], query: str) -> float:
-    """Best of some rounds, each on a search that has seen no other query."""
-    search = Search(names)
+def _beginnings(names: list[str]) -> list[str]:
+    """Beginnings of names as they are typed, one in two with a slip."""
+    dice = random.Random(1)
+    queries = []
+    for _ in range(100):
+        letters = list(dice.choice(names)[: dice.randint(2, 14)])
+        if dice.random() < 0.5:
+            letters[dice.randrange(len(letters))] = dice.choice("etrsianoc_")
+        queries.append("".join(letters))
+    return queries
+
+
+def _taken(search: Search, query: str) -> float:
+    """Best of some rounds, none of which may use what it remembers of the last query."""
     best = float("inf")
     for _ in range(ROUNDS):
         search.forget()
@@ -55,9 +67,10 @@ def _taken(names: list[str], query: str) -> float:
 def run() -> list[tuple[str, str, str, bool]]:
     real = Btf.load(stored("btf-7.2")).functions
     names = (real + [f"x_{name}" for name in real])[:NAMES]
+    search = Search(names)
     rows = []
-    for what, queries in (("found", PLAIN), ("forgiven", FORGIVEN)):
-        times = {query: _taken(names, query) for query in queries}
+    for what, queries in (("found", PLAIN), ("forgiven", FORGIVEN), ("typed at random", _beginnings(names))):
+        times = {query: _taken(search, query) for query in queries}
         worst = max(times, key=lambda query: times[query])
         figure = f"{times[worst] * 1e3:.1f} ms ({worst!r})"
         rows.append(
