@@ -135,8 +135,7 @@ class EventRows:
         """The cells of an event, what is searched highlighted."""
         widths = self.columns.widths(columns)
         for n, text in enumerate(self._texts_of(row)):
-            cell = fit(text, widths[n], self.columns.right(n))
-            yield Piece("  " if n else "")
+            cell = ("  " if n else "") + fit(text, widths[n], self.columns.right(n))
             yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), _LOOKS.get(n, ""))
 
     def _hits(self, title: str, text: str, cell: str) -> list[tuple[int, int]]:
