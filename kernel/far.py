@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from kernel import ancestry, btfcache
-from kernel.target import Effect, Step, Stream
+from kernel.target import Step, Stream
 from probes.facts import TargetFacts, Trouble
 
 
@@ -59,7 +59,6 @@ class FarTarget:
         self._facts: TargetFacts | None = None
         self._line: tuple[int, ...] | None = None
         self._closed = False
-        self._held: list[str] = []
 
     @property
     def name(self) -> str:
@@ -86,10 +85,6 @@ class FarTarget:
         return self._far.read(path, limit)
 
     def perform(self, step: Step) -> None:
-        if step.effect is Effect.RMDIR:
-            for path in [path for path in self._held if path.startswith(f"{step.path}/")]:
-                self._held.remove(path)
-                self._far.release(path)
         self._far.perform(step)
 
     def list(self, path: str) -> Sequence[str]:
@@ -103,7 +98,6 @@ class FarTarget:
 
     def hold(self, path: str) -> None:
         self._far.hold(path)
-        self._held.append(path)
 
     def our_pids(self) -> Sequence[int]:
         if self._line is None:
