@@ -10,6 +10,7 @@ from btf.errors import BtfError
 from events.kallsyms import Symbols
 from events.naming import Namer
 from kernel.errors import FileRefused
+from kernel.recording import RecordingTarget
 from kernel.target import Target
 from probes.catalog import Catalog, Function
 from probes.check import Checked, check_plan
@@ -53,6 +54,11 @@ class Connection:
         with contextlib.suppress(FileRefused):
             return Symbols.parse(self.target.read("/proc/kallsyms")) or None
         return None
+
+    @property
+    def holds_events(self) -> bool:
+        """It is a recording of events, not a kernel."""
+        return isinstance(self.target, RecordingTarget) and bool(self.target.recording.plans)
 
     def btf_of(self, module: str | None) -> Btf | None:
         """Types to read a function of `module` with: its split BTF, or the kernel's."""

@@ -49,6 +49,7 @@ class Watch:
         """Batches and new formats in the order in which the kernel made them."""
         self._columns: dict[str, dict[str, Column]] = {}
         self._plans: list[Plan] = []
+        self._told = False
 
     @property
     def armed(self) -> tuple[Armed, ...]:
@@ -66,9 +67,15 @@ class Watch:
         return self._session
 
     @property
-    def error(self) -> Exception | None:
+    def error(self) -> KernelError | None:
         """Why no more events will come; None while they may."""
         return self._session.pump.error if self._session else None
+
+    def take_error(self) -> KernelError | None:
+        """The error, the first time it is asked for."""
+        error = None if self._told else self.error
+        self._told = self._told or error is not None
+        return error
 
     @property
     def ended(self) -> bool:

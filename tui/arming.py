@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from kernel.errors import KernelError, ProbeRefused
 from kernel.session import Armed
@@ -35,3 +36,12 @@ def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
         except KernelError as error:
             failures.append(str(error))
     return Disarmed(tuple(failures))
+
+
+def record(watching: Watch, path: Path) -> str:
+    """Write events to a recording from now on; gives why that can't be, or nothing."""
+    try:
+        watching.record_to(path)
+    except (OSError, KernelError) as error:
+        return f"not recorded: {error}"
+    return ""

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.timer import Timer
 
 from kernel.errors import KernelError
-from kernel.watch import Watch
 from tui.messages import Counted, DataArrived
+
+if TYPE_CHECKING:
+    from kernel.watch import Watch
 
 TICK = 0.08
 """Seconds from the arrival of data to its picture: at most twelve pictures a second."""

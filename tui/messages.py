@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.message import Message
 
-from kernel.connection import Connection
-from kernel.counts import Counts
-from probes.probe import Probe
-from probes.verdict import Verdict
+if TYPE_CHECKING:
+    from kernel.connection import Connection
+    from kernel.counts import Counts
+    from kernel.errors import KernelError
+    from probes.probe import Probe
+    from probes.verdict import Verdict
 
 
 class Connected(Message):
@@ -23,7 +27,7 @@ class Connected(Message):
 class ConnectFailed(Message):
     """A target could not be opened."""
 
-    def __init__(self, spec: str, error: Exception) -> None:
+    def __init__(self, spec: str, error: KernelError) -> None:
         super().__init__()
         self.spec = spec
         self.error = error

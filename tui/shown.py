@@ -9,11 +9,12 @@ from events.record import Record, detail
 from events.search import Found, contains
 from events.store import Store
 from events.text import show
+from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.watch import Watch
 from widgets.event_detail import DetailField
 from widgets.event_rows import Event
-from widgets.status_bar import Losses
+from widgets.status_bar import Losses, Status
 
 
 class ShownEvents:
@@ -50,6 +51,18 @@ def fields_of(watching: Watch) -> tuple[str, ...]:
     """Names of all recorded fields, in the order in which the probes name them."""
     events = chain.from_iterable(plan.events for plan in watching.plans)
     return tuple(dict.fromkeys(column.name for event in events for column in event.columns))
+
+
+def status_of(connection: Connection, watching: Watch | None, counts: Counts | None) -> Status:
+    """For the top line."""
+    return Status(
+        connection.target.name,
+        connection.facts.title,
+        len(connection.catalog),
+        len(watching.armed) if watching else 0,
+        losses_of(watching, counts),
+        recording=bool(watching and watching.recorder),
+    )
 
 
 def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:

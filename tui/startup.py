@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
-from kernel.connection import Connection
+from kernel.errors import KernelError
+
+if TYPE_CHECKING:
+    from kernel.connection import Connection
 
 
 class Opening(threading.Thread):
@@ -23,6 +27,7 @@ class Opening(threading.Thread):
         self._error: Exception | None = None
 
     def run(self) -> None:
+        from kernel.connection import Connection
         from kernel.open import choose
 
         try:
@@ -40,9 +45,11 @@ class Opening(threading.Thread):
     def _progress(self, text: str, fraction: float | None = None) -> None:
         self.state = (text, fraction)
 
-    def wait(self, timeout: float | None = None) -> Connection | None:
-        """The connection; None: not yet (or cancelled). Raises what the attempt raised."""
-        self.join(timeout)
+    def wait(self) -> Connection:
+        """The connection. Raises what the attempt raised; KernelError where it was given up."""
+        self.join()
         if self._error is not None:
             raise self._error
+        if self._connection is None:
+            raise KernelError("given up")
         return self._connection

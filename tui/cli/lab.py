@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from tui.cli import app
+from tui.cli import app as application
 
 
 def run(arguments: argparse.Namespace) -> int:
     arguments.target = f"lab:{arguments.kernel}"
-    return app.run(arguments)
+    return application.run(arguments)

@@ -22,13 +22,18 @@ exit status: 0 done, 1 refused or nothing found, 2 usage, 3 target unusable"""
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """Read the arguments; usage errors end the process with status 2."""
-    command = next((word for word in argv if not word.startswith("-")), "")
-    previous = argv[argv.index(command) - 1] if command and argv.index(command) else ""
-    if command in COMMANDS and previous not in ("--target", "-t"):
-        return _commands().parse_args(argv)
-    if previous in ("--target", "-t") and any(word in COMMANDS for word in argv):
-        return _commands().parse_args(argv)
-    return _application().parse_args(argv)
+    return (_commands() if _first_word(argv) in COMMANDS else _application()).parse_args(argv)
+
+
+def _first_word(argv: list[str]) -> str:
+    """The first argument that is neither an option nor the target (which may be called as a command is: `lab`)."""
+    words = iter(argv)
+    for word in words:
+        if word in ("-t", "--target"):
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 def _application() -> argparse.ArgumentParser:

@@ -14,21 +14,18 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from btf.search import Search
-from kernel.connection import Connection
-from probes.catalog import Function
 from probes.probe import Place, Probe
-from probes.verdict import Verdict
 from tui.commands import bindings
-from tui.shown import rates_of
-from tui.signature import signature_of
-from tui.specification import fixed, specification_of
 from widgets.function_list import FunctionList
 from widgets.probe_editor import ProbeEditor
 from widgets.spec_pane import SpecPane
 from widgets.spec_text import Specification
-from widgets.status_bar import TopLine
+from widgets.status_bar import Status, TopLine
 
 if TYPE_CHECKING:
+    from kernel.connection import Connection
+    from probes.catalog import Function
+    from probes.verdict import Verdict
     from tui.app import Probewright
 
 MOST_FOUND = 5_000
@@ -86,11 +83,19 @@ class ComposeScreen(Screen[None]):
 
     def refresh_state(self) -> None:
         """What is armed or lost has changed."""
-        self._status.status = self.bench.status()
-        self._functions.armed = rates_of(self.bench.watching)
+        bench = self.bench
+        if bench.connection is None:
+            self._status.status = Status(bench.opening.spec, "opening")
+            return
+        from tui.shown import rates_of, status_of
+
+        self._status.status = status_of(bench.connection, bench.watching, bench.counts)
+        self._functions.armed = rates_of(bench.watching)
 
     def refused(self, probe: Probe, verdict: Verdict) -> None:
         """The kernel itself said no to a probe that we thought right."""
+        from tui.specification import specification_of
+
         if probe == self._editor.probe:
             self._spec.shown = specification_of(self._connection, probe, verdict)
 
@@ -120,6 +125,8 @@ class ComposeScreen(Screen[None]):
 
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""
+        from tui.signature import signature_of
+
         self._editor.show(signature_of(self._connection, name), probe or Probe(Place(name)))
         self._editor.focus_fields()
         self._show_specification()
@@ -143,6 +150,8 @@ class ComposeScreen(Screen[None]):
 
     @on(SpecPane.FixRequested)
     def _fix(self, event: SpecPane.FixRequested) -> None:
+        from tui.specification import fixed
+
         event.stop()
         probe, verdict = self._editor.probe, self._spec.shown.verdict
         better = fixed(probe, verdict.error, event.name) if probe and verdict and verdict.error else None
@@ -156,6 +165,8 @@ class ComposeScreen(Screen[None]):
         self._editor.focus_fields()
 
     def _show_specification(self) -> None:
+        from tui.specification import specification_of
+
         probe = self._editor.probe
         self._spec.shown = Specification() if probe is None else specification_of(self._connection, probe)
 

@@ -33,5 +33,5 @@ class DetailScreen(ModalScreen[None]):
         self._detail.focus_fields()
 
     @on(EventDetail.Closed)
-    def _closed(self) -> None:
+    def _detail_closed(self) -> None:
         self.dismiss()

@@ -15,11 +15,11 @@ from textual.widgets import Footer
 from kernel.session import Armed
 from tui.commands import bindings
 from tui.screens.detail import DetailScreen
-from tui.shown import ShownEvents, detail_of, fields_of, losses_of, note_of
+from tui.shown import ShownEvents, detail_of, fields_of, losses_of, note_of, status_of
 from widgets.event_pane import EventPane
 from widgets.event_rows import NoEvents
 from widgets.event_table import EventTable
-from widgets.status_bar import LiveLine, LiveState, TopLine
+from widgets.status_bar import LiveLine, LiveState, Status, TopLine
 
 if TYPE_CHECKING:
     from tui.app import Probewright
@@ -84,7 +84,11 @@ class LiveScreen(Screen[None]):
 
     def refresh_state(self) -> None:
         """What is armed or lost has changed."""
-        self._top.status = self.bench.status()
+        bench = self.bench
+        if bench.connection is None:
+            self._top.status = Status(bench.opening.spec, "opening")
+        else:
+            self._top.status = status_of(bench.connection, bench.watching, bench.counts)
         self._show_line()
 
     def _show_line(self) -> None:

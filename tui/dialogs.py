@@ -1,0 +1,71 @@
+"""Dialogs of the application; each is imported when it is asked for, not before the first paint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import App
+from textual.screen import ModalScreen
+
+from tui.startup import Opening
+
+if TYPE_CHECKING:
+    from kernel.leftovers import Leftover
+
+
+def show_progress(app: App[None], opening: Opening) -> None:
+    """How far the opening of a target is; stopping it gives it up."""
+    from textual import on
+
+    from widgets.progress import ProgressDialog
+
+    class OpeningDialog(ProgressDialog):
+        def on_mount(self) -> None:
+            self.set_interval(0.1, self._look)
+
+        def _look(self) -> None:
+            self.report(*opening.state)
+
+        @on(ProgressDialog.CancelRequested)
+        def _give_up(self) -> None:
+            opening.cancel.set()
+
+    app.push_screen(OpeningDialog(f"opening {opening.spec}"))
+
+
+def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
+    """What went wrong, why, and the way out."""
+    from widgets.trouble import TroubleDialog
+
+    app.push_screen(TroubleDialog(what, why, [remedy, "F4 chooses another target"]))
+
+
+def show_help(app: App[None]) -> None:
+    """The keys of the screen that is seen."""
+    from tui.help import help_of
+    from widgets.help import HelpScreen
+
+    app.push_screen(HelpScreen("help", help_of(app.screen)))
+
+
+def choose_target(app: App[None], chosen: Callable[[str], object]) -> None:
+    """Where to probe; `chosen` gets the word for `--target`."""
+    from tui.screens.targets import TargetScreen
+
+    app.push_screen(TargetScreen(), lambda spec: chosen(spec) if spec else None)
+
+
+def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Callable[[], object]) -> None:
+    """Say what dead sessions have left in the kernel, and ask whether it shall go."""
+    from widgets.confirm import Confirm
+
+    details = [f"{leftover.group}: {len(leftover.events)} events" for leftover in leftovers]
+    question = "Sessions of probewright that died have left this in the kernel. Remove it?"
+    app.push_screen(Confirm(question, details, yes="Remove", no="Leave"), lambda yes: agreed() if yes else None)
+
+
+def close_all(app: App[None]) -> None:
+    """Close every dialog."""
+    while isinstance(app.screen, ModalScreen):
+        app.pop_screen()
