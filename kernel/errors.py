@@ -10,9 +10,11 @@ KernelError
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from probes.facts import Trouble
-from probes.verdict import Verdict
+if TYPE_CHECKING:
+    from probes.facts import Trouble
+    from probes.verdict import Verdict
 
 
 class KernelError(Exception):

@@ -29,8 +29,8 @@ from tui.messages import (
 from tui.screens.compose import ComposeScreen
 from tui.startup import Opening
 
-# The first paint must not wait for what is needed later: the kernel's side and the other places are imported when they
-# are asked for.
+# The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
+# they are asked for.
 if TYPE_CHECKING:
     from kernel.connection import Connection
     from kernel.counts import Counts
@@ -51,6 +51,7 @@ class Probewright(App[None]):
     TITLE = "probewright"
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+    DEFAULT_MODE = "compose"
 
     def __init__(self, opening: Opening) -> None:
         super().__init__()
@@ -73,7 +74,6 @@ class Probewright(App[None]):
         for number in (signal.SIGTERM, signal.SIGHUP):
             with contextlib.suppress(ValueError, RuntimeError):  # only the main thread takes signals: a test's is not
                 asyncio.get_running_loop().add_signal_handler(number, self.exit)
-        await self.switch_mode("compose")
         self._follow_opening()
 
     def _follow_opening(self) -> None:

@@ -53,7 +53,11 @@ def choose_target(app: App[None], chosen: Callable[[str], object]) -> None:
     """Where to probe; `chosen` gets the word for `--target`."""
     from tui.screens.targets import TargetScreen
 
-    app.push_screen(TargetScreen(), lambda spec: chosen(spec) if spec else None)
+    def done(spec: str | None) -> None:
+        if spec:
+            chosen(spec)
+
+    app.push_screen(TargetScreen(), done)
 
 
 def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Callable[[], object]) -> None:
@@ -62,7 +66,12 @@ def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Calla
 
     details = [f"{leftover.group}: {len(leftover.events)} events" for leftover in leftovers]
     question = "Sessions of probewright that died have left this in the kernel. Remove it?"
-    app.push_screen(Confirm(question, details, yes="Remove", no="Leave"), lambda yes: agreed() if yes else None)
+
+    def done(yes: bool | None) -> None:
+        if yes:
+            agreed()
+
+    app.push_screen(Confirm(question, details, yes="Remove", no="Leave"), done)
 
 
 def close_all(app: App[None]) -> None:

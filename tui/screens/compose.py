@@ -11,22 +11,22 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import Footer
 
-from btf.search import Search
-from probes.probe import Place, Probe
 from tui.commands import bindings
 from widgets.function_list import FunctionList
-from widgets.probe_editor import ProbeEditor
-from widgets.spec_pane import SpecPane
-from widgets.spec_text import Specification
+from widgets.key_line import KeyLine
 from widgets.status_bar import Status, TopLine
 
+# The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
+    from btf.search import Search
     from kernel.connection import Connection
     from probes.catalog import Function
+    from probes.probe import Probe
     from probes.verdict import Verdict
     from tui.app import Probewright
+    from widgets.probe_editor import ProbeEditor
+    from widgets.spec_pane import SpecPane
 
 MOST_FOUND = 5_000
 """Rows a search gives at the most; nobody scrolls farther, and typing one more letter is quicker."""
@@ -42,8 +42,8 @@ class ComposeScreen(Screen[None]):
         super().__init__()
         self._status = TopLine()
         self._functions = FunctionList()
-        self._editor = ProbeEditor()
-        self._spec = SpecPane()
+        self._editor: ProbeEditor | None = None
+        self._spec: SpecPane | None = None
         self._search: Search | None = None
         self._known: dict[str, Function] = {}
 
@@ -56,9 +56,7 @@ class ComposeScreen(Screen[None]):
         yield self._status
         with Horizontal(id="panes"):
             yield self._functions
-            yield self._editor
-        yield self._spec
-        yield Footer()
+        yield KeyLine("help")
 
     def on_mount(self) -> None:
         self._functions.focus_search()
@@ -68,18 +66,28 @@ class ComposeScreen(Screen[None]):
     def on_screen_resume(self) -> None:
         self.refresh_state()
 
-    # -- from the application -----------------------------------------------------------------------------------
+    def _add_builder(self) -> tuple[ProbeEditor, SpecPane]:
+        """The panes beside and below the functions; made once."""
+        from widgets.probe_editor import ProbeEditor
+        from widgets.spec_pane import SpecPane
+
+        if self._editor is None or self._spec is None:
+            self._editor, self._spec = ProbeEditor(), SpecPane()
+            self.query_one("#panes").mount(self._editor)
+            self.mount(self._spec, before=self.query_one(KeyLine))
+        return self._editor, self._spec
+
+    # -- from the application --------------------------------------------------------------------------------------
 
     def connected(self) -> None:
         """Another kernel is open."""
-        connection = self._connection
-        names = connection.catalog.names
+        self._search = None
         self._known.clear()
-        self._search = Search(names)
-        self._functions.show(names, self._find, self._describe)
-        if self._editor.probe is not None:
+        self._functions.show(self._connection.catalog.names, self._find, self._describe)
+        if self._editor is not None and self._editor.probe is not None:
             self.pick(self._editor.probe.place.symbol, self._editor.probe)
         self.refresh_state()
+        self.call_after_refresh(self._add_builder)
 
     def refresh_state(self) -> None:
         """What is armed or lost has changed."""
@@ -96,10 +104,11 @@ class ComposeScreen(Screen[None]):
         """The kernel itself said no to a probe that we thought right."""
         from tui.specification import specification_of
 
-        if probe == self._editor.probe:
-            self._spec.shown = specification_of(self._connection, probe, verdict)
+        editor, spec = self._add_builder()
+        if probe == editor.probe:
+            spec.shown = specification_of(self._connection, probe, verdict)
 
-    # -- functions ----------------------------------------------------------------------------------------------
+    # -- functions -------------------------------------------------------------------------------------------------
 
     @property
     def _connection(self) -> Connection:
@@ -108,7 +117,10 @@ class ComposeScreen(Screen[None]):
         return connection
 
     def _find(self, query: str) -> tuple[Sequence[int], int]:
-        assert self._search is not None  # noqa: S101 - set before the list has names
+        from btf.search import Search
+
+        if self._search is None:
+            self._search = Search(self._connection.catalog.names)
         found = self._search.find(query, MOST_FOUND)
         return found.indices, found.total
 
@@ -125,63 +137,66 @@ class ComposeScreen(Screen[None]):
 
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""
+        from probes.probe import Place, Probe
         from tui.signature import signature_of
 
-        self._editor.show(signature_of(self._connection, name), probe or Probe(Place(name)))
-        self._editor.focus_fields()
+        editor, _ = self._add_builder()
+        editor.show(signature_of(self._connection, name), probe or Probe(Place(name)))
+        editor.focus_fields()
         self._show_specification()
 
-    # -- the probe ----------------------------------------------------------------------------------------------
+    # -- the probe -------------------------------------------------------------------------------------------------
 
-    @on(ProbeEditor.Changed)
-    def _changed(self, event: ProbeEditor.Changed) -> None:
+    def on_probe_editor_changed(self, event: ProbeEditor.Changed) -> None:
         event.stop()
-        if isinstance(event, ProbeEditor.ArmRequested):
-            self.bench.arm(event.probe)
-        else:
+        self._show_specification()
+
+    def on_probe_editor_arm_requested(self, event: ProbeEditor.ArmRequested) -> None:
+        event.stop()
+        self.bench.arm(event.probe)
+
+    def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
+        event.stop()
+        editor, _ = self._add_builder()
+        if editor.probe is not None:
+            editor.probe = replace(editor.probe, filter=event.text)
             self._show_specification()
 
-    @on(SpecPane.FilterChanged)
-    def _filter_changed(self, event: SpecPane.FilterChanged) -> None:
-        event.stop()
-        if self._editor.probe is not None:
-            self._editor.probe = replace(self._editor.probe, filter=event.text)
-            self._show_specification()
-
-    @on(SpecPane.FixRequested)
-    def _fix(self, event: SpecPane.FixRequested) -> None:
+    def on_spec_pane_fix_requested(self, event: SpecPane.FixRequested) -> None:
         from tui.specification import fixed
 
         event.stop()
-        probe, verdict = self._editor.probe, self._spec.shown.verdict
+        editor, spec = self._add_builder()
+        probe, verdict = editor.probe, spec.shown.verdict
         better = fixed(probe, verdict.error, event.name) if probe and verdict and verdict.error else None
         if better is not None and probe is not None:
-            self._editor.probe = replace(better, kind=probe.kind)
+            editor.probe = replace(better, kind=probe.kind)
             self._show_specification()
 
-    @on(SpecPane.Left)
-    def _left(self, event: SpecPane.Left) -> None:
+    def on_spec_pane_left(self, event: SpecPane.Left) -> None:
         event.stop()
-        self._editor.focus_fields()
+        self._add_builder()[0].focus_fields()
 
     def _show_specification(self) -> None:
         from tui.specification import specification_of
 
-        probe = self._editor.probe
-        self._spec.shown = Specification() if probe is None else specification_of(self._connection, probe)
+        editor, spec = self._add_builder()
+        if editor.probe is not None:
+            spec.shown = specification_of(self._connection, editor.probe)
 
-    # -- commands -----------------------------------------------------------------------------------------------
+    # -- commands --------------------------------------------------------------------------------------------------
 
     def action_search(self) -> None:
         self._functions.focus_search()
 
     def action_arm(self) -> None:
-        if self._editor.probe is not None:
+        if self._editor is not None and self._editor.probe is not None:
             self.bench.arm(self._editor.probe)
 
     def action_filter(self) -> None:
-        if self._editor.probe is not None:
-            self._spec.action_filter()
+        editor, spec = self._add_builder()
+        if editor.probe is not None:
+            spec.action_filter()
 
     def action_lowered(self) -> None:
-        self._spec.action_lowered()
+        self._add_builder()[1].action_lowered()

@@ -9,9 +9,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import ModalScreen
-from textual.widgets import Footer
 
 from widgets.event_detail import DetailField, EventDetail
+from widgets.key_line import KeyLine
 
 
 class DetailScreen(ModalScreen[None]):
@@ -26,7 +26,7 @@ class DetailScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield self._detail
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self._detail.show(*self._content)

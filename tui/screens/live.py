@@ -10,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from kernel.session import Armed
 from tui.commands import bindings
@@ -19,6 +18,7 @@ from tui.shown import ShownEvents, detail_of, fields_of, losses_of, note_of, sta
 from widgets.event_pane import EventPane
 from widgets.event_rows import NoEvents
 from widgets.event_table import EventTable
+from widgets.key_line import KeyLine
 from widgets.status_bar import LiveLine, LiveState, Status, TopLine
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class LiveScreen(Screen[None]):
         yield self._top
         yield self._line
         yield self._pane
-        yield Footer()
+        yield KeyLine("help")
 
     def on_screen_resume(self) -> None:
         self.tick()

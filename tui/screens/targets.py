@@ -9,9 +9,9 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import ModalScreen
-from textual.widgets import Footer
 
 from tui.targets import choices
+from widgets.key_line import KeyLine
 from widgets.target_chooser import Choice, TargetChooser
 
 
@@ -26,7 +26,7 @@ class TargetScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         yield self._chooser
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self._chooser.focus_list()

@@ -1,0 +1,115 @@
+"""The keys that work now, in one line at the bottom; what does not fit is left out from its end, help never.
+
+Textual's Footer is a widget for each key, which costs the first paint as much as all else on a screen; this is one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from textual import events
+from textual.content import Content
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.widget import Widget
+
+from widgets.safe_text import width
+
+
+class Key(NamedTuple):
+    """One key."""
+
+    key: str
+    """As Textual names it: what a click presses."""
+    shown: str
+    """As a person reads it."""
+    label: str
+    """What it does, in a word or two."""
+    enabled: bool = True
+
+
+class Span(NamedTuple):
+    """Where a key stands in the line."""
+
+    start: int
+    end: int
+    key: Key
+
+
+class KeyLine(Widget):
+    """Follows the bindings of the screen it is on; a click presses the key."""
+
+    DEFAULT_CSS = """
+    KeyLine { dock: bottom; height: 1; width: 1fr; background: $panel; color: $text; }
+    """
+    ALLOW_SELECT = False
+
+    keys: reactive[tuple[Key, ...]] = reactive(())
+    """What is shown."""
+
+    def __init__(self, last: str = "", *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        """`last` is the action that stands at the right end and is never left out."""
+        super().__init__(id=id)
+        self._last = last
+
+    def on_mount(self) -> None:
+        """Begin to follow."""
+        self.screen.bindings_updated_signal.subscribe(self, self._follow)
+        self._follow(self.screen)
+
+    def _follow(self, screen: Screen[object]) -> None:
+        if not screen.app.app_focus or not self.is_attached:
+            return
+        found: dict[str, Key] = {}
+        last: list[Key] = []
+        for _, binding, enabled, _ in screen.active_bindings.values():
+            if not binding.show or binding.action in found:
+                continue
+            key = Key(binding.key, self.app.get_key_display(binding), binding.description, enabled)
+            if binding.action == self._last:
+                last = [key]
+            else:
+                found[binding.action] = key
+        self.keys = (*found.values(), *last)
+
+    def render(self) -> Content:
+        """Key, label, key, label."""
+        spans = laid_out(self.keys, self.size.width)
+        parts: list[Content] = []
+        at = 0
+        for span in spans:
+            style = "bold $text-accent" if span.key.enabled else "dim"
+            parts.append(Content(" " * (span.start - at)))
+            parts.append(
+                Content.assemble((span.key.shown, style), (f" {span.key.label}", "" if span.key.enabled else "dim"))
+            )
+            at = span.end
+        return Content("").join(parts)
+
+    def on_click(self, event: events.Click) -> None:
+        """Press the key under the mouse."""
+        for span in laid_out(self.keys, self.size.width):
+            if span.start <= event.x < span.end and span.key.enabled:
+                event.stop()
+                self.app.simulate_key(span.key.key)
+
+
+def laid_out(keys: tuple[Key, ...], columns: int) -> list[Span]:
+    """Where the keys stand; the last one at the right end, others as far as there is room."""
+    if not keys:
+        return []
+    *others, last = keys
+    end = columns - 1
+    start = max(1, end - _wide(last))
+    spans: list[Span] = []
+    at = 1
+    for key in others:
+        if at + _wide(key) + 2 > start:
+            break
+        spans.append(Span(at, at + _wide(key), key))
+        at += _wide(key) + 2
+    return [*spans, Span(start, start + _wide(last), last)]
+
+
+def _wide(key: Key) -> int:
+    return width(key.shown) + 1 + width(key.label)
