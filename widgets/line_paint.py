@@ -17,8 +17,8 @@ CURSOR_MARK: Final = "▌"
 """Stands before the cursor row, so that it is seen without colour too."""
 LOOKS: Final = ("cursor", "header", "dim", "name", "type", "number", "match", "mark", "good", "bad", "warn", "key")
 """How a piece can look; each is a component class `line-list--LOOK`."""
-_KEPT: Final = 1024
-"""Strips kept; more than any screen has lines."""
+_KEPT: Final = 256
+"""Strips kept; more than most screens have lines. Each has objects that the garbage collector walks through."""
 
 
 class LinePainter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -66,6 +66,8 @@ class LineView(TypeAhead, ScrollView):
         self._header_lines = int(header)
         self._origin = self._rows.first
         self._painter = LinePainter(self)
+        self._seen = (1, 1, 0)
+        """Columns on the screen, columns of a row and first row, for the picture that is being made."""
 
     def on_mount(self) -> None:
         """Rows that were given at birth have an extent only now."""
@@ -145,11 +147,16 @@ class LineView(TypeAhead, ScrollView):
         super().notify_style_update()
         self._painter.forget_styles()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Ask once a picture, not at each line: Textual looks a size up from the root of the screen."""
+        columns = self.columns
+        self._seen = columns, max(columns, self.wanted_columns()), self.top
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
-        columns = self.columns
-        width = max(columns, self.wanted_columns())
-        row = self.top + y - self._header_lines
+        columns, width, top = self._seen
+        row = top + y - self._header_lines
         if y < self._header_lines:
             strip = self._painter.line(self.header(width), width, look="header")
         elif self._has(row):

@@ -86,9 +86,13 @@ class TailList(LineList):
             self.refresh()
         else:
             self.refresh(Region(0, 0, self.size.width, 1))
-        if self._extent_timer is None:
-            wait = max(0.01, self._extent_at + _EXTENT_EVERY - time.monotonic())
-            self._extent_timer = self.set_timer(wait, self._late_extent)
+        # Within the picture that is due anyway; by itself only when no more news come.
+        if time.monotonic() - self._extent_at >= _EXTENT_EVERY:
+            self.sync_extent()
+        elif self._extent_timer is None:
+            self._extent_timer = self.set_timer(_EXTENT_EVERY, self._late_extent)
+        else:
+            self._extent_timer.reset()
 
     @property
     def top(self) -> int:
