@@ -1,0 +1,231 @@
+"""The application on a stream of 100,000 events a second: what a kernel recorded, again and again, in real time.
+
+    python -m tests.bench._replay_app RATE SECONDS REPORT
+
+Records, formats, plans and types are those of the shipped recording. A kernel that is that busy fills its
+sub-buffers, so the records stand in full ones here; the pump, the store and the screen are the application's own.
+REPORT gets what was measured inside, as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from textual.screen import Screen
+
+import kernel.watch
+import tui.app
+from events.batch import Batch, Chunk
+from events.format import EventFormat, HeaderPage
+from events.recording import Recording
+from events.subbuffer import walk
+from kernel.drain import PERIOD
+from kernel.errors import KernelError
+from kernel.open import shipped_recording
+from kernel.pump import Pump
+from kernel.recording import RecordingTarget
+from kernel.replay import ReplaySession
+from kernel.watch import Watch
+from tests.events_data import event, page
+from tui.feed import Feed
+from tui.startup import Opening
+
+STORE_BYTES = 32 << 20
+"""Less than what is sent, so that the oldest events are dropped while it is measured."""
+WARM_UP = 2.0
+"""Seconds before anything is measured."""
+CPUS = 2
+PAGES = 64
+"""Sub-buffers of a CPU before they begin again."""
+
+
+class RateStream:
+    """Hands over sub-buffers as they would fill, one pass over all CPUs every 30 ms."""
+
+    def __init__(self, recording: Recording, rate: int, seconds: float) -> None:
+        self.sent = 0
+        self.done = threading.Event()
+        delta = CPUS * 10**9 // rate
+        self._cpus = [endless(recording, cpu, delta) for cpu in range(CPUS)]
+        self._next = [next(cpu) for cpu in self._cpus]
+        self._seconds = seconds
+        self._began = 0.0
+        self._due = 0.0
+        self._closed = threading.Event()
+
+    def read(self, timeout: float) -> Batch | None:
+        now = time.perf_counter()
+        self._began = self._began or now
+        if self.done.is_set() or self._due - now > timeout:
+            self._closed.wait(timeout)
+            return None
+        self._closed.wait(max(0.0, self._due - now))
+        now = time.perf_counter()
+        self._due = now + PERIOD
+        if now - self._began > self._seconds:
+            self.done.set()
+            return None
+        until = int((now - self._began) * 1e9)
+        return Batch(tuple(Chunk(cpu, self._filled(cpu, until)) for cpu in range(CPUS)), drained=True)
+
+    def _filled(self, cpu: int, until: int) -> bytes:
+        """What the CPU has filled up to a time."""
+        taken = []
+        while self._next[cpu][0] < until:
+            _, count, data = self._next[cpu]
+            taken.append(data)
+            self.sent += count
+            self._next[cpu] = next(self._cpus[cpu])
+        return b"".join(taken)
+
+    def close(self) -> None:
+        self._closed.set()
+
+
+def endless(recording: Recording, cpu: int, delta: int) -> Iterator[tuple[int, int, bytes]]:
+    """(time of its last event, events, sub-buffer), an event every `delta` ns, as one CPU recorded them."""
+    header = recording.header
+    filled = list(itertools.islice(full_pages(recording, cpu, delta), PAGES))
+    ts = cpu * delta // CPUS
+    while True:
+        for count, data in filled:
+            end = ts + count * delta
+            yield end, count, ts.to_bytes(8, header.byteorder) + data[8:]
+            ts = end
+
+
+def full_pages(recording: Recording, cpu: int, delta: int) -> Iterator[tuple[int, bytes]]:
+    """(events, sub-buffer) of the CPU's records again and again."""
+    header = recording.header
+    data, count = b"", 0
+    for record in itertools.cycle(records_of(recording, cpu, header)):
+        written = event(record, delta, header.byteorder)
+        if header.data_offset + len(data) + len(written) > header.page_size:
+            yield count, page(0, data, header)
+            data, count = b"", 0
+        data, count = data + written, count + 1
+
+
+def records_of(recording: Recording, cpu: int, header: HeaderPage) -> list[bytes]:
+    chunks = [chunk for batch in recording.batches() for chunk in batch.chunks if chunk.cpu == cpu]
+    pages = [c.data[at : at + header.page_size] for c in chunks for at in range(0, len(c.data), header.page_size)]
+    return [data[at : at + length] for data in pages for _, at, length in walk(data, header)]
+
+
+class RatePump:
+    """The application's pump; the formats come first."""
+
+    def __init__(self, stream: RateStream, formats: Mapping[int, EventFormat]) -> None:
+        self._pump = Pump(stream)
+        self._formats: Mapping[int, EventFormat] | None = formats
+
+    @property
+    def on_data(self) -> Callable[[], None]:
+        return self._pump.on_data
+
+    @on_data.setter
+    def on_data(self, told: Callable[[], None]) -> None:
+        self._pump.on_data = told
+        self._pump.start()
+
+    @property
+    def done(self) -> bool:
+        return self._pump.done
+
+    @property
+    def error(self) -> KernelError | None:
+        return self._pump.error
+
+    @property
+    def dropped(self) -> int:
+        return self._pump.dropped_chunks
+
+    def drain(self) -> list[Batch | Mapping[int, EventFormat]]:
+        first, self._formats = self._formats, None
+        return [*([first] if first else []), *self._pump.drain()]
+
+
+class RateSession(ReplaySession):
+    """A recording's session whose events come at a rate, as from a kernel that runs."""
+
+    def __init__(self, target: RecordingTarget, rate: int, seconds: float) -> None:
+        super().__init__(target)
+        self.stream = RateStream(target.recording, rate, seconds)
+        self.pump = RatePump(self.stream, target.recording.formats)  # type: ignore[assignment]
+        # A kernel that runs is asked for losses and names every second; a recording is not.
+        target.owner = "replayed"
+
+
+class Durations:
+    """Wall seconds of every call of a method, from when they are wanted."""
+
+    def __init__(self, owner: type, name: str) -> None:
+        self.taken: list[float] = []
+        self.wanted = False
+        inner = getattr(owner, name)
+
+        def timed(this: Any, *args: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return inner(this, *args)
+            finally:
+                if self.wanted:
+                    self.taken.append(time.perf_counter() - began)
+
+        setattr(owner, name, timed)
+
+    def figures(self) -> dict[str, float]:
+        ordered = sorted(self.taken)
+        return {"calls": len(ordered), "longest": ordered[-1], "p99": ordered[len(ordered) * 99 // 100]}
+
+
+def main(rate: int, seconds: float, report: Path) -> None:
+    durations = {
+        "tick": Durations(Feed, "_tick"),
+        "paint": Durations(Screen, "_on_timer_update"),
+        "loop": Durations(asyncio.Handle, "_run"),
+    }
+    sessions: list[RateSession] = []
+
+    def session_of(target: RecordingTarget) -> RateSession:
+        sessions.append(RateSession(target, rate, WARM_UP + seconds))
+        return sessions[0]
+
+    kernel.watch.open_session = session_of  # type: ignore[assignment]
+    Watch.__init__.__defaults__ = (STORE_BYTES,)
+    opening = Opening(str(shipped_recording()))
+    opening.start()
+    app = tui.app.Probewright(opening)
+
+    def measure() -> None:
+        while not sessions:
+            time.sleep(0.05)
+        time.sleep(WARM_UP)
+        for one in durations.values():
+            one.wanted = True
+        sessions[0].stream.done.wait()
+        for one in durations.values():
+            one.wanted = False
+        time.sleep(1)  # the last ticks
+        store = app.watching.store if app.watching else None
+        assert store is not None
+        found: dict[str, Any] = {name: one.figures() for name, one in durations.items()}
+        found |= {"sent": sessions[0].stream.sent, "kept": len(store), "evicted": store.evicted}
+        found |= {"undecodable": store.undecodable}
+        found |= {"dropped": sessions[0].pump.dropped}
+        report.write_text(json.dumps(found))
+
+    threading.Thread(target=measure, daemon=True).start()
+    app.run()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3]))
