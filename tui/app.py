@@ -24,6 +24,7 @@ from tui.messages import (
     Counted,
     DataArrived,
     Disarmed,
+    Previewed,
     ProbeArmed,
     ProbeRejected,
 )
@@ -40,8 +41,11 @@ if TYPE_CHECKING:
     from kernel.undo import UndoFailure
     from kernel.watch import Watch
     from probes.probe import Probe
+    from tui.preview import PreviewReader
     from tui.screens.live import LiveScreen
 
+AFTER_PREVIEW = 0.03
+"""Seconds from the preview to the opening of its target: two pictures."""
 PATIENCE = 0.5
 """Seconds after which a target that is being opened shows its progress."""
 
@@ -54,9 +58,11 @@ class Probewright(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
     DEFAULT_MODE = "compose"
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: Opening, preview: PreviewReader | None = None) -> None:
+        """Take the target that is being opened; with a preview of it, opening begins after the first paint."""
         super().__init__()
         self.opening = opening
+        self._preview = preview
         self.connection: Connection | None = None
         self.watching: Watch | None = None
         """What is armed on the connection."""
@@ -75,6 +81,25 @@ class Probewright(App[None]):
         for number in (signal.SIGTERM, signal.SIGHUP):
             with contextlib.suppress(ValueError, RuntimeError):  # only the main thread takes signals: a test's is not
                 asyncio.get_running_loop().add_signal_handler(number, self.exit)
+        if self._preview is None:
+            self._follow_opening()
+        else:
+            self._wait_for_preview(self._preview)
+
+    @work(thread=True, group="open")
+    def _wait_for_preview(self, reader: PreviewReader) -> None:
+        reader.join()
+        self.post_message(Previewed(reader.preview))
+
+    @on(Previewed)
+    def _previewed(self, event: Previewed) -> None:
+        if event.preview is not None:
+            self.compose_place.preview(event.preview)
+        # After the picture: until it is open, a target takes all the time that Python has.
+        self.set_timer(AFTER_PREVIEW, self._open)
+
+    def _open(self) -> None:
+        self.opening.start()
         self._follow_opening()
 
     def _follow_opening(self) -> None:

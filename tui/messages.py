@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from kernel.errors import KernelError
     from probes.probe import Probe
     from probes.verdict import Verdict
+    from tui.preview import Preview
+
+
+class Previewed(Message):
+    """The functions of the target are known before it is open; None: they are not."""
+
+    def __init__(self, preview: Preview | None) -> None:
+        super().__init__()
+        self.preview = preview
 
 
 class Connected(Message):

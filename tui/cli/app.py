@@ -8,19 +8,21 @@ import sys
 
 from tui.cli.main import DONE, REFUSED
 from tui.cli.watching import take_away
+from tui.preview import PreviewReader
 from tui.startup import Opening
 
 
 def run(arguments: argparse.Namespace) -> int:
     opening = Opening(getattr(arguments, "recording", None) or arguments.target)
-    opening.start()
+    preview = PreviewReader(opening.spec) if PreviewReader.suits(opening.spec) else None
+    (preview or opening).start()
     if opening.spec.startswith("ssh://"):
         opening.join()  # ssh may ask for a password or about a host key: the terminal is still its own
     # Textual's default of 60 pictures a second costs a key twice the time to its answer.
     os.environ.setdefault("TEXTUAL_FPS", "120")
     from tui.app import Probewright
 
-    app = Probewright(opening)
+    app = Probewright(opening, preview)
     try:
         app.run()
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -25,11 +25,23 @@ if TYPE_CHECKING:
     from probes.probe import Probe
     from probes.verdict import Verdict
     from tui.app import Probewright
+    from tui.preview import Preview
     from widgets.probe_editor import ProbeEditor
     from widgets.spec_pane import SpecPane
 
 MOST_FOUND = 5_000
 """Rows a search gives at the most; nobody scrolls farther, and typing one more letter is quicker."""
+
+
+class NotYet(NamedTuple):
+    """What is said of a function before its kernel is open."""
+
+    module: str = ""
+    kinds: tuple[str, ...] = ("…",)
+    reason: str = ""
+
+
+NOT_YET = NotYet()
 
 
 class ComposeScreen(Screen[None]):
@@ -46,6 +58,9 @@ class ComposeScreen(Screen[None]):
         self._spec: SpecPane | None = None
         self._search: Search | None = None
         self._known: dict[str, Function] = {}
+        self._names: Sequence[str] = ()
+        self._wanted = ""
+        """Picked before the target was open."""
 
     @property
     def bench(self) -> Probewright:
@@ -79,12 +94,21 @@ class ComposeScreen(Screen[None]):
 
     # -- from the application --------------------------------------------------------------------------------------
 
+    def preview(self, preview: Preview) -> None:
+        """The functions of a target that is not open yet: they can be searched, and picked a moment later."""
+        self._names = preview.names
+        self._functions.show(preview.names, self._find, lambda name: NOT_YET)  # noqa: ARG005 - the same for all
+        self._status.status = Status(preview.target, preview.kernel, len(preview.names))
+
     def connected(self) -> None:
         """Another kernel is open."""
         self._search = None
         self._known.clear()
-        self._functions.show(self._connection.catalog.names, self._find, self._describe)
-        if self._editor is not None and self._editor.probe is not None:
+        self._names = self._connection.catalog.names
+        self._functions.show(self._names, self._find, self._describe)
+        if self._wanted:
+            self.pick(self._wanted)
+        elif self._editor is not None and self._editor.probe is not None:
             self.pick(self._editor.probe.place.symbol, self._editor.probe)
         self.refresh_state()
         self.call_after_refresh(self._add_builder)
@@ -120,7 +144,7 @@ class ComposeScreen(Screen[None]):
         from btf.search import Search
 
         if self._search is None:
-            self._search = Search(self._connection.catalog.names)
+            self._search = Search(self._names)
         found = self._search.find(query, MOST_FOUND)
         return found.indices, found.total
 
@@ -133,13 +157,17 @@ class ComposeScreen(Screen[None]):
     @on(FunctionList.Picked)
     def _picked(self, event: FunctionList.Picked) -> None:
         event.stop()
-        self.pick(event.name)
+        if self.bench.connection is None:
+            self._wanted = event.name
+        else:
+            self.pick(event.name)
 
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""
         from probes.probe import Place, Probe
         from tui.signature import signature_of
 
+        self._wanted = ""
         editor, _ = self._add_builder()
         editor.show(signature_of(self._connection, name), probe or Probe(Place(name)))
         editor.focus_fields()
