@@ -47,6 +47,8 @@ class TypeAhead(_Widget):
             self._hold.stop()
             self._hold = None
         held, self._held = self._held, ()
+        if not held or not self.app.is_running or not self.is_attached:  # the screen is gone when the app ends
+            return
         target = self.app.focused or self.app.screen
         for event in held:
             target._forward_event(events.Key(event.key, event.character))
