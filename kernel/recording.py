@@ -67,10 +67,10 @@ class RecordingTarget(RememberedTarget):
 
     @cached_property
     def _facts(self) -> TargetFacts:
-        blobs = [(self.recording.blob("facts", name) or b"").decode("utf-8", "replace") for name in FACT_BLOBS]
         try:
+            blobs = [(self.recording.blob("facts", name) or b"").decode("utf-8", "replace") for name in FACT_BLOBS]
             return facts_from_dict(self.recording.facts, *blobs)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except (RecordingError, TypeError, ValueError, KeyError, AttributeError) as error:
             raise TargetUnusable(f"{self.name}: the facts of this recording are damaged ({error})") from error
 
     def btf(self, module: str | None = None) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from events.batch import Batch
-from events.format import EventFormat, HeaderPage
+from events.format import EventFormat
 from events.recording import RecordingError
 from kernel.counts import Counts
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
@@ -61,19 +61,21 @@ class ReplaySession:
         self.group = "recorded"
         self.pump = ReplayPump(self._recording.timeline())
         self._armed = list(self.recorded)
-
-    @property
-    def header(self) -> HeaderPage:
-        return self._recording.header
+        try:
+            self.header = self._recording.header
+            """Layout of the sub-buffers."""
+            self._cmdlines = self._recording.cmdlines
+        except RecordingError as error:
+            raise TargetUnusable(str(error)) from error
 
     @cached_property
     def recorded(self) -> tuple[Armed, ...]:
         """What was armed when the recording was made. Raises TargetUnusable."""
         try:
             plans = [plan_from_dict(plain) for plain in self._recording.plans]
-        except (KeyError, TypeError, AttributeError, ParseError) as error:
+            return tuple(Armed(plan, self._formats(plan)) for plan in plans)
+        except (RecordingError, KeyError, TypeError, AttributeError, ParseError) as error:
             raise TargetUnusable(f"{self._recording.name}: the probes of this recording are damaged") from error
-        return tuple(Armed(plan, self._formats(plan)) for plan in plans)
 
     @property
     def armed(self) -> tuple[Armed, ...]:
@@ -96,7 +98,7 @@ class ReplaySession:
         return []
 
     def cmdlines(self) -> dict[int, str]:
-        return self._recording.cmdlines
+        return self._cmdlines
 
     def counts(self) -> Counts:
         """What was lost while it was recorded."""

@@ -1,0 +1,306 @@
+"""The application as a person drives it, on the recording that comes with it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from events.recording import Recording, RecordingWriter
+from kernel.open import shipped_recording
+from kernel.recording import FACT_BLOBS
+from probes.probe import When
+from tui.app import Probewright
+from tui.startup import Opening
+from widgets.event_detail import EventDetail
+from widgets.event_table import EventTable
+from widgets.function_list import FunctionList
+from widgets.help import HelpScreen
+from widgets.probe_editor import ProbeEditor
+from widgets.spec_pane import SpecPane
+from widgets.target_chooser import TargetChooser
+from widgets.trouble import TroubleDialog
+
+SIZE = (120, 40)
+
+
+async def until(condition: Callable[[], object], pilot, seconds: float = 15.0) -> None:
+    """Wait for the application to come to a state."""
+    end = time.monotonic() + seconds
+    while True:
+        await pilot.pause()
+        try:
+            if condition():
+                return
+        except LookupError:
+            pass
+        assert time.monotonic() < end, "the application did not come to that state"
+        await asyncio.sleep(0.02)
+
+
+def application(spec: object) -> Probewright:
+    opening = Opening(str(spec))
+    opening.start()
+    return Probewright(opening)
+
+
+@pytest.fixture
+def recording() -> Path:
+    path = shipped_recording()
+    assert path is not None
+    return path
+
+
+@pytest.fixture(scope="module")
+def kernel_only(tmp_path_factory) -> Path:
+    """The kernel of the shipped recording, without its events."""
+    shipped = shipped_recording()
+    assert shipped is not None
+    found = Recording.open(shipped)
+    path = tmp_path_factory.mktemp("facts") / "kernel.pwr"
+    with path.open("wb") as file:
+        writer = RecordingWriter(file)
+        writer.meta({"facts": found.facts})
+        for kind, name in (*(("facts", name) for name in FACT_BLOBS), ("btf", "")):
+            writer.blob(kind, name, found.blob(kind, name) or b"")
+        writer.close()
+    return path
+
+
+async def open_compose(app: Probewright, pilot) -> None:
+    await until(lambda: app.connection is not None and app.compose_place.query_one(ProbeEditor), pilot)
+
+
+async def pick(app: Probewright, pilot, name: str) -> ProbeEditor:
+    functions = app.compose_place.query_one(FunctionList)
+    functions.query_text = name
+    await until(lambda: functions.current == name, pilot)
+    await pilot.press("enter")
+    editor = app.compose_place.query_one(ProbeEditor)
+    await until(lambda: editor.probe is not None and editor.probe.place.symbol == name, pilot)
+    return editor
+
+
+async def test_a_recording_opens_at_its_events(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        assert app.watching and app.watching.store
+        assert len(app.watching.store) == app.watching.store.next_seq > 100
+        assert len(app.watching.armed) == len(Recording.open(recording).plans)
+
+
+async def test_every_event_of_a_recording_has_its_values(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        watching = app.watching
+        assert watching and watching.store
+        for seq in range(watching.store.next_seq):
+            record = watching.store.record(seq)
+            values = dict(watching.values(record))
+            assert values, record
+            if record.event.endswith("vfs_read__exit"):
+                assert {"f_pos", "count", "ret"} <= set(values)
+                assert int(record.values["ret"]) <= int(record.values["count"])
+
+
+async def test_nine_keys_from_a_name_to_a_probe(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        editor = await pick(app, pilot, "vfs_read")
+        await pilot.press("x", "3", "slash")
+        await pilot.pause(0.3)
+        await pilot.press("f", "_", "p", "enter")
+        await until(lambda: editor.probe and len(editor.probe.fetchargs) == 3, pilot)
+        assert editor.probe is not None
+        assert editor.probe.when is When.EXIT
+        assert str(editor.probe) == "f vfs_read%return file->f_pos count $retval"
+        shown = app.compose_place.query_one(SpecPane).shown
+        assert shown.verdict is not None and shown.verdict.ok
+        assert shown.lowered[0].endswith("vfs_read%return f_pos=file->f_pos count ret=$retval")
+
+
+async def test_what_a_recording_does_not_hold_is_refused(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_fsync")
+        await pilot.pause(0.3)
+        await pilot.press("enter")
+        shown = app.compose_place.query_one(SpecPane)
+        await until(lambda: shown.shown.verdict and shown.shown.verdict.error, pilot)
+        assert shown.shown.verdict is not None and shown.shown.verdict.error is not None
+        assert shown.shown.verdict.error.code == "not_recorded"
+        assert "vfs_read" in shown.shown.verdict.error.hint
+        assert app.compose_place.is_current
+
+
+async def test_what_it_holds_is_shown_again(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        await pilot.pause(0.3)
+        await pilot.press("x", "enter")
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+
+
+async def test_a_function_that_cannot_be_probed_says_why(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        connection = app.connection
+        assert connection is not None
+        name = next(name for name in connection.catalog.names if not connection.function(name).kinds)
+        await pick(app, pilot, name)
+        shown = app.compose_place.query_one(SpecPane).shown
+        assert shown.verdict is not None and shown.verdict.error is not None
+        assert shown.verdict.error.hint or shown.verdict.error.message
+
+
+async def test_a_filter_is_checked_as_it_is_set(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        editor = await pick(app, pilot, "vfs_read")
+        await pilot.pause(0.3)
+        await pilot.press("3", "f")
+        await pilot.press(*"count > 4096", "enter")
+        await until(lambda: editor.probe and editor.probe.filter == "count > 4096", pilot)
+        spec = app.compose_place.query_one(SpecPane)
+        assert spec.shown.verdict is not None and spec.shown.verdict.ok
+        editor.probe = (
+            None
+            if editor.probe is None
+            else editor.probe.__class__(
+                **{**{f: getattr(editor.probe, f) for f in editor.probe.__slots__}, "filter": "nonsense > 1"}
+            )
+        )
+        app.compose_place.refresh_state()
+        app.compose_place._show_specification()
+        assert spec.shown.verdict is not None and spec.shown.verdict.error is not None
+
+
+async def test_details_of_an_event(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        await pilot.press("enter")
+        await until(lambda: app.screen.query(EventDetail), pilot)
+        await pilot.press("escape")
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+
+
+async def test_pause_and_follow(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        table = app.screen.query_one(EventTable)
+        await until(lambda: table.has_focus, pilot)
+        await pilot.press("space")
+        await until(lambda: not table.following, pilot)
+        await pilot.press("home")
+        await until(lambda: table.cursor == 0, pilot)
+        await pilot.press("space")
+        await until(lambda: table.following, pilot)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_help_is_on_every_screen(recording, size):
+    app = application(recording)
+    async with app.run_test(size=size) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        for place in ("f3", "f2"):
+            await pilot.press(place)
+            await pilot.pause()
+            await pilot.press("f1")
+            await until(lambda: isinstance(app.screen, HelpScreen), pilot)
+            await pilot.press("escape")
+            await until(lambda: not isinstance(app.screen, HelpScreen), pilot)
+
+
+async def test_the_choice_of_targets_says_what_each_can(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await pilot.press("f4")
+        await until(lambda: app.screen.query(TargetChooser), pilot)
+        await pilot.press("escape")
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+
+
+async def test_a_target_that_is_not_there_is_explained(tmp_path):
+    app = application(tmp_path / "nothing.pwr")
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        await pilot.press("escape")
+        await pilot.pause()
+
+
+async def test_a_damaged_recording_is_explained(tmp_path, recording):
+    data = bytearray(recording.read_bytes())
+    data[200:260] = b"\xff" * 60
+    path = tmp_path / "damaged.pwr"
+    path.write_bytes(data)
+    app = application(path)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+
+
+async def test_a_recording_that_was_cut_shows_what_it_has(tmp_path, recording):
+    data = recording.read_bytes()
+    path = tmp_path / "cut.pwr"
+    path.write_bytes(data[: len(data) - 64])
+    app = application(path)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching and app.watching.store, pilot)
+
+
+async def test_another_target_can_be_opened(recording, kernel_only):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        app.open_target(str(kernel_only))
+        await until(lambda: app.connection and app.connection.target.name == kernel_only.name, pilot)
+        assert app.watching is not None and app.watching.store is None
+
+
+async def test_foreign_names_reach_the_screen_harmless(tmp_path, recording):
+    """A process may call itself as it likes: markup, escape sequences, bidi marks."""
+    hostile = "[red]\x1b[31m\u202eevil[/bad]"
+    found = Recording.open(recording)
+    path = tmp_path / "hostile.pwr"
+    with path.open("wb") as file:
+        writer = RecordingWriter(file)
+        facts = json.loads(json.dumps(found.facts))
+        facts["release"] = hostile
+        writer.meta({"facts": facts, "plans": found.plans})
+        for name in FACT_BLOBS:
+            writer.blob("facts", name, found.blob("facts", name) or b"")
+        for name in found.names("format"):
+            writer.blob("format", name, found.blob("format", name) or b"")
+        writer.blob("header_page", "", found.blob("header_page") or b"")
+        pids = "".join(f"{pid} {hostile}\n" for pid in found.cmdlines)
+        writer.blob("cmdlines", "", pids.encode())
+        for batch in found.batches():
+            writer.pages(batch)
+        writer.close()
+    app = application(path)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        await pilot.pause(0.2)
+        picture = app.export_screenshot()
+        assert "\x1b" not in picture
+        assert "\u202e" not in picture
+        assert "evil" in picture
