@@ -30,15 +30,20 @@ t_undo() {
   done
   guards=
 }
+t_born() { read -r born <"/proc/$$/stat" && born=${born##*) } && set -- $born && shift 19 && born=$1; }
 t_watch() {
   [ -z "$watch" ] || kill "$watch"
   # The substitution ends when the watcher lets go of its output: then it has its trap, and no signal can be lost.
   watch=$( (
-    trap 'kill "$s"; exit 0' TERM; trap - EXIT HUP INT PIPE QUIT
-    exec </dev/null 3>&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
-    sleep "$1" >/dev/null & s=$!
-    exec >/dev/null
-    wait "$s"; kill -TERM $$
+    trap 'kill $!; exit 0' TERM; trap - EXIT HUP INT PIPE QUIT
+    exec </dev/null >/dev/null 3>&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+    t_born; was=$born; step=$(($1 / 12 + 1)); n=$(($1 / step))
+    while [ "$n" -gt 0 ]; do
+      sleep "$step" & wait $!
+      t_born && [ "$born" = "$was" ] || exit 0
+      n=$((n-1))
+    done
+    kill -TERM $$
   ) & echo $! )
 }
 t_there() { [ -e "$1" ] || { e='No such file or directory'; return 1; }; }
@@ -92,7 +97,9 @@ exec 2>/dev/null
 t_run() {
   trap '' PIPE
   exec 5<&0
-  cat "$1/trace_pipe" 5<&- & c=$!
+  # No cat: busybox's does it by sendfile, and the kernel then waits for events with the pipe's lock held. Whoever
+  # reads the other end, the ssh server that serves us, would be stuck in the kernel until the next event.
+  dd bs=65536 if="$1/trace_pipe" 5<&- & c=$!
   { trap - HUP INT TERM; read -r x <&5; kill $c; } >/dev/null & r=$!
   trap 'kill $c $r; exit' HUP INT TERM
   printf '%s %s %s %s\n' "$2" $$ $c $r

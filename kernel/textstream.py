@@ -65,7 +65,7 @@ class TextStream:
     def _end(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             self._to.close()
-        # The far cat holds the instance: wait until it is gone, throwing away what still comes.
+        # The far dd holds the instance: wait until it is gone, throwing away what still comes.
         end = time.monotonic() + 5
         with contextlib.suppress(OSError, ValueError):
             while (left := end - time.monotonic()) > 0 and select.select([self._from], [], [], left)[0]:
@@ -81,7 +81,7 @@ class TextStream:
 
     @staticmethod
     def _hello(source: IO[bytes], token: bytes) -> tuple[int, ...]:
-        """Processes there: the shell, its cat, what waits for our end. What a login prints before is passed over."""
+        """Processes there: the shell, its dd, what waits for our end. What a login prints before is passed over."""
         for _ in range(1000):
             line = source.readline(1 << 12)
             if not line:

@@ -13,7 +13,7 @@ import pytest
 
 from kernel.errors import FileRefused, TargetLost
 from kernel.target import Effect, Step
-from tests.pure.far_sides import KINDS, FarSide, eventually, far_side, runs
+from tests.pure.far_sides import KINDS, SHELLS, FarSide, eventually, far_side, runs
 
 BYTES = bytes(range(256)) * 300
 NAMES = [
@@ -210,3 +210,19 @@ def test_leaves_no_process(kind: str, tmp_path: Path) -> None:
 
         assert eventually(lambda: not left(), 3.0), left()
         assert not runs(far.dialect.pid)
+
+
+@pytest.mark.parametrize("kind", SHELLS)
+def test_the_watcher_of_a_killed_shell_harms_nobody(kind: str) -> None:
+    """It must not signal whoever gets the process id next, nor stay."""
+    with far_side(kind, silence=24) as far:
+        session = os.getsid(far.process.pid)
+        far.process.kill()
+        far.process.wait()
+
+        def left() -> str:
+            found = subprocess.run(["ps", "-s", str(session), "-o", "stat=,args="], capture_output=True, text=True)
+            return "".join(line for line in found.stdout.splitlines(True) if not line.startswith("Z"))
+
+        assert "sleep 3" in left()
+        assert eventually(lambda: not left(), 6.0), left()

@@ -1,0 +1,255 @@
+"""The ssh target on real kernels, both dialects: events, and what is left when the line or a process is cut."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from events import subbuffer
+from events.text import parse_line
+from kernel import leftovers
+from kernel.errors import FileRefused, ProbeRefused, TargetLost
+from kernel.far import FarTarget
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from kernel.owner import owner_of
+from kernel.session import Session, open_session
+from kernel.target import Effect, Step
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Place, Probe
+
+DIALECTS = ["agent", "sh"]
+TRACEFS = "/sys/kernel/tracing"
+
+
+def reach(guest: Guest, dialect: str) -> FarTarget:
+    return connect(guest, f"lab:{guest.kernel.release}", python=dialect == "agent")
+
+
+@pytest.fixture(params=DIALECTS)
+def target(request: pytest.FixtureRequest, guest_72: Guest) -> Iterator[FarTarget]:
+    made = reach(guest_72, request.param)
+    yield made
+    made.close()
+
+
+def plan(session: Session, name: str, line: str) -> Plan:
+    path = f"{session.group}/{name}"
+    letter, _, rest = line.partition(" ")
+    return Plan(Probe(Place(rest)), (PlannedEvent(session.group, name, f"{letter}:{path} {rest}", f"-:{path}"),))
+
+
+def drained(session: Session, seconds: float = 0.0) -> list[tuple[int, str]]:
+    """(pid, text or nothing) of all events that came within some seconds."""
+    time.sleep(seconds)
+    session.pump.settle(3)
+    found: list[tuple[int, str]] = []
+    size = session.header.page_size
+    for chunk in (chunk for batch in session.pump.drain() for chunk in batch.chunks):
+        if chunk.text:
+            for line in chunk.data.splitlines():
+                record = parse_line(line.decode())
+                if record is not None:
+                    found.append((record.pid, record.text))
+            continue
+        for start in range(0, len(chunk.data), size):
+            page = chunk.data[start : start + size]
+            for _, offset, _ in subbuffer.walk(page, session.header):
+                found.append((int.from_bytes(page[offset + 4 : offset + 8], "little"), ""))
+    return found
+
+
+def left(guest: Guest) -> str:
+    """Our events, instances and processes, as another connection to the guest sees them."""
+    return guest.run(
+        f"cat {TRACEFS}/dynamic_events | grep pw_; ls {TRACEFS}/instances | grep probewright; "
+        "for p in /proc/[0-9]*; do c=$(cat $p/comm) 2>/dev/null; case $c in python3|dd|sleep) echo $p $c;; esac; done; "
+        "true"
+    ).decode()
+
+
+def is_clean(guest: Guest, seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while left(guest):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def test_files_of_the_kernel(target: FarTarget, guest_72: Guest) -> None:
+    facts = target.facts()
+    assert facts.release == guest_72.kernel.release
+    assert facts.usable, facts.troubles
+    assert len(facts.functions) > 20_000
+    assert target.owner == owner_of(target.read(f"/proc/{target.owner.split('_')[0]}/stat"))
+    assert target.read("/sys/kernel/btf/vmlinux") == target.btf()
+    assert target.btf()[:2] == b"\x9f\xeb"
+    names = target.list(f"{TRACEFS}/events/sched")
+    assert "sched_switch" in names
+    with pytest.raises(FileRefused) as caught:
+        target.perform(Step(Effect.APPEND, f"{TRACEFS}/dynamic_events", b"p no_such_function_at_all\n"))
+    assert caught.value.errno == 22
+    # All of a long line in one write: the kernel takes each for a command of its own.
+    line = "p:pw_long/line vfs_read " + " ".join(f"argument{n}=+{n}(%di):u64" for n in range(100))
+    target.perform(Step(Effect.APPEND, f"{TRACEFS}/dynamic_events", line.encode() + b"\n"))
+    assert b"argument99=" in target.read(f"{TRACEFS}/dynamic_events")
+    target.perform(Step(Effect.APPEND, f"{TRACEFS}/dynamic_events", b"-:pw_long/line\n"))
+
+
+def test_events_of_others_and_none_of_our_own(target: FarTarget, guest_72: Guest) -> None:
+    """vfs_read and the tcp path are what we and the ssh server live on: without the filter this would never end."""
+    with open_session(target) as session:
+        session.arm(plan(session, "read", "p vfs_read count=%dx:u64"))
+        session.arm(plan(session, "send", "p tcp_sendmsg"))
+        for _ in range(20):
+            target.read("/proc/uptime")
+        ours = set(target.our_pids())
+        assert drained(session, 1.0) == [], "nobody else runs here"
+        before = session.pump.received_bytes
+        time.sleep(1.0)
+        assert session.pump.received_bytes == before, "our own traffic must not feed itself"
+        guest_72.workload(True)
+        try:
+            found = drained(session, 2.0)
+        finally:
+            guest_72.workload(False)
+        assert len(found) > 20
+        assert not ours & {pid for pid, _ in found}
+        if target.how == "sh":
+            assert any("count=" in text for _, text in found)
+        assert session.close() == []
+    assert session.pump.error is None
+
+
+def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: FarTarget, guest_72: Guest) -> None:
+    with open_session(target, buffer_kb=64) as session:
+        session.arm(plan(session, "read", "p vfs_read"))
+        guest_72.run("dd if=/dev/zero of=/dev/null bs=1 count=60000")
+        began = time.monotonic()
+        found = drained(session)
+        assert time.monotonic() - began < 10
+        overrun = sum(session.counts().overrun.values())
+        assert len(found) + overrun >= 60_000
+        assert len(found) > 1000
+
+
+def test_a_refusal_is_the_kernels_own(target: FarTarget) -> None:
+    with open_session(target) as session, pytest.raises(ProbeRefused) as caught:
+        session.arm(plan(session, "bad", "f vfs_read file->f_poss"))
+    assert caught.value.verdict.error is not None
+    assert caught.value.verdict.error.code == "NO_BTF_FIELD"
+
+
+def test_close_leaves_nothing(target: FarTarget, guest_72: Guest) -> None:
+    session = open_session(target)
+    session.arm(plan(session, "read", "p vfs_read"))
+    assert "pw_" in left(guest_72)
+    target.close()  # not even the session: what is guarded is undone on the far side
+    assert is_clean(guest_72), left(guest_72)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_cut_line_leaves_nothing(guest_72: Guest, dialect: str) -> None:
+    target = reach(guest_72, dialect)
+    try:
+        session = open_session(target)
+        session.arm(plan(session, "read", "p vfs_read"))
+        session.arm(plan(session, "exit", "f vfs_read%return $retval"))
+        found = left(guest_72)
+        assert "exit" in found and "probewright-" in found
+        (master,) = sshs(os.getpid(), master=True)
+        os.kill(master, signal.SIGKILL)
+        assert is_clean(guest_72), left(guest_72)
+        with pytest.raises(TargetLost):
+            target.read("/proc/version")
+        assert session.pump.error is not None or not session.pump.wait(1)
+        session.close()
+    finally:
+        target.close()
+    assert not sshs(os.getpid())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_kill_9_of_ours_leaves_nothing_here_or_there(guest_72: Guest, dialect: str) -> None:
+    script = (
+        "import sys, json; sys.path.insert(0, sys.argv[1])\n"
+        "from kernel.address import Address\n"
+        "from kernel.ssh import open_ssh\n"
+        "from kernel.session import open_session\n"
+        "from tests.real.test_ssh_guest import plan\n"
+        "options, python = json.loads(sys.argv[2]), sys.argv[3] == 'agent'\n"
+        "target = open_ssh(Address('127.0.0.1', 'root'), options=options, python=python)\n"
+        "session = open_session(target)\n"
+        "session.arm(plan(session, 'read', 'p vfs_read'))\n"
+        "print('armed', flush=True); sys.stdin.read()\n"
+    )
+    top = str(Path(__file__).parents[2])
+    ours = subprocess.Popen(
+        [sys.executable, "-c", script, top, json.dumps(guest_72.ssh_options), dialect],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert ours.stdin and ours.stdout
+    assert ours.stdout.readline() == "armed\n"
+    assert "pw_" in left(guest_72)
+    assert len(sshs(ours.pid)) == (1 if dialect == "agent" else 2)
+    ours.kill()
+    ours.wait()
+    ours.stdin.close()
+    ours.stdout.close()
+    assert is_clean(guest_72), left(guest_72)
+    end = time.monotonic() + 10
+    while sshs(ours.pid) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not sshs(ours.pid)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_kill_9_of_the_far_process_is_cleaned_up_at_the_next_start(guest_72: Guest, dialect: str) -> None:
+    target = reach(guest_72, dialect)
+    session = open_session(target)
+    session.arm(plan(session, "read", "p vfs_read"))
+    group = session.group
+    guest_72.run(f"kill -9 {target.owner.split('_')[0]}")
+    with pytest.raises(TargetLost):
+        for _ in range(50):
+            target.read("/proc/version")
+            time.sleep(0.1)
+    session.close()
+    target.close()
+    assert group in left(guest_72)
+    with contextlib.closing(reach(guest_72, dialect)) as again:
+        found = leftovers.find(again)
+        assert [leftover.group for leftover in found] == [group]
+        assert [leftovers.remove(again, leftover) for leftover in found] == [[]]
+        assert not leftovers.find(again)
+        with open_session(again) as living:
+            living.arm(plan(living, "read", "p vfs_read"))
+            assert not leftovers.find(again), "what lives is left alone"
+    assert is_clean(guest_72), left(guest_72)
+
+
+def sshs(owner: int, *, master: bool = False) -> list[int]:
+    """The ssh processes that a process has started; `master`: the one that holds the connection."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            ours = any(word.startswith(b"ControlPath=") and b"/pw-%d-" % owner in word for word in words)
+            if words[0] == b"ssh" and ours and (b"ControlMaster=yes" in words or not master):
+                found.append(int(entry.name))
+    return found
