@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: run test check format bench screenshots lab lock clean
+.PHONY: run test check format bench screenshots lab recording lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
@@ -31,6 +31,15 @@ screenshots: $(STAMP)
 
 lab: $(STAMP)
 	$(BIN)/probewright lab $(ARGS)
+
+# The recording that comes with the application: a real kernel of the lab with its workload.
+recording: $(STAMP)
+	rm -f tui/default.pwr
+	$(BIN)/probewright record --target lab:7.2 --for 8 -o tui/default.pwr \
+	    'f vfs_read%return file->f_pos count $$retval' \
+	    'f do_sys_openat2%both dfd filename:ustring how->flags $$retval' \
+	    'f vfs_write%both pos[0] count $$retval' \
+	    'f bprm_execve bprm->filename:string'
 
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet uv

@@ -88,7 +88,8 @@ def write_chunk(file: BinaryIO, kind: ChunkKind, codec: Codec, raw: bytes) -> No
     if codec is Codec.XZ:
         stored = lzma.compress(raw, preset=9)
     elif codec is Codec.ZLIB:
-        stored = zlib.compress(raw, 1)
+        # Pages come while someone watches; everything else is packed once and kept.
+        stored = zlib.compress(raw, 1 if kind is ChunkKind.PAGES else 9)
     else:
         stored = raw
     file.write(_CHUNK.pack(_CHUNK_MAGIC, kind, codec, 0, len(stored), len(raw), zlib.crc32(stored)) + stored)
