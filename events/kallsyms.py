@@ -12,6 +12,10 @@ _HIGHEST = 1 << 64
 _LAST_SIZE = 4096
 """What is given to the last symbol of a module, whose end nobody says."""
 
+_TRAMPOLINES = ("arch_rethook_trampoline", "__kretprobe_trampoline")
+_PROBED = "[unknown/kretprobe'd]"
+"""What stands for the caller where another return probe has put a trampoline in its place (trace_output.c)."""
+
 
 class Place(NamedTuple):
     """An address by its symbol."""
@@ -132,4 +136,6 @@ class Symbols:
         place = self.find(address)
         if place is None:
             return f"0x{address:08x}"
+        if place.name in _TRAMPOLINES and not place.offset:
+            return _PROBED
         return (self.lookup(address) or "") if offset else place.name

@@ -42,17 +42,18 @@ class LineIndex:
 
     def index(self, data: bytes, first_page: int) -> Indexed:
         """Take the next piece."""
-        whole, newline, rest = (self._rest + data).rpartition(b"\n")
-        self._rest = rest[-WORD_MASK:]
+        text = self._rest + data
+        end = _whole(text)
+        self._rest = text[end:][-WORD_MASK:]
         columns = Columns([], [], [], 0)
         lost: Counter[int] = Counter()
-        pages = tuple(_pieces(whole + newline))
+        pages = tuple(_pieces(text[:end]))
         bad = sum(self._page(page, number, columns, lost) for number, page in enumerate(pages, first_page))
         return Indexed(pages, columns._replace(undecodable=bad), lost)
 
     def _page(self, page: bytes, number: int, columns: Columns, lost: Counter[int]) -> int:
         at = bad = 0
-        for raw in page.splitlines(keepends=True):
+        for raw in page.removesuffix(b"\n").split(b"\n"):
             text = raw.decode("utf-8", "backslashreplace")
             line = parse_line(text)
             if line is not None:
@@ -61,9 +62,9 @@ class LineIndex:
                 columns.ids.append(self._id(line.event))  # type: ignore[attr-defined]
             elif (found := parse_lost(text)) is not None:
                 lost[found[0]] += found[1]
-            elif text.strip() and not text.startswith((" => ", "#")):
-                bad += 1
-            at += len(raw)
+            elif not columns.keys and text.strip() and not text.startswith((" => ", "#")):
+                bad += 1  # else it goes on with what the event above it says: a stack, a string with a line's end
+            at += len(raw) + 1
         return bad
 
     def _id(self, name: str) -> int:
@@ -74,11 +75,29 @@ class LineIndex:
         return number
 
     def event_text(self, page: bytes, at: int) -> str:
-        """The line at a byte of a page, with the stack entries below it."""
+        """The line at a byte of a page, with those below it that belong to it."""
         end = page.find(b"\n", at)
-        while page.startswith(b" => ", end + 1) and end >= 0:
+        while 0 <= end < len(page) - 1 and not _begins(page, end + 1):
             end = page.find(b"\n", end + 1)
         return page[at : end if end >= 0 else len(page)].decode("utf-8", "backslashreplace")
+
+
+def _begins(text: bytes, at: int) -> bool:
+    """Whether an event, or the word about lost ones, begins with this line."""
+    end = text.find(b"\n", at)
+    line = text[at : end if end >= 0 else len(text)].decode("utf-8", "backslashreplace")
+    return parse_line(line) is not None or parse_lost(line) is not None
+
+
+def _whole(text: bytes) -> int:
+    """Where the last event ends that came whole: a string in it may have gone on behind the last line's end."""
+    end = text.rfind(b"\n") + 1
+    at = end
+    while at and len(text) - at < WORD_MASK:
+        at = text.rfind(b"\n", 0, at - 1) + 1
+        if _begins(text, at):
+            return at if text.count(b'"', at, end) % 2 else end
+    return end
 
 
 def _pieces(text: bytes) -> list[bytes]:

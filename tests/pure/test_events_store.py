@@ -308,12 +308,12 @@ def test_text_without_formats_and_what_is_no_event():
     store = Store(Decoder({}, HEADER))
     made = (
         b"# tracer: nop\n"
+        b"what is this\n"
         b"CPU:1 [LOST 23 EVENTS]\n"
         b"             cat-812     [001] d..2.    12.304117: vfs_read: (ksys_read+0x7b/0x110 <- vfs_read) ret=-11\n"
         b"             cat-812     [001] d..2.    12.304118: <stack trace>\n"
         b" => vfs_read\n"
         b" => ksys_read\n"
-        b"what is this\n"
         b'   kworker/u8:1-29       [000]    12.304200: vfs_read: (x+0x0/0x1) a={1,2} b="c d" \xff\n'
     )
     assert store.feed(Batch((Chunk(-1, made, text=True),), True)) == 3
@@ -325,6 +325,22 @@ def test_text_without_formats_and_what_is_no_event():
     assert last.comm == "kworker/u8:1"
     assert last.values["a"] == "{1,2}"
     assert last.text.endswith(r"\xff")
+
+
+@pytest.mark.parametrize("size", [1 << 20, 40, 7, 1])
+def test_text_with_ends_of_lines_in_strings(size):
+    head = b"             cat-812     [001] d..2.    12.30%d: "
+    said = [
+        b'w: (x+0x0/0x1) a="one\ntwo\n\n" n=3',
+        b'w: (x+0x0/0x1) a="\r\r\n# q\n" n=4',
+        b"w: (x+0x0/0x1) a=(fault) n=5",
+    ]
+    data = b"".join(head % (4000 + number) + text + b"\n" for number, text in enumerate(said))
+    store = Store(Decoder({}, HEADER))
+    for at in range(0, len(data), size):
+        store.feed(Batch((Chunk(-1, data[at : at + size], text=True),), False))
+    assert store.undecodable == 0
+    assert [store.record(seq).text for seq in range(len(store))] == [text.decode() for text in said]
 
 
 @settings(max_examples=200, deadline=None)

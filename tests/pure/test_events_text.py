@@ -155,6 +155,15 @@ def test_symbols_as_the_kernel_looks_them_up():
         assert symbols.lookup(nowhere) is None
 
 
+def test_caller_behind_the_trampoline_of_another_return_probe():
+    symbols = Symbols(
+        b"ffffffff81000000 T _stext\nffffffff81000100 t arch_rethook_trampoline\nffffffff81000200 T _end\n"
+    )
+    assert symbols.instruction(0xFFFFFFFF81000100) == "[unknown/kretprobe'd]"
+    assert symbols.instruction(0xFFFFFFFF81000104) == "arch_rethook_trampoline+0x4/0x100"
+    assert symbols.text(0xFFFFFFFF81000100) == "arch_rethook_trampoline+0x0/0x100"
+
+
 def test_hidden_and_broken_symbols():
     hidden = Symbols.parse(b"0000000000000000 T _stext\n0000000000000000 T vfs_read\n")
     assert not hidden
