@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Container
 from functools import cached_property
 
 from btf.btf import Btf
@@ -17,6 +18,7 @@ from probes.check import Checked, check_plan
 from probes.facts import TargetFacts
 from probes.fields import Tree
 from probes.lower import lower
+from probes.names import MAX_EVENT_NAME, event_name
 from probes.plan import Plan
 from probes.probe import Probe
 
@@ -82,9 +84,26 @@ class Connection:
         """What this kernel will answer, and the lines it would get; nothing is written."""
         return check_plan(probe, self._btf_for(probe), self.facts, group)
 
-    def lower(self, probe: Probe, group: str) -> Plan:
-        """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`."""
-        return lower(probe, self._btf_for(probe), self.facts, group)
+    def lower(self, probe: Probe, group: str, taken: Container[str] = ()) -> Plan:
+        """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`.
+
+        Args:
+            probe: what is wanted.
+            group: of its events.
+            taken: paths of events that are armed. Another probe on the same function gets a number behind its name,
+                unless the user chose that name.
+        """
+        btf = self._btf_for(probe)
+        plan = lower(probe, btf, self.facts, group)
+        # Of two events each puts its end behind the name it is given.
+        name = plan.events[0].event if len(plan.events) == 1 else probe.place.symbol
+        number = 2
+        while not probe.event and any(event.path in taken for event in plan.events):
+            plan = lower(
+                probe, btf, self.facts, group, event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
+            )
+            number += 1
+        return plan
 
     def namer(self, *, with_symbols: bool = True) -> Namer:
         """What gives values their names."""

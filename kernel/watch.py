@@ -87,7 +87,7 @@ class Watch:
     @property
     def unsettled(self) -> bool:
         """Another tick is due even if no more data comes: events are held back, or a tick found the kernel busy."""
-        return bool(self._inbox) or bool(self.store and self.store.held)
+        return bool(self._inbox) or (self.store is not None and self.store.held > 0)
 
     @property
     def live(self) -> bool:
@@ -108,7 +108,8 @@ class Watch:
         """Lower and arm. Raises CannotLower, ProbeRefused, TargetUnusable, TargetLost."""
         with self._lock:
             session = self._open()
-            plan = self.connection.lower(probe, session.group)
+            taken = {event.path for armed in session.armed for event in armed.plan.events}
+            plan = self.connection.lower(probe, session.group, taken)
             # What is in the queue was made under the formats that hold until now.
             self._inbox += session.pump.drain()
             armed = session.arm(plan)

@@ -69,9 +69,9 @@ def identifier(text: str) -> str:
     return name if name and not name[0].isdigit() else f"_{name}"
 
 
-def event_name(symbol: str, suffix: str) -> str:
-    """Name an event for a symbol; the symbol is cut where the name would be too long."""
-    return identifier(symbol)[: MAX_EVENT_NAME - len(suffix)] + suffix
+def event_name(symbol: str, suffix: str, limit: int = MAX_EVENT_NAME) -> str:
+    """Name an event for a symbol; the symbol is cut where the name would be longer than `limit`."""
+    return identifier(symbol)[: limit - len(suffix)] + suffix
 
 
 def unique_field(wanted: str, taken: Container[str]) -> str:
