@@ -27,21 +27,21 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("compose", "f2", "compose", "Go to the functions and build a probe.", "app"),
-    Command("live", "f3", "live", "Go to the events of what is armed.", "app"),
-    Command("targets", "f4", "target", "Choose where to probe: this machine, SSH, the lab, a recording.", "app"),
-    Command("help", "f1,question_mark", "help", "Explain this screen and its keys.", "app"),
-    Command("quit", "ctrl+q,ctrl+c", "quit", "Take every probe away and leave.", "app", footer=False),
+    Command("compose", "f2", "Compose", "Go to the functions and build a probe.", "app"),
+    Command("live", "f3", "Live", "Go to the events of what is armed.", "app"),
+    Command("targets", "f4", "Target", "Choose where to probe: this machine, SSH, the lab, a recording.", "app"),
+    Command("help", "f1,question_mark", "Help", "Explain this screen and its keys.", "app"),
+    Command("quit", "ctrl+q,ctrl+c", "Quit", "Take every probe away and leave.", "app", footer=False),
     Command(
         "search", "slash", "search", "Search: functions here, events in the live place.", "compose", footer=False
     ),
-    Command("arm", "ctrl+r", "arm", "Arm the probe that is on the screen.", "compose", footer=False),
-    Command("lowered", "l", "lines", "Show the lines that will be written for this kernel.", "compose"),
-    Command("filter", "f", "filter", "Set a filter on the recorded fields, e.g. count > 4096.", "compose"),
-    Command("disarm", "d", "disarm", "Take the probe of the event under the cursor away.", "live"),
-    Command("disarm_all", "D", "disarm all", "Take every probe away.", "live", footer=False),
-    Command("record", "w", "record", "Write events to a recording from now on, or stop.", "live"),
-    Command("clear", "c", "clear", "Forget the events that are shown.", "live", footer=False),
+    Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),
+    Command("lowered", "l", "Lines", "Show the lines that will be written for this kernel.", "compose"),
+    Command("filter", "f", "Filter", "Set a filter on the recorded fields, e.g. count > 4096.", "compose"),
+    Command("disarm", "d", "Disarm", "Take the probe of the event under the cursor away.", "live"),
+    Command("disarm_all", "D", "Disarm all", "Take every probe away.", "live", footer=False),
+    Command("record", "w", "Record", "Write events to a recording from now on, or stop.", "live"),
+    Command("clear", "c", "Clear", "Forget the events that are shown.", "live", footer=False),
 )
 
 

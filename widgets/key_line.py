@@ -67,7 +67,7 @@ class KeyLine(Widget):
                 continue
             key = Key(binding.key, self.app.get_key_display(binding), binding.description, enabled)
             if binding.action == self._last:
-                last = [key]
+                last = last or [key]
             else:
                 found[binding.action] = key
         self.keys = (*found.values(), *last)
