@@ -86,9 +86,11 @@ def note_of(watching: Watch) -> str:
 
 
 def rates_of(watching: Watch | None) -> dict[str, float | None]:
-    """Name of each armed function, with its events a second."""
+    """Name of each armed function, with its events a second; None in a recording, which has no now."""
     if watching is None:
         return {}
+    if not watching.live:
+        return {armed.plan.probe.place.symbol: None for armed in watching.armed}
     rates = (
         {watching.store.event(number): rate for number, rate in watching.store.rates().items()}
         if watching.store
@@ -97,6 +99,9 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for armed in watching.armed:
         name = armed.plan.probe.place.symbol
+        if not watching.live:  # a recording comes in as fast as it can be read, which is nobody's rate
+            found[name] = None
+            continue
         found[name] = (found.get(name) or 0.0) + sum(rates.get(event.path, 0.0) for event in armed.plan.events)
     return found
 
@@ -109,6 +114,7 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
         field = one.field
         value = named.get(field.name) or watching.namer.text(one.value, field=field)
         number = show(one.value)
-        both = value if number in (value, "") else f"{value}  ({number})"
+        # An address has one way to be read.
+        both = value if number in (value, "") or value.startswith("0x") else f"{value}  ({number})"
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
     return tuple(rows)

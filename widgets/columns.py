@@ -11,6 +11,8 @@ from widgets.safe_text import width
 _NUMBER: Final = re.compile(r"[-+]?(0x[0-9a-f]+|[\d,]+(\.\d+)?)$")
 _WIDEST: Final = 40
 _NARROWEST: Final = 8
+_READABLE: Final = 20
+"""What a text keeps where a row is wider than the screen in any case."""
 _GAP: Final = 2
 
 
@@ -66,4 +68,6 @@ class Columns:
                 break
             widths[widest] -= 1
             excess -= 1
+        if excess > 0:  # one has to scroll sideways: then nothing is gained by texts that say nothing
+            return [min(size, max(_READABLE, widths[n])) for n, size in enumerate(self._natural)]
         return widths

@@ -18,7 +18,7 @@ from widgets.line_list import LineList
 from widgets.matching import highlighted, matched
 from widgets.rows import Piece
 from widgets.safe_text import ELLIPSIS, cut, fit, safe, safe_content, width
-from widgets.search_line import SearchLine
+from widgets.search_line import PickLine
 
 Search = Callable[[str], tuple[Sequence[int], int]]
 """Query -> (indices into the names, best first; how many match in all)."""
@@ -197,7 +197,7 @@ class FunctionList(Vertical):
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.border_title = "functions"
-        self._input = SearchLine(placeholder)
+        self._input = PickLine(placeholder)
         self._list = LineList()
         self._count = Label("", classes="count", markup=False)
         self._about = Label("", classes="about", markup=False)

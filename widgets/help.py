@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.geometry import Size
 from textual.keys import format_key
-from textual.widgets import Static
+from textual.widget import Widget
 
 from widgets.dialog import Dialog
 from widgets.safe_text import fit, safe, safe_content, width
@@ -69,22 +71,42 @@ class HelpScreen(Dialog[None]):
         with VerticalScroll(classes="box") as box:
             box.border_title = safe_content(self._title)
             box.border_subtitle = "esc closes"
-            yield Static(help_text(self._sections))
+            yield HelpText(self._sections)
 
 
-def help_text(sections: Sequence[HelpSection]) -> Content:
-    """Titles, and keys in one column for all sections."""
+class HelpText(Widget):
+    """The sections, in as many lines as they take."""
+
+    DEFAULT_CSS = """
+    HelpText { width: 1fr; height: auto; }
+    """
+
+    def __init__(self, sections: Sequence[HelpSection]) -> None:
+        super().__init__()
+        self._sections = sections
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
+        """As many lines as it takes."""
+        return help_text(self._sections, width).plain.count("\n") + 1
+
+    def render(self) -> Content:
+        """The lines."""
+        return help_text(self._sections, self.size.width)
+
+
+def help_text(sections: Sequence[HelpSection], columns: int) -> Content:
+    """Titles, and keys in one column for all sections; what they do beside them, broken at blanks."""
     keys = max((width(key.key) for one in sections for key in one.keys), default=0)
     lines: list[Content] = []
     for one in sections:
         lines += [Content("")] if lines else []
         lines.append(Content.styled(safe(one.title), "bold underline"))
-        if one.intro:
-            lines.append(Content.styled(safe(one.intro), "dim"))
-        lines += [
-            Content.assemble((f"  {fit(safe(key.key), keys)}  ", "bold $text-accent"), safe(key.text))
-            for key in one.keys
-        ]
+        lines += [Content.styled(line, "dim") for line in wrap(safe(one.intro), max(20, columns))]
+        for key in one.keys:
+            shown = fit(safe(key.key), keys)
+            for text in wrap(safe(key.text), max(20, columns - keys - 4)) or [""]:
+                lines.append(Content.assemble((f"  {shown}  ", "bold $text-accent"), text))
+                shown = " " * keys
     return Content("\n").join(lines)
 
 

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Label
+from textual.widgets import Label, Static
 
 from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.probe import Probe, When
@@ -36,6 +36,10 @@ _NUMBERS = [
     )
     for n in range(1, 10)
 ]
+
+_HINT = """Pick a function: type part of its name, move with ↑ and ↓, enter.
+
+Its arguments come here, with all that is behind them: tick what to record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class ProbeEditor(Vertical):
         background: $surface;
         & .say { height: 1; width: 1fr; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
         & .say.-refused { color: $text-warning; }
+        & .hint { width: 1fr; height: auto; padding: 1 2; color: $text-muted; }
     }
     """
 
@@ -110,9 +115,17 @@ class ProbeEditor(Vertical):
         self._parked: tuple[FetchArg, ...] = ()
         self._prototype, self._when, self._pane = Prototype(), WhenLine(), FieldPane()
         self._say = Label("", classes="say", markup=False)
+        self._hint = Static(_HINT, classes="hint", markup=False)
+        self._has_function(False)
+
+    def _has_function(self, there: bool) -> None:
+        for widget in (self._prototype, self._when, self._pane, self._say):
+            widget.display = there
+        self._hint.display = not there
 
     def compose(self) -> ComposeResult:
         """Prototype, when, tree, a line that says more."""
+        yield self._hint
         yield self._prototype
         yield self._when
         yield self._pane
@@ -121,6 +134,7 @@ class ProbeEditor(Vertical):
     def show(self, signature: Signature, probe: Probe) -> None:
         """Edit the probe of another function; the cursor is on its first argument."""
         self._signature = signature
+        self._has_function(True)
         roots = _in_order(signature)
         self._tree = FieldTree(roots)
         self._parked = ()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from widgets.type_ahead import TypeAhead
@@ -29,3 +32,9 @@ class SearchLine(TypeAhead, Input):
     ) -> None:
         super().__init__(placeholder=placeholder, compact=True, select_on_focus=False, id=id, classes=classes)
         self.cursor_blink = False  # blinking is the one thing that would keep an idle screen busy
+
+
+class PickLine(SearchLine):
+    """Searches a list; Enter takes the row under the list's cursor, and the keys at the bottom say so."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Pick", key_display="enter")]

@@ -58,6 +58,8 @@ def broken(text: str, columns: int) -> list[Slice]:
 
 def content(shown: Specification, columns: int, lowered: bool) -> Content:
     """All lines of the pane."""
+    if shown == Specification():
+        return Content.styled("what is ticked forms a probe here", "dim")
     lines: list[Content] = []
     error = shown.verdict.error if shown.verdict else None
     if error is not None and shown.verdict is not None and error.column is not None:

@@ -88,7 +88,8 @@ class LiveState:
     """What the line above live events says."""
 
     following: bool = True
-    per_second: float = 0.0
+    per_second: float | None = 0.0
+    """None: nothing is happening now."""
     shown: int = 0
     """Events in the store."""
     losses: Losses = Losses()
@@ -114,12 +115,13 @@ class LiveLine(Widget):
 def live_line(state: LiveState, columns: int) -> Content:
     """The live line for that many columns."""
     mark: Run = ("● following", "bold $text-success") if state.following else ("‖ paused", "bold $text-warning")
-    figures: list[Run] = [(f"  {rate(state.per_second)}", ""), (f"  shown {grouped(state.shown)}", "")]
+    pace = [] if state.per_second is None else [f"  {rate(state.per_second)}"]
+    figures: list[Run] = [(text, "") for text in (*pace, f"  shown {grouped(state.shown)}")]
     note: list[Run] = [(f"  {safe(state.note)}", "dim")] if state.note else []
     for quiet in (False, True):
         right = list(state.losses.runs(quiet))
         for left in ([mark, *figures, *note], [mark, *figures], [mark, figures[0]], [mark]):
-            if _wide(left) + 2 + _wide(right) <= columns and (quiet or len(left) > 2):
+            if _wide(left) + 2 + _wide(right) <= columns and (quiet or len(left) > len(figures)):
                 return _joined(left, right, columns)
     lost = [run for run in right if run[0].strip() != "lost 0"]
     sign: Run = (mark[0][0], mark[1])

@@ -57,6 +57,10 @@ class _ChoiceRows:
         yield Piece("  " + cut(safe(choice.title or choice.spec), max(0, columns - named - 4)), "dim")
 
 
+class _ChoiceList(LineList):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose", key_display="enter")]
+
+
 class TargetChooser(Vertical):
     """A list, what is to be said of the target under the cursor, and a line for any other."""
 
@@ -107,7 +111,7 @@ class TargetChooser(Vertical):
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.border_title = "target"
-        self._list = LineList(_ChoiceRows(choices))
+        self._list = _ChoiceList(_ChoiceRows(choices))
         self._about = Static("", markup=False)
         self._other = SearchLine("ssh://user@host   lab:6.12   FILE.pwr")
 

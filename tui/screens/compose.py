@@ -181,7 +181,12 @@ class ComposeScreen(Screen[None]):
 
     def on_probe_editor_arm_requested(self, event: ProbeEditor.ArmRequested) -> None:
         event.stop()
-        self.bench.arm(event.probe)
+        spec = self._add_builder()[1]
+        error = spec.shown.verdict.error if spec.shown.verdict else None
+        if error is not None and error.nearest:  # `did you mean NAME? (enter)`
+            spec.action_fix()
+        else:
+            self.bench.arm(event.probe)
 
     def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
         event.stop()

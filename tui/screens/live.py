@@ -99,7 +99,7 @@ class LiveScreen(Screen[None]):
             return
         self._line.state = LiveState(
             following=self._pane.table.following,
-            per_second=sum(store.rates().values()),
+            per_second=sum(store.rates().values()) if watching.live else None,
             shown=store.next_seq,
             losses=losses_of(watching, self.bench.counts),
             note=note_of(watching),
