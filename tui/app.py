@@ -276,7 +276,10 @@ class Probewright(App[None]):
         return self.live_place
 
     def action_compose(self) -> None:
-        self.switch_mode("compose")
+        if self.current_mode == "compose":
+            self.compose_place.action_search()
+        else:
+            self.switch_mode("compose")
 
     def action_live(self) -> None:
         self.switch_mode("live")
