@@ -103,6 +103,7 @@ _PATHS = {
     "/proc/kallsyms": "kallsyms",
 }
 _TRACEFS = "/sys/kernel/tracing"
+_WAY_OUT = "open a file that `probewright record` wrote, or saved facts"
 
 
 class SavedFacts(RememberedTarget):
@@ -175,12 +176,12 @@ def open_recording(path: Path) -> Target:
             return _saved(name, tuple(files), files.__getitem__)
         return RecordingTarget(Recording.open(path), path.name)
     except (OSError, RecordingError, tarfile.TarError, lzma.LZMAError, EOFError) as error:
-        raise TargetUnusable(str(error), "open a file that `probewright record` wrote, or saved facts") from error
+        raise TargetUnusable(str(error), _WAY_OUT) from error
 
 
 def _saved(name: str, names: Sequence[str], content: Callable[[str], bytes]) -> Target:
     if "vmlinux.btf" not in names and "available_filter_functions" not in names:
-        raise TargetUnusable(f"{name}: no saved facts (neither vmlinux.btf nor available_filter_functions is there)")
+        raise TargetUnusable(f"{name}: no saved facts (no vmlinux.btf, no available_filter_functions)", _WAY_OUT)
     return SavedFacts(name, names, content)
 
 
