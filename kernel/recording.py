@@ -107,10 +107,10 @@ _WAY_OUT = "open a file that `probewright record` wrote, or saved facts"
 
 
 class SavedFacts(RememberedTarget):
-    """A folder or tar file with `vmlinux.btf` and copies of what tracefs shows (README, available_filter_functions, ...).
+    """A folder or tar file with `vmlinux.btf` and copies of what tracefs shows (README, ...).
 
-    Other names: `kallsyms`, `blacklist` (kprobes/blacklist of debugfs), `uname` (`uname -a`). The facts are gathered from
-    these files as they would be by root on that machine.
+    Other names: `kallsyms`, `blacklist` (kprobes/blacklist of debugfs), `uname` (`uname -a`). The facts are gathered
+    from these files as they would be by root on that machine.
     """
 
     def __init__(self, name: str, names: Sequence[str], content: Callable[[str], bytes]) -> None:
