@@ -79,7 +79,7 @@ class Capturer:
         while isinstance(expression, Dereference):
             expression = expression.inner
         if isinstance(expression, ReturnValue) and not expression.path:
-            return True
+            return self.by_name or self.signature is None  # else it would be hexadecimal, -ENOENT too
         if isinstance(expression, ReturnValue):
             return self.by_name and self._agrees(expression)
         if not isinstance(expression, Variable):

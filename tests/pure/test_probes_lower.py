@@ -75,7 +75,7 @@ def test_arguments_at_exit_become_an_event_of_their_own() -> None:
     found = plan("f vfs_read%return count $retval if ret > 0", "6.1")
     assert [(e.line, e.at_exit, e.filter) for e in found.events] == [
         ("p:pw_1/vfs_read__entry vfs_read count=$arg3:u64", False, ""),
-        ("r:pw_1/vfs_read__exit vfs_read ret=$retval", True, "ret > 0"),
+        ("r:pw_1/vfs_read__exit vfs_read ret=$retval:s64", True, "ret > 0"),
     ]
     assert any("count" in loss and "entry only" in loss for loss in found.losses)
     assert any("vfs_read__entry" in loss and "not filtered" in loss for loss in found.losses)
