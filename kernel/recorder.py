@@ -1,4 +1,4 @@
-"""Writes what a session sees into a recording: first what was known of the kernel, then formats and pages as they come."""
+"""Writes what a session sees into a recording: what was known of the kernel, then formats and pages as they come."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What is armed and what comes of it: a session, its pump, the store of its events, and a recording if one is wanted.
 
-The screens and the commands share it. `arm`, `disarm`, `counts` and `close` wait for the kernel and may be called from
-a worker; `tick` moves what has come into the store, never waits, and belongs to the one thread that reads the store.
+The screens and the commands share it. `arm`, `disarm`, `counts` and `close` wait for the kernel and may be called
+from a worker; `tick` moves what has come into the store, never waits, and belongs to the one thread that reads the
+store.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Watch:
         return self._columns.get(event, {}).get(field)
 
     def begin(self) -> None:
-        """Open the session without arming anything: a recording shows what it holds. Raises TargetUnusable, TargetLost."""
+        """Open the session without arming: a recording shows what it holds. Raises TargetUnusable, TargetLost."""
         with self._lock:
             self._open()
         self.on_data()

@@ -22,7 +22,10 @@ def facts_to_dict(facts: TargetFacts) -> dict[str, Any]:
 
 
 def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str = "", readme: str = "") -> TargetFacts:
-    """Read what `facts_to_dict` wrote; `functions` and `blacklist` hold one name a line. Raises TypeError, ValueError."""
+    """Read what `facts_to_dict` wrote; `functions` and `blacklist` hold one name a line.
+
+    Raises TypeError, ValueError.
+    """
     known = {f.name for f in dataclasses.fields(TargetFacts)}
     values = {key: value for key, value in plain.items() if key in known and key not in _BIG}
     features = {str(feature) for feature in Feature}

@@ -14,7 +14,7 @@ _MESSAGES = {
 }
 
 
-class CannotLower(Exception):  # noqa: N818 - what it says, not that it is an error
+class CannotLower(Exception):
     """A probe that this target can't do.
 
     Attributes:

@@ -15,7 +15,9 @@ import time
 class Terminal:
     """One child process under a pty; `output` grows as it is read."""
 
-    def __init__(self, command: list[str], columns: int = 120, rows: int = 40, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, command: list[str], columns: int = 120, rows: int = 40, env: dict[str, str] | None = None
+    ) -> None:
         self.started = time.perf_counter()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:

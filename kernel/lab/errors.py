@@ -14,7 +14,7 @@ class LabError(KernelError):
     """A lab could not be made."""
 
 
-class LabCancelled(LabError):  # noqa: N818
+class LabCancelled(LabError):
     """The `cancel` event was set."""
 
     def __init__(self) -> None:

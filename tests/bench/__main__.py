@@ -1,6 +1,7 @@
-"""`make bench`: every figure as a ratio against a peer in the same run, or against a bound that the project set itself.
+"""`make bench`: figures as ratios against a peer in the same run, or against a bound that the project set itself.
 
-Each module of this folder with a `run()` gives rows (what, figure, bound, whether it holds). Exit status 1 where one fails.
+Each module of this folder with a `run()` gives rows (what, figure, bound, whether it holds). Exit status 1 where one
+fails.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def _paint(command: list[str], marker: bytes) -> float:
 
 
 def facts_only(folder: str) -> tuple[str, int]:
-    """The shipped recording without its events, as a file, and the number of its functions: opens at the functions."""
+    """The shipped recording without its events, as a file that opens at the functions, and how many those are."""
     shipped = shipped_recording()
     assert shipped is not None
     recording = Recording.open(shipped)

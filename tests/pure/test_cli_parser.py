@@ -22,7 +22,9 @@ def test_a_target_may_be_called_as_a_command_is():
     assert parse(["-t", "lab", "lab", "--kernel", "6.12"]).kernel == "6.12"
 
 
-@pytest.mark.parametrize("argv", [["run"], ["show"], ["record", "f vfs_read"], ["list", "--limit", "-1"], ["--nonsense"]])
+@pytest.mark.parametrize(
+    "argv", [["run"], ["show"], ["record", "f vfs_read"], ["list", "--limit", "-1"], ["--nonsense"]]
+)
 def test_what_is_wrong_ends_with_status_2(argv, capsys):
     with pytest.raises(SystemExit) as end:
         parse(argv)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel import frames
+from kernel.pagestream import expand
 from kernel.ssh import agent_source
-from kernel.wire import expand
 
 
 @given(st.lists(st.binary(max_size=200), max_size=20))

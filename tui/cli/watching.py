@@ -26,7 +26,7 @@ _NAMES_EVERY = 1.0
 """Seconds between two looks at the names of tasks."""
 
 
-class Stopped(Exception):  # noqa: N818 - no error
+class Stopped(Exception):
     """Somebody asked the process to end."""
 
 
