@@ -27,6 +27,7 @@ _TITLES = {
     "FieldList": "Fields",
     "SpecPane": "Specification",
     "EventPane": "Search",
+    "TailList": "Follow or hold",
     "EventTable": "Events",
     "EventDetail": "Details",
     "TargetChooser": "Targets",

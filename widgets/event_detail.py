@@ -45,19 +45,25 @@ class _DetailRows:
     def __init__(self, fields: Sequence[DetailField]) -> None:
         self.fields = tuple(fields)
         self.next = len(self.fields)
-        self._columns = Columns(_TITLES)
+        self._wide, self._narrow = Columns(_TITLES), Columns(_TITLES[:-1])
         self._cells = [_cells(field) for field in self.fields]
         for cells in self._cells:
-            self._columns.see(cells)
+            self._wide.see(cells)
+            self._narrow.see(cells[:-1])
 
     def header(self, columns: int) -> Iterable[Piece]:
-        widths = self._columns.widths(columns)
-        return [Piece(("  " if n else " ") + fit(title, widths[n], 3 <= n <= 4)) for n, title in enumerate(_TITLES)]
+        table = zip(_TITLES, self._widths(columns), strict=False)
+        return [Piece(("  " if n else " ") + fit(title, size, 3 <= n <= 4)) for n, (title, size) in enumerate(table)]
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        widths = self._columns.widths(columns)
-        for n, cell in enumerate(self._cells[row]):
-            yield Piece(("  " if n else "") + fit(cell, widths[n], 3 <= n <= 4), _LOOKS.get(n, ""))
+        table = zip(self._cells[row], self._widths(columns), strict=False)
+        for n, (cell, size) in enumerate(table):
+            yield Piece(("  " if n else "") + fit(cell, size, 3 <= n <= 4), _LOOKS.get(n, ""))
+
+    def _widths(self, columns: int) -> list[int]:
+        """Of the columns that are shown: no bytes where the value would have to give way to them."""
+        wide, narrow = self._wide.widths(columns), self._narrow.widths(columns)
+        return wide if wide[1] == narrow[1] else narrow
 
 
 class _DetailList(LineList):

@@ -158,12 +158,15 @@ class FunctionList(Vertical):
 
     DEFAULT_CSS = """
     FunctionList {
+        background: $surface;
         & > Horizontal { height: 1; background: $surface; }
         & .prompt { width: 2; color: $text-accent; text-style: bold; }
         & .count { width: auto; padding: 0 0 0 1; color: $text-muted; }
         & LineList { height: 1fr; }
         & .about {
-            height: 2;
+            height: auto;
+            min-height: 2;
+            max-height: 3;
             width: 1fr;
             color: $text-muted;
             background: $surface;
