@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Gone(Exception):  # noqa: N818 - no error, the near side just left
+class Gone(Exception):
     """The near side is not there any more, or makes no sense."""
 
 

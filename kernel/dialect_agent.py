@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kernel import frames
 from kernel.errors import FileRefused
+from kernel.pagestream import AgentStream
 from kernel.target import Step
-from kernel.wire import SILENCE, WINDOW, AgentStream, Line
+from kernel.wire import SILENCE, WINDOW, Line
 
 
 class AgentDialect:
@@ -21,6 +22,9 @@ class AgentDialect:
 
     def read(self, path: str, limit: int) -> bytes:
         return self._line.fetch(frames.READ, encode(path), b"%d" % limit, path=path, limit=limit)
+
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+        return self._line.fetch_all(frames.READ, [(path, encode(path)) for path in paths], 64 << 20)
 
     def perform(self, step: Step) -> None:
         self._step(frames.PERFORM, step)

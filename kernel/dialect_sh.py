@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import subprocess
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kernel.errors import FileRefused, TargetLost
 from kernel.quote import escape, quote
@@ -39,6 +39,9 @@ class ShellDialect:
         if self._shell.packs and path.startswith("/sys/kernel/btf/"):
             return self._unpack(path, limit)
         return self._shell.run(f"t_read {self._word(path)} {limit}", path, limit)
+
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:  # noqa: ARG002 - one after the other
+        return {}
 
     def perform(self, step: Step) -> None:
         command = self._command(step)

@@ -6,6 +6,7 @@ what keeps it is a pipe from us, never ControlPersist.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
@@ -44,6 +45,7 @@ _OURS = {
 # do, but ssh asks for passwords on the terminal.)
 _DEAF = ["sh", "-c", 'trap "" INT QUIT TSTP; exec "$@"', "sh"]
 _GRACE = 5.0
+_FAREWELL = 0.5
 _FOLDER = re.compile(r"pw-(\d+)-\w+")
 
 
@@ -72,6 +74,7 @@ class Master:
         except OSError:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
+        atexit.register(self._abandon)
 
     def session(self, command: str) -> subprocess.Popen[bytes]:
         """One more session, with pipes. It never connects by itself: without the master it fails."""
@@ -95,6 +98,17 @@ class Master:
             return file.read().decode(errors="replace").strip()
         return ""
 
+    def _abandon(self) -> None:
+        """We end without close(): in the middle of a question for a password, say. ssh sets the terminal right."""
+        with contextlib.suppress(OSError):
+            if self.process.stdin:
+                self.process.stdin.close()
+        try:
+            self.process.wait(_FAREWELL)
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
     def close(self) -> None:
         """End it and wait until it is gone; the line's pipe should be closed before. Safe to call twice."""
         with contextlib.suppress(OSError):
@@ -110,6 +124,7 @@ class Master:
         if self.process.stdout:
             self.process.stdout.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+        atexit.unregister(self._abandon)
 
 
 def _run_folder() -> Path:

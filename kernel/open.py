@@ -101,7 +101,7 @@ def shipped_recording() -> Path | None:
 
 
 def _from_file(path: Path) -> Target:
-    if not path.exists():
+    if str(path) in ("", ".") or not path.exists():
         raise TargetUnusable(f"{path}: neither a kind of target nor a file", f"targets are {HELP}")
     from kernel.recording import open_recording
 

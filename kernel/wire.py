@@ -10,17 +10,17 @@ import contextlib
 import errno
 import io
 import itertools
-import queue
 import subprocess
 import threading
 import time
 import zlib
+from collections.abc import Sequence
 from typing import IO, cast
 
-from events.batch import Batch, Chunk
 from kernel import frames
 from kernel.drain import write_all
 from kernel.errors import FileRefused, TargetLost
+from kernel.pagestream import MAX_FRAME, AgentStream, expand, number
 
 WINDOW = 1 << 20
 """Bytes of raw pages that may be under way: what a slow line delays an answer by, and a bound for memory."""
@@ -28,11 +28,8 @@ PATIENCE = 120.0
 """Seconds for one answer."""
 SILENCE = 120
 """Seconds without a word from us after which the agent undoes and ends."""
-MAX_FRAME = 32 << 20
 _FAREWELL = 3.0
 """Seconds the far side may take to hang up."""
-_SOON = 0.03
-"""Seconds a stream waits before it asks the far side to look."""
 
 
 class _Reply:
@@ -67,7 +64,7 @@ class Line:
         self._reader.start()
         answer = self._wait(0, hello)
         try:
-            self.pid = _number(answer.fields[1:2])
+            self.pid = number(answer.fields[1:2])
         except ValueError:
             self._lose("the far side sent what makes no sense instead of its hello")
             raise TargetLost(self._lost) from None
@@ -84,6 +81,17 @@ class Line:
     def fetch(self, op: int, *fields: bytes, path: str, limit: int) -> bytes:
         """As `request`, for an answer that comes in parts, of at most `limit` bytes."""
         return b"".join(self._finish(self.submit(op, *fields, limit=limit), path).parts)
+
+    def fetch_all(self, op: int, paths: Sequence[tuple[str, bytes]], limit: int) -> dict[str, bytes | FileRefused]:
+        """As `fetch`, for many paths (as text and as bytes) at once. Raises TargetLost."""
+        sent = [(path, self.submit(op, raw, b"%d" % limit, limit=limit)) for path, raw in paths]
+        found: dict[str, bytes | FileRefused] = {}
+        for path, waiting in sent:
+            try:
+                found[path] = b"".join(self._finish(waiting, path).parts)
+            except FileRefused as error:
+                found[path] = error
+        return found
 
     def submit(self, op: int, *fields: bytes, limit: int = 0) -> tuple[int, _Reply]:
         """Send a request without waiting: requests may be pipelined."""
@@ -210,7 +218,7 @@ class Line:
             reply.size += len(part)
             return
         if op == frames.ERROR:
-            reply.errno = _number(fields[:1]) or errno.EIO
+            reply.errno = number(fields[:1]) or errno.EIO
         elif op == frames.OK:
             reply.fields = fields
         else:
@@ -218,96 +226,8 @@ class Line:
         reply.done.set()
 
 
-class AgentStream:
-    """Raw pages of one instance; a `kernel.target.Stream`."""
-
-    def __init__(self, line: Line, ident: int, window: int) -> None:
-        self._line, self._ident, self._window = line, ident, window
-        self._passes: queue.SimpleQueue[tuple[Batch, int] | None] = queue.SimpleQueue()
-        self._owed = 0
-        self._came = self._read = 0  # bytes; each is counted by one thread only
-        self._sure = line.performed
-        self._closed = False
-        self._closing = threading.Lock()
-
-    def read(self, timeout: float) -> Batch | None:
-        """As `kernel.target.Stream`. Once something was performed on this line (a probe switched off, say), None and
-        `drained` are only said when the far side has looked again since: they hold for all that came before.
-        """
-        mark = self._line.performed
-        sure = mark == self._sure
-        taken = self._get(timeout if sure else min(timeout, _SOON))
-        if taken is None and not sure and not self._closed:
-            with contextlib.suppress(FileRefused):  # closed meanwhile
-                if self._line.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:
-                    self._sure = mark
-            taken = self._get(0)
-        if taken is None:
-            return None
-        batch, size = taken
-        self._owed += size
-        self._read += size
-        if self._owed >= self._window // 8 and not self._closed:
-            self._line.post(0, frames.CREDIT, b"%d" % self._ident, b"%d" % self._owed)
-            self._owed = 0
-        return batch if sure else batch._replace(drained=False)
-
-    def _get(self, timeout: float) -> tuple[Batch, int] | None:
-        """The next pass. Raises TargetLost where none can come any more."""
-        try:
-            taken = self._passes.get(timeout=timeout) if timeout > 0 else self._passes.get_nowait()
-        except queue.Empty:
-            return None
-        if taken is None:
-            self._passes.put(None)  # for whoever comes next
-            if not self._closed:
-                self._line.check()
-        return taken
-
-    def close(self) -> None:
-        with self._closing:  # whoever comes second may count on it too that the buffers are let go
-            if not self._closed:
-                self._closed = True
-                self._line.forget(self._ident)
-                self.put(None)
-                with contextlib.suppress(TargetLost):
-                    self._line.request(frames.STOP, b"%d" % self._ident)
-
-    def put(self, taken: tuple[Batch, int] | None) -> None:
-        self._passes.put(taken)
-
-    def take(self, fields: list[bytes]) -> None:
-        """A pass as it came: drained, raw bytes of pages, flag, body."""
-        drained, raw, flag, body = fields
-        size = _number([raw])
-        self._came += size
-        if self._came - self._read > self._window + MAX_FRAME:
-            raise ValueError("more pages than were asked for")
-        pages = frames.unpack(expand(flag, body, MAX_FRAME))
-        chunks = tuple(Chunk(_number([cpu]), data) for cpu, data in zip(pages[::2], pages[1::2], strict=True))
-        if sum(len(chunk.data) for chunk in chunks) != size:
-            raise ValueError("a pass that lies about its size")
-        self.put((Batch(chunks, drained == b"1"), size))
-
-
-def expand(flag: bytes, data: bytes, limit: int) -> bytes:
-    """What `frames.squeeze` made, of at most `limit` bytes. Raises ValueError, zlib.error."""
-    if flag == b"z":
-        unpacker = zlib.decompressobj()
-        data = unpacker.decompress(data, limit + 1)
-    if len(data) > limit:
-        raise ValueError("more bytes than were asked for")
-    return data
-
-
 def _exactly(source: IO[bytes], size: int) -> bytes:
     data = source.read(size)
     if len(data) < size:
         raise EOFError
     return data
-
-
-def _number(fields: list[bytes]) -> int:
-    if len(fields) != 1:
-        raise ValueError("a number is missing")
-    return frames.number(fields[0])

@@ -224,5 +224,5 @@ def test_the_watcher_of_a_killed_shell_harms_nobody(kind: str) -> None:
             found = subprocess.run(["ps", "-s", str(session), "-o", "stat=,args="], capture_output=True, text=True)
             return "".join(line for line in found.stdout.splitlines(True) if not line.startswith("Z"))
 
-        assert "sleep 3" in left()
-        assert eventually(lambda: not left(), 6.0), left()
+        assert eventually(lambda: "sleep 3" in left(), 3.0), left()
+        assert eventually(lambda: not left(), 10.0), left()
