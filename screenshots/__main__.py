@@ -1,0 +1,61 @@
+"""`make screenshots`: pictures of the real application on the shipped recording, as SVG (PNG with `--png FOLDER`)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from kernel.open import shipped_recording
+from screenshots.offered import fictitious_machine
+from screenshots.play import play
+from screenshots.stage import Stage
+from tui.app import Probewright
+from tui.startup import Opening
+
+HERE = Path(__file__).parent
+SIZES = {(120, 40): HERE, (80, 24): HERE / "80x24"}
+
+
+async def take(size: tuple[int, int], folder: Path) -> list[Path]:
+    """All pictures of one size."""
+    folder.mkdir(exist_ok=True)
+    opening = Opening(str(shipped_recording()))
+    opening.start()
+    app = Probewright(opening)
+    app.theme = "textual-dark"
+    async with app.run_test(size=size, notifications=False) as pilot:
+        stage = Stage(pilot, app, folder)
+        await play(stage)
+        return stage.saved
+
+
+def convert(saved: list[Path], folder: Path) -> None:
+    """PNG of each picture, where rsvg-convert is installed."""
+    if shutil.which("rsvg-convert") is None:
+        print("no rsvg-convert: no PNG")
+        return
+    for path in saved:
+        target = folder / path.relative_to(HERE).with_suffix(".png")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["rsvg-convert", "--zoom", "1", "-o", str(target), str(path)], check=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m screenshots")
+    parser.add_argument("--png", type=Path, metavar="FOLDER", help="write PNG there too")
+    arguments = parser.parse_args()
+    with fictitious_machine():
+        saved = [path for size, folder in SIZES.items() for path in asyncio.run(take(size, folder))]
+    for path in saved:
+        print(f"{path.stat().st_size >> 10:5} KiB  {path.relative_to(HERE.parent)}")
+    if arguments.png:
+        convert(saved, arguments.png)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""The targets in a picture of the chooser: those of a fictitious machine, so that every machine draws the same."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from unittest.mock import patch
+
+from kernel.open import open_target, shipped_recording
+from kernel.troubles import Sight, explain
+from tui import targets
+from widgets.target_chooser import Choice
+
+
+def this_machine() -> Choice:
+    """The recorded kernel, as a user who is not root finds it."""
+    facts = replace(open_target(str(shipped_recording())).facts(), uid=1000)
+    sight = Sight(tracefs_readable=False, capabilities=0)
+    return Choice("local", "this machine", facts.title, targets.abilities(facts), explain(facts, sight))
+
+
+@contextlib.contextmanager
+def fictitious_machine() -> Iterator[None]:
+    """While it holds, `tui.targets.choices` looks at nothing of the machine that it runs on."""
+    over_ssh = [Choice(f"ssh://{host}", host, "over SSH") for host in ("board-arm64", "build")]
+    with contextlib.ExitStack() as stack:
+        local = this_machine()
+        stack.enter_context(patch.object(targets, "_local", lambda: local))
+        stack.enter_context(patch.object(targets, "_ssh", lambda: over_ssh))
+        stack.enter_context(patch.object(targets, "missing", lambda *_: ()))
+        stack.enter_context(patch.object(targets, "_recordings", recordings))
+        yield
+
+
+def recordings() -> list[Choice]:
+    path = shipped_recording()
+    assert path is not None
+    return [Choice(path.name, path.name, "a recording: nothing can be armed that it does not hold")]

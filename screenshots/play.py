@@ -1,0 +1,102 @@
+"""What is played for the pictures: the spine, from a function's name to its events, on the shipped recording."""
+
+from __future__ import annotations
+
+from screenshots.stage import Stage
+from tui.screens.live import LiveScreen
+
+
+async def play(stage: Stage) -> None:
+    """All pictures of one size, in the order in which one meets them."""
+    await recorded_events(stage)
+    await functions(stage)
+    await signature(stage)
+    await refusal(stage)
+    await unprobeable(stage)
+    await live(stage)
+    await details(stage)
+    await targets(stage)
+    await help_of_place(stage)
+
+
+async def recorded_events(stage: Stage) -> None:
+    """The recording shows what it holds; its end is the beginning here."""
+    app = stage.app
+    await stage.until(lambda: app.watching is not None and app.watching.ended, "the recording does not end")
+    await stage.until(lambda: isinstance(app.screen, LiveScreen), "no live place")
+
+
+async def functions(stage: Stage) -> None:
+    await stage.press("f2")
+    await stage.sees("functions")
+    await stage.type("vfs_re")
+    await stage.sees("vfs_readlink")
+    stage.save("functions")
+
+
+async def signature(stage: Stage) -> None:
+    """`file->f_pos`, `count` and `$retval` at the exit of vfs_read, and the lines for the kernel."""
+    await stage.press("enter")
+    await stage.sees("ssize_t vfs_read")
+    await stage.type("x3")
+    await stage.press("right")
+    await stage.sees("->f_mode")
+    await stage.type("/f_pos")
+    await stage.press("enter")
+    await stage.type("l")
+    await stage.sees("f_pos=file->f_pos")
+    stage.save("signature")
+
+
+async def refusal(stage: Stage) -> None:
+    """A filter on a field that is not recorded: the error under its token, with the nearest name."""
+    await stage.type("f")
+    await stage.type("f_poss > 512")
+    await stage.press("enter")
+    await stage.sees("did you mean")
+    stage.save("error")
+    await stage.press("enter")
+    await stage.sees("filter f_pos >")
+
+
+async def unprobeable(stage: Stage) -> None:
+    """A function that the compiler has made another of."""
+    await stage.press("f2", "escape")
+    await stage.type("finish_task_swi")
+    await stage.sees("the compiler made")
+    await stage.press("enter")
+    await stage.sees("struct rq *finish_task_switch")
+    stage.save("unprobeable")
+
+
+async def live(stage: Stage) -> None:
+    await stage.press("f3")
+    await stage.sees("following")
+    stage.save("live")
+
+
+async def details(stage: Stage) -> None:
+    """The newest event with a text in it, by search."""
+    await stage.type("/")
+    await stage.type("openat2__exit")
+    await stage.press("enter")
+    await stage.sees("paused")
+    await stage.press("enter")
+    await stage.sees("common_pid")
+    await stage.press("end", "up")
+    stage.save("details")
+    await stage.press("escape", "escape", "space")
+
+
+async def targets(stage: Stage) -> None:
+    await stage.press("f4")
+    await stage.sees("way out")
+    stage.save("targets")
+    await stage.press("escape")
+
+
+async def help_of_place(stage: Stage) -> None:
+    await stage.press("f1")
+    await stage.sees("esc closes")
+    stage.save("help")
+    await stage.press("escape")
