@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from btf.btf import Btf
@@ -12,7 +13,7 @@ from btf.values import enum_name
 from btf.walk import strip
 from events.decode import Scalar, Value
 from events.errnos import errno_name
-from events.format import Field, FieldKind
+from events.format import PROBE_FIELDS, Field, FieldKind
 from events.kallsyms import Symbols
 from events.text import show
 
@@ -22,7 +23,8 @@ _MAX_ERRNO = 4095
 class Namer:
     """Turns values into what a person reads. Look-ups of types are remembered."""
 
-    def __init__(self, btf: Btf | None = None, symbols: Symbols | None = None) -> None:
+    def __init__(self, btf: Btf | None = None, symbols: Callable[[], Symbols | None] = lambda: None) -> None:
+        """Take what is known; `symbols` is asked when an address is to be named, they may be known later than now."""
         self._btf = btf
         self._symbols = symbols
         self._shape = lru_cache(maxsize=4096)(self._look)
@@ -62,9 +64,14 @@ class Namer:
             return {0: "false", 1: "true"}.get(value)
         if kind == "enum" and self._btf is not None:
             return enum_name(self._btf, type_id, value)
-        if (kind == "function" or (field and field.kind is FieldKind.SYMBOL)) and self._symbols and value:
-            return self._symbols.lookup(value)
+        if value and (kind == "function" or (field and is_address(field))):
+            symbols = self._symbols()
+            return symbols.lookup(value) if symbols else None
         return None
+
+    def names_addresses(self, column: int | None, field: Field | None) -> bool:
+        """Whether values of this kind are addresses, which only the symbols can name."""
+        return self._shape(column)[0] == "function" or (field is not None and is_address(field))
 
     def _error(self, value: int, kind: str, field: Field | None) -> str | None:
         """`-EAGAIN` of a negative number, also of a pointer (ERR_PTR) and of a number recorded without its sign."""
@@ -96,3 +103,8 @@ def _is_hex(kind: str, field: Field | None) -> bool:
     if kind in ("pointer", "function"):
         return True
     return field is not None and (field.kind is FieldKind.POINTER or field.spec[-1:] in ("x", "X"))
+
+
+def is_address(field: Field) -> bool:
+    """Whether a field holds an address of code."""
+    return field.kind is FieldKind.SYMBOL or field.name in PROBE_FIELDS

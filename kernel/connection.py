@@ -31,6 +31,7 @@ class Connection:
         self.btf_error = ""
         """Why there is no BTF; empty where there is."""
         self._modules: dict[str, Btf | None] = {}
+        self._symbols_loaded = False
 
     @cached_property
     def facts(self) -> TargetFacts:
@@ -105,9 +106,15 @@ class Connection:
             number += 1
         return plan
 
-    def namer(self, *, with_symbols: bool = True) -> Namer:
-        """What gives values their names."""
-        return Namer(self.btf, self.symbols if with_symbols else None)
+    def load_symbols(self) -> None:
+        """Read the symbols now, so that nobody has to wait for them later; for a worker."""
+        if self.symbols is not None:
+            self.symbols.prepare()
+            self._symbols_loaded = True
+
+    def namer(self) -> Namer:
+        """What gives values their names; addresses have names once the symbols are loaded."""
+        return Namer(self.btf, lambda: self.symbols if self._symbols_loaded else None)
 
     def warm(self) -> None:
         """Read what the first screen needs."""

@@ -43,6 +43,8 @@ class Watch:
         self.store: Store | None = None
         """None until something was armed."""
         self.recorder: Recorder | None = None
+        self.recording_error = ""
+        """Why a recording ended by itself; empty: none did."""
         self._limit = limit_bytes
         self._session: AnySession | None = None
         self._lock = threading.Lock()
@@ -116,6 +118,8 @@ class Watch:
             armed = session.arm(plan)
             self._note(armed)
         self.on_data()
+        if self._wants_symbols(armed):
+            self.connection.load_symbols()
         return armed
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
@@ -145,12 +149,20 @@ class Watch:
         for entry in arrived:
             if isinstance(entry, Batch):
                 new += store.feed(entry)
-                if self.recorder:
-                    self.recorder.pages(entry)
+                self._write(entry)
             else:
                 store.use(entry)
         # Nothing came since the last tick: what was held back for older events of other CPUs is final.
         return new if arrived else store.flush()
+
+    def _write(self, batch: Batch) -> None:
+        if self.recorder is None:
+            return
+        try:
+            self.recorder.pages(batch)
+        except OSError as error:  # a full disk ends the recording, not the watching
+            self.recording_error = f"{self.recorder.path}: {error.strerror}; the recording ends here"
+            self.recorder = None
 
     def forget(self) -> None:
         """Begin with an empty store; what is armed stays, and so do the formats."""
@@ -193,6 +205,7 @@ class Watch:
 
     def record_to(self, path: Path) -> None:
         """Write all events that come from now on to a recording. Raises OSError."""
+        self.recording_error = ""
         if self._session is None:
             raise ValueError("nothing is armed")
         with self._lock:
@@ -229,6 +242,14 @@ class Watch:
 
     def _tell(self) -> None:
         self.on_data()
+
+    def _wants_symbols(self, armed: Armed) -> bool:
+        return any(
+            self.namer.names_addresses(column.btf_type if column else None, field)
+            for fmt in armed.formats.values()
+            for field in fmt.arguments
+            for column in (self.column(fmt.path, field.name),)
+        )
 
     def _know(self, armed: Armed) -> None:
         if armed.plan not in self._plans:

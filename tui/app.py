@@ -141,6 +141,7 @@ class Probewright(App[None]):
             else:
                 self._feed.count()
                 self.switch_mode("live")
+                self.run_worker(connection.load_symbols, thread=True, group="symbols")
         elif connection.target.owner:
             self._look_for_leftovers(connection)
 

@@ -80,6 +80,8 @@ def note_of(watching: Watch) -> str:
     """What is going on, for the line above the events."""
     if watching.recorder is not None:
         return f"recording to {watching.recorder.path.name}"
+    if watching.recording_error:
+        return watching.recording_error
     if watching.ended:
         return "this is all that was recorded" if watching.error is None else "the line is gone"
     return "" if watching.armed else "nothing is armed any more"
@@ -99,9 +101,6 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for armed in watching.armed:
         name = armed.plan.probe.place.symbol
-        if not watching.live:  # a recording comes in as fast as it can be read, which is nobody's rate
-            found[name] = None
-            continue
         found[name] = (found.get(name) or 0.0) + sum(rates.get(event.path, 0.0) for event in armed.plan.events)
     return found
 
