@@ -30,7 +30,7 @@ def host() -> Host:
 
 async def test_fields_and_the_whole_of_one():
     app = host()
-    async with app.shown() as pilot:
+    async with app.shown(120) as pilot:
         lines = app.text.split("\n")
         header = next(line for line in lines if "offset" in line)
         row = next(line for line in lines if "f_pos" in line)
@@ -41,6 +41,13 @@ async def test_fields_and_the_whole_of_one():
         assert r"name[/b] = \x1b[31m日本" in " ".join(app.text.split())
         assert "1b 5b 33 31 6d ff ff" in app.text
         assert "\x1b" not in app.text
+
+
+async def test_values_before_bytes_where_it_is_narrow():
+    app = host()
+    async with app.shown(60):
+        assert "offset" in app.text
+        assert "bytes" not in app.text
 
 
 async def test_the_cursor_stays_on_its_field_and_escape_closes():
