@@ -24,7 +24,7 @@ class Opening(threading.Thread):
         self.fallback = ""
         """Why `auto` is not this machine; empty: it is, or it was not asked for."""
         self._connection: Connection | None = None
-        self._error: Exception | None = None
+        self._error: KernelError | None = None
 
     def run(self) -> None:
         from kernel.connection import Connection
@@ -39,8 +39,10 @@ class Opening(threading.Thread):
                 return
             connection.warm()
             self._connection = connection
-        except Exception as error:  # handed to whoever waits
+        except KernelError as error:
             self._error = error
+        except Exception as error:
+            self._error = KernelError(f"unexpected: {error!r}", "this is a defect of probewright; please report it")
 
     def _progress(self, text: str, fraction: float | None = None) -> None:
         self.state = (text, fraction)

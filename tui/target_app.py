@@ -1,0 +1,170 @@
+"""The part of the application that opens a target, and leaves it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import signal
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual import on, work
+from textual.app import App
+
+from kernel.errors import KernelError
+from tui import dialogs
+from tui.messages import Connected, ConnectFailed, Disarmed, Previewed
+from tui.startup import Opening
+
+# The first paint must not wait for what is needed later: the kernel's side is imported when it is asked for.
+if TYPE_CHECKING:
+    from kernel.connection import Connection
+    from kernel.leftovers import Leftover
+    from kernel.undo import UndoFailure
+    from kernel.watch import Watch
+    from tui.preview import Preview, PreviewReader
+
+AFTER_PREVIEW = 0.03
+"""Seconds from the preview to the opening of its target: two pictures."""
+PATIENCE = 0.5
+"""Seconds after which a target that is being opened shows its progress."""
+
+
+class TargetApp(App[None]):
+    """Has one target at a time: being opened (`opening`), open (`connection`), watched (`watching`)."""
+
+    def __init__(self, opening: Opening, preview: PreviewReader | None = None) -> None:
+        """Take the target that is being opened; with a preview of it, opening begins after the first paint."""
+        super().__init__()
+        self.opening = opening
+        self._preview = preview
+        self.connection: Connection | None = None
+        self.watching: Watch | None = None
+        """What is armed on the connection."""
+
+    @abstractmethod
+    def previewed(self, preview: Preview) -> None:
+        """The functions are known; the target is not open yet."""
+
+    @abstractmethod
+    def connected(self) -> None:
+        """`connection` is another one."""
+
+    @abstractmethod
+    def watched(self) -> None:
+        """`watching` is another one, or None."""
+
+    @abstractmethod
+    def replayed(self) -> None:
+        """The target is a recording, and its events come."""
+
+    async def on_mount(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with contextlib.suppress(ValueError, RuntimeError):  # only the main thread takes signals: a test's is not
+                asyncio.get_running_loop().add_signal_handler(number, self.exit)
+        if self._preview is None:
+            self._follow_opening()
+        else:
+            self._wait_for_preview(self._preview)
+
+    @work(thread=True, group="open")
+    def _wait_for_preview(self, reader: PreviewReader) -> None:
+        reader.join()
+        self.post_message(Previewed(reader.preview))
+
+    @on(Previewed)
+    def _previewed(self, event: Previewed) -> None:
+        if event.preview is not None:
+            self.previewed(event.preview)
+        # After the picture: until it is open, a target takes all the time that Python has.
+        self.set_timer(AFTER_PREVIEW, self._open)
+
+    def _open(self) -> None:
+        self.opening.start()
+        self._follow_opening()
+
+    def _follow_opening(self) -> None:
+        opening = self.opening
+        self._wait_for_opening(opening)
+        self.set_timer(PATIENCE, lambda: dialogs.show_progress(self, opening) if opening.is_alive() else None)
+
+    @work(thread=True, group="open")
+    def _wait_for_opening(self, opening: Opening) -> None:
+        try:
+            self.post_message(Connected(opening.wait(), opening.fallback))
+        except KernelError as error:
+            self.post_message(ConnectFailed(opening.spec, error))
+
+    @on(Connected)
+    def _connected(self, event: Connected) -> None:
+        self.connection = event.connection
+        dialogs.close_all(self)
+        self.connected()
+        if event.fallback:
+            self.notify(event.fallback, title="not this machine", timeout=10, markup=False)
+        self.call_after_refresh(self._begin_to_watch, event.connection)
+
+    def _begin_to_watch(self, connection: Connection) -> None:
+        from kernel.watch import Watch
+
+        # Names and offsets stay as long as the target does: to walk through them at each collection takes 40 ms.
+        gc.freeze()
+        self.watching = Watch(connection)
+        self.watched()
+        if connection.holds_events:
+            try:
+                self.watching.begin()
+            except KernelError as error:
+                dialogs.show_trouble(self, f"{connection.target.name} can't be shown", str(error), error.remedy)
+            else:
+                self.replayed()
+                self.run_worker(connection.load_symbols, thread=True, group="symbols")
+        elif connection.target.owner:
+            self._look_for_leftovers(connection)
+
+    @on(ConnectFailed)
+    def _connect_failed(self, event: ConnectFailed) -> None:
+        dialogs.close_all(self)
+        dialogs.show_trouble(self, f"{event.spec} can't be opened", str(event.error), event.error.remedy)
+
+    @work(exclusive=True, group="target")
+    async def open_target(self, spec: str) -> None:
+        """Leave the target, and open another one."""
+        self.opening.cancel.set()
+        watching, self.watching = self.watching, None
+        connection, self.connection = self.connection, None
+        self.watched()
+        gc.unfreeze()
+        for failure in await self.run_worker(lambda: _leave(watching, connection), thread=True).wait():
+            self.notify(str(failure.error), title="left behind", severity="error", markup=False)
+        self.opening = Opening(spec)
+        self.opening.start()
+        if spec.startswith("ssh://"):
+            with self.suspend():  # ssh may ask for a password
+                self.opening.join()
+        self._follow_opening()
+
+    @work(thread=True, group="leftovers")
+    def _look_for_leftovers(self, connection: Connection) -> None:
+        from kernel import leftovers
+
+        with contextlib.suppress(KernelError):
+            if found := leftovers.find(connection.target):
+                self.call_from_thread(dialogs.offer_to_remove, self, found, lambda: self._remove(connection, found))
+
+    @work(thread=True, group="leftovers")
+    def _remove(self, connection: Connection, found: Sequence[Leftover]) -> None:
+        from kernel import leftovers
+
+        failures = [line for leftover in found for line in leftovers.remove(connection.target, leftover)]
+        self.post_message(Disarmed(tuple(failures)))
+
+
+def _leave(watching: Watch | None, connection: Connection | None) -> Sequence[UndoFailure]:
+    """Take everything away and close the target; gives what could not be taken away."""
+    failures = watching.close() if watching else []
+    if connection:
+        connection.close()
+    return failures
