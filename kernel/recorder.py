@@ -42,7 +42,8 @@ class Recorder:
         """A probe was armed: its formats hold for the pages that follow."""
         for fmt in armed.formats.values():
             self._writer.blob("format", fmt.path, fmt.source.encode())
-        self._plans.append(armed.plan)
+        if armed.plan not in self._plans:
+            self._plans.append(armed.plan)
         self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
 
     def pages(self, batch: Batch) -> None:

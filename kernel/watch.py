@@ -21,7 +21,7 @@ from events.record import Record
 from events.store import Store
 from kernel.connection import Connection
 from kernel.counts import Counts
-from kernel.errors import KernelError
+from kernel.errors import KernelError, TargetUnusable
 from kernel.recorder import Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
@@ -48,8 +48,13 @@ class Watch:
         self._limit = limit_bytes
         self._session: AnySession | None = None
         self._lock = threading.Lock()
-        self._inbox: list[Batch | Mapping[int, EventFormat]] = []
-        """Batches and new formats in the order in which the kernel made them."""
+        self._inbox: list[Batch | Mapping[int, EventFormat] | Armed] = []
+        """Batches, and what was armed between them, in the order in which the kernel made them."""
+        self._formats: dict[int, EventFormat] = {}
+        """What each id of the kernel's means, as of the last tick."""
+        self._behind = False
+        """A tick found the lock taken."""
+        self._closed = False
         self._columns: dict[str, dict[str, Column]] = {}
         self._plans: list[Plan] = []
         self._told = False
@@ -90,7 +95,7 @@ class Watch:
     @property
     def unsettled(self) -> bool:
         """Another tick is due even if no more data comes: events are held back, or a tick found the kernel busy."""
-        return bool(self._inbox) or (self.store is not None and self.store.held > 0)
+        return self._behind or bool(self._inbox) or (self.store is not None and self.store.held > 0)
 
     @property
     def live(self) -> bool:
@@ -109,15 +114,18 @@ class Watch:
 
     def arm(self, probe: Probe) -> Armed:
         """Lower and arm. Raises CannotLower, ProbeRefused, TargetUnusable, TargetLost."""
-        with self._lock:
-            session = self._open()
-            taken = {event.path for armed in session.armed for event in armed.plan.events}
-            plan = self.connection.lower(probe, session.group, taken)
-            # What is in the queue was made under the formats that hold until now.
-            self._inbox += session.pump.drain()
-            armed = session.arm(plan)
-            self._note(armed)
-        self.on_data()
+        try:
+            with self._lock:
+                session = self._open()
+                taken = {event.path for armed in session.armed for event in armed.plan.events}
+                plan = self.connection.lower(probe, session.group, taken)
+                # What is in the queue was made under the formats that hold until now.
+                self._inbox += session.pump.drain()
+                armed = session.arm(plan)
+                self._inbox.append(armed)
+                self._know(armed)
+        finally:
+            self.on_data()  # also where it was refused: what was in the queue waits for a tick
         if self._wants_symbols(armed):
             self.connection.load_symbols()
         return armed
@@ -135,9 +143,12 @@ class Watch:
     def tick(self) -> int:
         """Move what has come into the store; gives the number of new rows."""
         # A worker that arms holds the lock for as long as the kernel takes; the next tick does the work then.
-        if self._session is None or not self._lock.acquire(blocking=False):
+        self._behind = not self._lock.acquire(blocking=False)
+        if self._behind:
             return 0
         try:
+            if self._session is None:
+                return 0
             arrived = [*self._inbox, *self._session.pump.drain()]
             self._inbox.clear()
         finally:
@@ -149,17 +160,22 @@ class Watch:
         for entry in arrived:
             if isinstance(entry, Batch):
                 new += store.feed(entry)
-                self._write(entry)
             else:
-                store.use(entry)
+                formats = entry.formats if isinstance(entry, Armed) else entry
+                store.use(formats)
+                self._formats |= formats
+            self._write(entry)
         # Nothing came since the last tick: what was held back for older events of other CPUs is final.
         return new if arrived else store.flush()
 
-    def _write(self, batch: Batch) -> None:
+    def _write(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
         if self.recorder is None:
             return
         try:
-            self.recorder.pages(batch)
+            if isinstance(entry, Batch):
+                self.recorder.pages(entry)
+            elif isinstance(entry, Armed):
+                self.recorder.armed(entry)
         except OSError as error:  # a full disk ends the recording, not the watching
             self.recording_error = f"{self.recorder.path}: {error.strerror}; the recording ends here"
             self.recorder = None
@@ -167,10 +183,8 @@ class Watch:
     def forget(self) -> None:
         """Begin with an empty store; what is armed stays, and so do the formats."""
         if self.store is not None:
-            old, self.store = (
-                self.store,
-                Store(Decoder(self.store.decoder.formats, self.store.decoder.header), self._limit),
-            )
+            old = self.store
+            self.store = Store(Decoder(self._formats, old.decoder.header), self._limit)
             self.store.cmdlines = old.cmdlines
 
     def values(self, record: Record) -> list[tuple[str, str]]:
@@ -225,12 +239,16 @@ class Watch:
 
     def close(self) -> list[UndoFailure]:
         """Take everything away; every step is tried. Safe to call twice."""
-        self.stop_recording()
+        with contextlib.suppress(OSError):  # a full disk must not keep the probes in the kernel
+            self.stop_recording()
         with self._lock:
+            self._closed = True
             session, self._session = self._session, None
             return session.close() if session else []
 
     def _open(self) -> AnySession:
+        if self._closed:
+            raise TargetUnusable(f"{self.connection.target.name} was left meanwhile")
         if self._session is None:
             self._session = open_session(self.connection.target)
             self._session.pump.on_data = self._tell
@@ -256,9 +274,3 @@ class Watch:
             self._plans.append(armed.plan)
         for event in armed.plan.events:
             self._columns[event.path] = {column.name: column for column in event.columns}
-
-    def _note(self, armed: Armed) -> None:
-        self._inbox.append(armed.formats)
-        self._know(armed)
-        if self.recorder:
-            self.recorder.armed(armed)

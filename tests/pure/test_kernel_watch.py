@@ -1,0 +1,167 @@
+"""Between the pump and the store: the order of formats and bytes, a busy kernel, a full disk, a target that was left."""
+
+import queue
+import struct
+from collections.abc import Container
+from pathlib import Path
+
+import pytest
+
+from events.batch import Batch, Chunk
+from events.recording import Recording
+from kernel.connection import Connection
+from kernel.errors import ProbeRefused, TargetUnusable
+from kernel.recording import RecordingTarget
+from kernel.watch import Watch
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Place, Probe
+from tests.fake_target import FakeStream, FakeTarget
+
+
+class Stream(FakeStream):
+    """Gives what the test puts in, when it does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue: queue.Queue[Batch] = queue.Queue()
+
+    def read(self, timeout: float) -> Batch | None:
+        try:
+            return self.queue.get(timeout=min(timeout, 0.01))
+        except queue.Empty:
+            return None
+
+
+class Target(FakeTarget):
+    """Has one stream, and gives the ids of removed events again."""
+
+    def stream(self, instance: str) -> Stream:
+        self.pages = Stream()
+        return self.pages
+
+    def reuse_ids(self) -> None:
+        self._next_id = 1500
+
+    def event(self, ts: int, number: int) -> None:
+        """An event reaches the ring buffer."""
+        data = struct.pack("<IHHi", 2, number, 0, 812)
+        page = struct.pack("<QQ", ts, len(data)) + data
+        self.pages.queue.put(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
+
+
+class Anything(Connection):
+    """Lowers each probe to one line without looking at it."""
+
+    def lower(self, probe: Probe, group: str, taken: Container[str] = ()) -> Plan:  # noqa: ARG002 - as in Connection
+        name = probe.place.symbol
+        return Plan(probe, (PlannedEvent(group, name, f"f:{group}/{name} {name}", f"-:{group}/{name}"),))
+
+
+@pytest.fixture
+def target() -> Target:
+    return Target()
+
+
+@pytest.fixture
+def watch(target):
+    watch = Watch(Anything(target))
+    yield watch
+    watch.close()
+
+
+def probe(name: str) -> Probe:
+    return Probe(Place(name))
+
+
+def rows(watch: Watch, number: int) -> list[str]:
+    """Names of the events, once there are so many."""
+    for _ in range(500):
+        watch.tick()
+        if watch.store is not None and watch.store.next_seq >= number:
+            break
+        watch.session.pump.wait(0.01)
+    return [watch.store.record(seq).event.rpartition("/")[2] for seq in range(watch.store.next_seq)]
+
+
+def id_of(armed) -> int:
+    (number,) = armed.formats
+    return number
+
+
+def test_a_tick_that_finds_the_kernel_busy_is_made_up_for(watch, target):
+    number = id_of(watch.arm(probe("vfs_read")))
+    watch.tick()
+    assert not watch.unsettled
+    with watch._lock:  # as a worker that begins a recording
+        target.event(1000, number)
+        assert watch.session.pump.wait(5.0)
+        assert watch.tick() == 0
+        assert watch.unsettled  # the pump says nothing a second time: its queue is not empty any more
+    assert rows(watch, 1) == ["vfs_read"]
+    assert not watch.unsettled
+
+
+def test_what_came_before_a_refused_probe_is_told(watch, target):
+    number = id_of(watch.arm(probe("vfs_read")))
+    target.event(1000, number)
+    assert watch.session.pump.wait(5.0)
+    told = []
+    watch.on_data = lambda: told.append(1)
+    with pytest.raises(ProbeRefused):
+        watch.arm(probe("nosuch"))
+    assert told
+    assert rows(watch, 1) == ["vfs_read"]
+
+
+def test_nothing_is_armed_on_a_target_that_was_left(watch, target):
+    watch.arm(probe("vfs_read"))
+    assert watch.close() == []
+    with pytest.raises(TargetUnusable):  # a worker that waited for its turn
+        watch.arm(probe("vfs_write"))
+    assert not target.traces
+
+
+def test_a_cleared_store_knows_what_an_id_means_now(watch, target):
+    first = watch.arm(probe("vfs_read"))
+    watch.tick()
+    watch.disarm(first)
+    target.reuse_ids()
+    second = watch.arm(probe("vfs_write"))
+    assert id_of(first) == id_of(second)
+    watch.tick()
+    watch.forget()
+    target.event(1000, id_of(second))
+    assert rows(watch, 1) == ["vfs_write"]
+
+
+def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, target, tmp_path):
+    first = watch.arm(probe("vfs_read"))
+    watch.tick()
+    path = tmp_path / "x.pwr"
+    watch.record_to(path)
+    target.event(1000, id_of(first))
+    assert watch.session.pump.wait(5.0)
+    watch.disarm(first)
+    target.reuse_ids()
+    second = watch.arm(probe("vfs_write"))
+    assert id_of(first) == id_of(second)
+    target.event(2000, id_of(second))
+    assert rows(watch, 2) == ["vfs_read", "vfs_write"]
+    watch.stop_recording()
+    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed.begin()
+    while not replayed.ended:
+        replayed.tick()
+    assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(2)] == ["vfs_read", "vfs_write"]
+    assert [plan.probe.place.symbol for plan in replayed.plans] == ["vfs_read", "vfs_write"]
+
+
+def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):
+    number = id_of(watch.arm(probe("vfs_read")))
+    watch.record_to(Path("/dev/full"))
+    target.event(1000, number)
+    assert rows(watch, 1) == ["vfs_read"]
+    with pytest.raises(OSError, match="No space left"):
+        watch.recorder._file.flush()  # what close() meets
+    assert watch.close() == []
+    assert not target.traces
