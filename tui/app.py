@@ -22,6 +22,7 @@ from tui.messages import (
 from tui.screens.compose import ComposeScreen
 from tui.startup import Opening
 from tui.target_app import TargetApp
+from tui.theme import SIXTEEN
 
 # The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
 # they are asked for.
@@ -43,6 +44,9 @@ class Probewright(TargetApp):
 
     def __init__(self, opening: Opening, preview: PreviewReader | None = None) -> None:
         super().__init__(opening, preview)
+        if self.console.color_system not in ("256", "truecolor"):
+            self.register_theme(SIXTEEN)
+            self.theme = SIXTEEN.name
         self.counts: Counts | None = None
         """What was lost, as of the last second."""
         self.compose_place = ComposeScreen()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from widgets.safe_text import width
@@ -19,7 +19,9 @@ _GAP: Final = 2
 class Columns:
     """Titles and widths; `see` what will be drawn before it is drawn."""
 
-    def __init__(self, titles: Sequence[str]) -> None:
+    def __init__(self, titles: Sequence[str], least: Mapping[int, int] | None = None) -> None:
+        """Take titles; `least` has what some columns of text keep where others give way."""
+        self._least = {n: max(width(title), _NARROWEST) for n, title in enumerate(titles)} | dict(least or {})
         self.titles = tuple(titles)
         self._natural = [width(title) for title in titles]
         self._right = [True] * len(titles)
@@ -62,11 +64,11 @@ class Columns:
         widths = list(self._natural)
         texts = [n for n in range(len(widths)) if not self.right(n)]
         excess = sum(widths) - room
-        while excess > 0 and texts:
-            widest = max(texts, key=lambda n: widths[n])
-            if widths[widest] <= max(_NARROWEST, width(self.titles[widest])):
+        while excess > 0:
+            wide = [n for n in texts if widths[n] > self._least[n]]
+            if not wide:
                 break
-            widths[widest] -= 1
+            widths[max(wide, key=lambda n: widths[n])] -= 1
             excess -= 1
         if excess > 0:  # one has to scroll sideways: then nothing is gained by texts that say nothing
             return [min(size, max(_READABLE, widths[n])) for n, size in enumerate(self._natural)]

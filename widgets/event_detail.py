@@ -23,6 +23,9 @@ _LOOKS = {0: "name", 2: "type", 3: "dim", 4: "dim", 5: "dim"}
 _BYTES = 16
 """Bytes in a row; the line below has all of them."""
 
+_READABLE = 20
+"""Columns for a value that are worth more than its bytes, which stand below in any case."""
+
 
 class DetailField(NamedTuple):
     """One field."""
@@ -61,9 +64,9 @@ class _DetailRows:
             yield Piece(("  " if n else "") + fit(cell, size, 3 <= n <= 4), _LOOKS.get(n, ""))
 
     def _widths(self, columns: int) -> list[int]:
-        """Of the columns that are shown: no bytes where the value would have to give way to them."""
+        """Of the columns that are shown: no bytes where values would become too short to be read."""
         wide, narrow = self._wide.widths(columns), self._narrow.widths(columns)
-        return wide if wide[1] == narrow[1] else narrow
+        return wide if wide[1] >= min(narrow[1], _READABLE) else narrow
 
 
 class _DetailList(LineList):

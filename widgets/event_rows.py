@@ -14,6 +14,8 @@ FIXED = ("time", "cpu", "task", "event")
 """Columns that every event has."""
 _LOOKS = {0: "dim", 1: "dim", 3: "type"}
 _KEPT = 512
+_EVENT = 18
+"""Columns that an event's name keeps: `vfs_read__entry` and `vfs_read__exit` differ at their ends."""
 
 
 class Event(Protocol):
@@ -99,7 +101,7 @@ class EventRows:
     def __init__(self, store: EventStore, fields: Sequence[str], cells: Cells) -> None:
         self.store = store
         self.search = ""
-        self.columns = Columns([*FIXED, *map(safe, fields)])
+        self.columns = Columns([*FIXED, *map(safe, fields)], {3: _EVENT})
         self._fields = tuple(fields)
         self._cells = cells
         self._texts: dict[int, tuple[str, ...]] = {}
