@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from probes.probe import Probe
     from probes.verdict import Verdict
     from tui.preview import Preview
+    from tui.startup import Opening
 
 
 class Previewed(Message):
@@ -26,19 +27,18 @@ class Previewed(Message):
 class Connected(Message):
     """A target is open."""
 
-    def __init__(self, connection: Connection, fallback: str = "") -> None:
+    def __init__(self, opening: Opening, connection: Connection) -> None:
         super().__init__()
+        self.opening = opening
         self.connection = connection
-        self.fallback = fallback
-        """Why it is not the one that was hoped for; empty: it is."""
 
 
 class ConnectFailed(Message):
     """A target could not be opened."""
 
-    def __init__(self, spec: str, error: KernelError) -> None:
+    def __init__(self, opening: Opening, error: KernelError) -> None:
         super().__init__()
-        self.spec = spec
+        self.opening = opening
         self.error = error
 
 

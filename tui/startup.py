@@ -34,11 +34,13 @@ class Opening(threading.Thread):
             choice = choose(self.spec, self._progress, self.cancel)
             self.fallback = choice.reason
             connection = Connection(choice.target)
-            if self.cancel.is_set():
-                connection.close()
-                return
-            connection.warm()
-            self._connection = connection
+            try:
+                if not self.cancel.is_set():
+                    connection.warm()
+                    self._connection = None if self.cancel.is_set() else connection
+            finally:
+                if self._connection is None:
+                    connection.close()
         except KernelError as error:
             self._error = error
         except Exception as error:

@@ -69,6 +69,9 @@ class TargetApp(App[None]):
         else:
             self._wait_for_preview(self._preview)
 
+    def on_unmount(self) -> None:
+        self.opening.cancel.set()  # the end waits for its thread
+
     @work(thread=True, group="open")
     def _wait_for_preview(self, reader: PreviewReader) -> None:
         reader.join()
@@ -93,17 +96,20 @@ class TargetApp(App[None]):
     @work(thread=True, group="open")
     def _wait_for_opening(self, opening: Opening) -> None:
         try:
-            self.post_message(Connected(opening.wait(), opening.fallback))
+            self.post_message(Connected(opening, opening.wait()))
         except KernelError as error:
-            self.post_message(ConnectFailed(opening.spec, error))
+            self.post_message(ConnectFailed(opening, error))
 
     @on(Connected)
     def _connected(self, event: Connected) -> None:
+        if event.opening is not self.opening:  # another one was chosen meanwhile
+            self.run_worker(event.connection.close, thread=True)
+            return
         self.connection = event.connection
         dialogs.close_all(self)
         self.connected()
-        if event.fallback:
-            self.notify(event.fallback, title="not this machine", timeout=10, markup=False)
+        if event.opening.fallback:
+            self.notify(event.opening.fallback, title="not this machine", timeout=10, markup=False)
         self.call_after_refresh(self._begin_to_watch, event.connection)
 
     def _begin_to_watch(self, connection: Connection) -> None:
@@ -126,20 +132,22 @@ class TargetApp(App[None]):
 
     @on(ConnectFailed)
     def _connect_failed(self, event: ConnectFailed) -> None:
+        if event.opening is not self.opening:
+            return
         dialogs.close_all(self)
-        dialogs.show_trouble(self, f"{event.spec} can't be opened", str(event.error), event.error.remedy)
+        dialogs.show_trouble(self, f"{event.opening.spec} can't be opened", str(event.error), event.error.remedy)
 
     @work(exclusive=True, group="target")
     async def open_target(self, spec: str) -> None:
         """Leave the target, and open another one."""
         self.opening.cancel.set()
+        self.opening = Opening(spec)
         watching, self.watching = self.watching, None
         connection, self.connection = self.connection, None
         self.watched()
         gc.unfreeze()
         for failure in await self.run_worker(lambda: _leave(watching, connection), thread=True).wait():
             self.notify(str(failure.error), title="left behind", severity="error", markup=False)
-        self.opening = Opening(spec)
         self.opening.start()
         if spec.startswith("ssh://"):
             with self.suspend():  # ssh may ask for a password
@@ -158,7 +166,12 @@ class TargetApp(App[None]):
     def _remove(self, connection: Connection, found: Sequence[Leftover]) -> None:
         from kernel import leftovers
 
-        failures = [line for leftover in found for line in leftovers.remove(connection.target, leftover)]
+        failures: list[str] = []
+        for leftover in found:
+            try:
+                failures += leftovers.remove(connection.target, leftover)
+            except KernelError as error:
+                failures.append(f"{leftover.group}: {error}")
         self.post_message(Disarmed(tuple(failures)))
 
 

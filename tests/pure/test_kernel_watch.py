@@ -1,4 +1,4 @@
-"""Between the pump and the store: the order of formats and bytes, a busy kernel, a full disk, a target that was left."""
+"""Between the pump and the store: formats and bytes in order, a busy kernel, a full disk, a target that was left."""
 
 import queue
 import struct
@@ -52,7 +52,7 @@ class Target(FakeTarget):
 class Anything(Connection):
     """Lowers each probe to one line without looking at it."""
 
-    def lower(self, probe: Probe, group: str, taken: Container[str] = ()) -> Plan:  # noqa: ARG002 - as in Connection
+    def lower(self, probe: Probe, group: str, taken: Container[str] = ()) -> Plan:
         name = probe.place.symbol
         return Plan(probe, (PlannedEvent(group, name, f"f:{group}/{name} {name}", f"-:{group}/{name}"),))
 

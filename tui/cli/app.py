@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
+from typing import TYPE_CHECKING
 
 from tui.cli.main import DONE, REFUSED
 from tui.cli.watching import take_away
 from tui.preview import PreviewReader
 from tui.startup import Opening
+
+if TYPE_CHECKING:
+    from tui.app import Probewright
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -26,12 +32,23 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         app.run()
     finally:
-        left = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a second one must not cut this short
+            signal.signal(number, signal.SIG_IGN)
+        left = _take_away(app)
+    return REFUSED if left else app.return_code or DONE
+
+
+def _take_away(app: Probewright) -> int:
+    """Leave nothing behind, also where nobody can be told any more: the terminal may be what went away."""
+    left = 0
+    try:
         if app.watching is not None:
-            if app.watching.armed:
-                print("taking the probes away ...", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):
+                if app.watching.armed:
+                    print("taking the probes away ...", file=sys.stderr, flush=True)
             left = take_away(app.watching)
-        opening.cancel.set()
+    finally:
+        app.opening.cancel.set()
         if app.connection is not None:
             app.connection.close()
-    return REFUSED if left else app.return_code or DONE
+    return left

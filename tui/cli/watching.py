@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
 import sys
 import threading
@@ -113,10 +114,11 @@ def account(watch: Watch) -> None:
 def take_away(watch: Watch) -> int:
     """Close; gives 1 where something could not be taken away, and says what."""
     failures = watch.close()
-    for failure in failures:
-        print(f"probewright: left behind: {plain(str(failure.error))}", file=sys.stderr)
-    if failures:
-        print("  `probewright clean` tries again", file=sys.stderr)
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        for failure in failures:
+            print(f"probewright: left behind: {plain(str(failure.error))}", file=sys.stderr)
+        if failures:
+            print("  `probewright clean` tries again", file=sys.stderr)
     return 1 if failures else 0
 
 

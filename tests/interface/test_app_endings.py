@@ -1,0 +1,121 @@
+"""Targets that are left before they are open, and an end without a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import select
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import kernel.open
+from kernel.lab.errors import LabCancelled
+from kernel.open import Choice, choose, shipped_recording
+from tests.interface.test_app import SIZE, application, until
+from tui.app import Probewright
+from tui.startup import Opening
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """A target `slow` that opens in a second, and one `endless` that has to be cancelled; gives what was closed."""
+    closed = []
+
+    def open_slowly(spec, progress=None, cancel=None, default_recording=None):
+        if spec == "endless":
+            assert cancel.wait(20.0)
+            raise LabCancelled
+        found = choose(str(shipped_recording()), progress, cancel, default_recording)
+        if spec == "slow":
+            target = found.target
+            facts = target.facts()
+
+            def late():
+                time.sleep(1.0)
+                return facts
+
+            monkeypatch.setattr(target, "facts", late, raising=False)
+            monkeypatch.setattr(target, "close", lambda: closed.append(spec), raising=False)
+            return Choice(target)
+        return found
+
+    monkeypatch.setattr(kernel.open, "choose", open_slowly)
+    return closed
+
+
+def test_the_end_does_not_wait_for_a_target_that_is_being_opened(slow):
+    opening = Opening("endless")
+    opening.start()
+    app = Probewright(opening)
+    left = 0.0
+
+    async def leave(pilot):
+        nonlocal left
+        await pilot.pause(0.3)
+        left = time.monotonic()
+        app.exit()
+
+    app.run(headless=True, auto_pilot=leave)
+    assert left
+    assert time.monotonic() - left < 5.0
+
+
+@pytest.mark.parametrize("first", ["slow", "endless"])
+async def test_a_target_that_is_left_while_it_is_opened_is_closed(slow, recording_path, first):
+    app = application(first)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause(0.2)
+        app.open_target(str(recording_path))
+        await until(lambda: app.watching is not None and not app.opening.is_alive(), pilot)
+        await until(lambda: first == "endless" or slow, pilot)
+        await asyncio.sleep(0.2)
+        await pilot.pause()
+        assert app.connection.target.name == recording_path.name
+        assert not app.screen.is_modal
+    assert slow == ([] if first == "endless" else ["slow"])
+
+
+@pytest.fixture
+def recording_path() -> Path:
+    path = shipped_recording()
+    assert path is not None
+    return path
+
+
+_PROGRAM = """
+import sys
+from tui.__main__ import main
+from kernel.watch import Watch
+real = Watch.close
+def close(watch):
+    open(sys.argv[2], "a").write("taken away")
+    return real(watch)
+Watch.close = close
+main([sys.argv[1]])
+"""
+
+
+def test_a_terminal_that_goes_away_takes_the_probes_along(recording_path, tmp_path):
+    said = tmp_path / "said"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm-256color"
+        os.execv(sys.executable, [sys.executable, "-c", _PROGRAM, str(recording_path), str(said)])
+    drawn, end = b"", time.monotonic() + 20
+    while b"do_sys_openat2" not in drawn and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.2)[0]:
+            with suppress(OSError):
+                drawn += os.read(terminal, 1 << 16)
+    os.close(terminal)
+    while (ended := os.waitpid(pid, os.WNOHANG)) == (0, 0) and time.monotonic() < end:
+        time.sleep(0.05)
+    if ended == (0, 0):
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+    assert ended != (0, 0), "it did not end with its terminal"
+    assert said.read_text() == "taken away"
