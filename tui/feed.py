@@ -18,8 +18,8 @@ from tui.messages import Counted, DataArrived
 if TYPE_CHECKING:
     from kernel.watch import Watch
 
-TICK = 0.08
-"""Seconds from the arrival of data to its picture: at most twelve pictures a second."""
+TICK = 0.1
+"""Seconds from the arrival of data to its picture: at most ten pictures a second."""
 COUNT_EVERY = 1.0
 """Seconds between two questions for losses and names."""
 
