@@ -32,6 +32,10 @@ class ReplayPump:
         self.done = False
         """Everything was given."""
 
+    def settle(self) -> bool:
+        """Nothing is under way."""
+        return True
+
     def drain(self) -> list[Batch | Mapping[int, EventFormat]]:
         """The next part; empty at the end."""
         taken: list[Batch | Mapping[int, EventFormat]] = []
@@ -101,16 +105,19 @@ class ReplaySession:
         return self._cmdlines
 
     def counts(self) -> Counts:
-        """What was lost while it was recorded."""
+        """What was lost while it was recorded. Raises TargetUnusable."""
         plain = self._recording.meta.get("counts", {})
-        return Counts(
-            overrun={int(cpu): int(n) for cpu, n in dict(plain.get("overrun", {})).items()},
-            full={int(cpu): int(n) for cpu, n in dict(plain.get("full", {})).items()},
-            nmissed={str(path): n for path, n in dict(plain.get("nmissed", {})).items()},
-            dropped=int(plain.get("dropped", 0)),
-            dropped_bytes=int(plain.get("dropped_bytes", 0)),
-            read_errors=int(plain.get("read_errors", 0)),
-        )
+        try:
+            return Counts(
+                overrun={int(cpu): int(n) for cpu, n in dict(plain.get("overrun", {})).items()},
+                full={int(cpu): int(n) for cpu, n in dict(plain.get("full", {})).items()},
+                nmissed={str(path): n and int(n) for path, n in dict(plain.get("nmissed", {})).items()},
+                dropped=int(plain.get("dropped", 0)),
+                dropped_bytes=int(plain.get("dropped_bytes", 0)),
+                read_errors=int(plain.get("read_errors", 0)),
+            )
+        except (AttributeError, TypeError, ValueError) as error:
+            raise TargetUnusable(f"{self._recording.name}: the counts of this recording are damaged") from error
 
     def close(self) -> list[UndoFailure]:
         return []

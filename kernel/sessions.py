@@ -32,6 +32,9 @@ class AnyPump(Protocol):
     def error(self) -> KernelError | None:
         """Why nothing more will come."""
 
+    def settle(self) -> bool:
+        """Wait until all that is in the buffers now can be drained; False: that took too long."""
+
     def drain(self) -> Sequence[Batch | Mapping[int, EventFormat]]:
         """All that came since the last call; a recording also says which formats hold from there on."""
 

@@ -168,6 +168,14 @@ class Watch:
         # Nothing came since the last tick: what was held back for older events of other CPUs is final.
         return new if arrived else store.flush()
 
+    def settle(self) -> None:
+        """Bring in what is in the buffers now and hold nothing back; for the thread of `tick`, waits up to 0.5 s."""
+        if self._session is not None:
+            self._session.pump.settle()
+        self.tick()
+        if self.store is not None:
+            self.store.flush()
+
     def _write(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
         if self.recorder is None:
             return

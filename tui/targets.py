@@ -52,7 +52,10 @@ def _ssh() -> list[Choice]:
     if shutil.which("ssh") is None:
         return []
     config = Path("~/.ssh/config").expanduser()
-    lines = config.read_text(errors="replace").splitlines() if config.is_file() else []
+    try:
+        lines = config.read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
     words = [line.split() for line in lines if line.strip().lower().startswith("host ")]
     hosts = [host for line in words for host in line[1:] if not set("*?!") & set(host)]
     return [Choice(f"ssh://{host}", host, "over SSH") for host in hosts]
@@ -60,5 +63,9 @@ def _ssh() -> list[Choice]:
 
 def _recordings() -> list[Choice]:
     shipped = shipped_recording()
-    files = [*([shipped] if shipped else []), *sorted(Path.cwd().glob("*.pwr"))[:_RECORDINGS]]
+    try:
+        here = sorted(Path.cwd().glob("*.pwr"))[:_RECORDINGS]
+    except OSError:  # the folder is gone
+        here = []
+    files = [*([shipped] if shipped else []), *here]
     return [Choice(str(path), path.name, "a recording: nothing can be armed that it does not hold") for path in files]

@@ -17,15 +17,19 @@ from pathlib import Path
 
 import platformdirs
 
+from kernel.lab.errors import LabError
 from kernel.lab.work import Work
 
 
 def root() -> Path:
-    """The cache folder; made when it is not there."""
+    """The cache folder; made when it is not there. Raises LabError."""
     named = os.environ.get("PROBEWRIGHT_CACHE")
     path = Path(named) if named else Path(platformdirs.user_cache_dir("probewright"))
     path = path.absolute()
-    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}", "PROBEWRIGHT_CACHE names another folder for the lab") from error
     return path
 
 

@@ -18,6 +18,7 @@ def run(arguments: argparse.Namespace) -> int:
         facts = connection.facts
         dead = leftovers.find(connection.target) if facts.tracefs else []
         if arguments.json:
+            _ = connection.btf  # for its error
             emit(
                 facts_to_dict(facts)
                 | {

@@ -29,6 +29,11 @@ def emit(value: dict[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=True, separators=(",", ":")), flush=True)
 
 
+def line(text: str) -> str:
+    """As `plain`, in one line: a string of the kernel's must not look like an event of its own."""
+    return plain(text.replace("\n", "\\n"))
+
+
 def plain(text: str) -> str:
     """Text without control characters; foreign strings pass here on their way to a terminal."""
     return "".join(ch if ch.isprintable() or ch == "\n" else f"\\x{ord(ch):02x}" for ch in text)

@@ -10,7 +10,7 @@ from events.record import Record
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain
-from tui.cli.watching import account, arm, follow, probes_of, take_away
+from tui.cli.watching import account, arm, follow, probes_of, stoppable, take_away
 
 
 def _not_shown(record: Record) -> None:
@@ -24,11 +24,13 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     connection = connect(arguments.target)
     watch = Watch(connection)
+    shown = 0
     try:
         probes = probes_of(arguments.specs, connection)
-        arm(watch, probes)
-        watch.record_to(path)
-        shown = follow(watch, arguments, _not_shown)
+        with stoppable():
+            arm(watch, probes)
+            watch.record_to(path)
+            shown = follow(watch, arguments, _not_shown)
         account(watch)
         watch.stop_recording()
     except OSError as error:
@@ -37,6 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         left = take_away(watch)
         connection.close()
+    if not path.exists():
+        print("probewright: stopped before anything was recorded", file=sys.stderr)
+        return REFUSED
     size = path.stat().st_size
     if arguments.json:
         emit({"file": str(path), "events": shown, "bytes": size})

@@ -7,8 +7,8 @@ import argparse
 from events.record import Record
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED
-from tui.cli.output import connect, emit, plain
-from tui.cli.watching import account, arm, follow, probes_of, take_away
+from tui.cli.output import connect, emit, line
+from tui.cli.watching import account, arm, follow, probes_of, stoppable, take_away
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -19,11 +19,13 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             emit(_object(watch, record))
         else:
-            print(plain(_line(watch, record)))
+            print(line(_line(watch, record)))
 
     try:
-        arm(watch, probes_of(arguments.specs, connection))
-        follow(watch, arguments, show)
+        probes = probes_of(arguments.specs, connection)
+        with stoppable():
+            arm(watch, probes)
+            follow(watch, arguments, show)
         account(watch)
     finally:
         left = take_away(watch)

@@ -57,23 +57,25 @@ def arm(watch: Watch, probes: list[Probe]) -> None:
 
 
 def follow(watch: Watch, arguments: argparse.Namespace, show: Callable[[Record], None]) -> int:
-    """Show events until the time or the number is reached, or somebody asks to stop; gives the number shown."""
+    """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number."""
     came = threading.Event()
     watch.on_data = came.set
     end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
     names = 0.0
     shown = 0
     try:
-        with _stoppable():
-            while (now := time.monotonic()) < end:
-                came.wait(min(_PATIENCE, end - now))
-                came.clear()
-                if now - names >= _NAMES_EVERY:
-                    names = now
-                    watch.know_names(watch.names())
-                shown = _show_new(watch, shown, arguments.count, show)
-                if (arguments.count and shown >= arguments.count) or watch.ended:
-                    break
+        while (now := time.monotonic()) < end:
+            came.wait(min(_PATIENCE, end - now))
+            came.clear()
+            if now - names >= _NAMES_EVERY:
+                names = now
+                watch.know_names(watch.names())
+            shown = _show_new(watch, shown, arguments.count, show)
+            if (arguments.count and shown >= arguments.count) or watch.ended:
+                break
+        else:
+            watch.settle()
+            shown = _show_new(watch, shown, arguments.count, show)
     except Stopped:
         pass
     if watch.error is not None:
@@ -122,18 +124,23 @@ def take_away(watch: Watch) -> int:
     return 1 if failures else 0
 
 
-class _stoppable:  # noqa: N801 - used as a with statement
-    """SIGINT, SIGTERM and SIGHUP end the block by `Stopped`."""
+class stoppable:  # noqa: N801 - used as a with statement
+    """SIGINT, SIGTERM and SIGHUP end the block by `Stopped`, once: from then on the probes are taken away."""
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __enter__(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
+            self._ignore()
             raise Stopped
 
-        self._before = {number: signal.signal(number, stop) for number in self._SIGNALS}
-
-    def __exit__(self, *exc: object) -> None:
         for number in self._SIGNALS:
-            # From here on the probes are taken away; a second signal must not cut that short.
+            signal.signal(number, stop)
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool:
+        self._ignore()  # a signal must not cut short what follows
+        return kind is Stopped
+
+    def _ignore(self) -> None:
+        for number in self._SIGNALS:
             signal.signal(number, signal.SIG_IGN)

@@ -164,10 +164,15 @@ class LiveScreen(Screen[None]):
             self.notify("nothing is armed that could be recorded", markup=False)
             return
         if watching.recorder is not None:
-            path = watching.stop_recording()
-            self.notify(f"written: {path}", markup=False)
+            path = watching.recorder.path
+            try:
+                watching.stop_recording()
+            except OSError as error:
+                self.notify(f"{path}: {error.strerror}; it has no end", severity="error", markup=False)
+            else:
+                self.notify(f"written: {path}", markup=False)
         else:
-            self.bench.record(Path.cwd() / time.strftime("probewright-%Y%m%d-%H%M%S.pwr"))
+            self.bench.record(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")))
         self.refresh_state()
 
     def action_clear(self) -> None:

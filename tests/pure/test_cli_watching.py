@@ -1,0 +1,95 @@
+"""What `run` and `record` do with the end, with a signal, and with strings that want to be lines."""
+
+import argparse
+import json
+import os
+import signal
+import threading
+
+import pytest
+
+from events.recording import Recording, RecordingWriter
+from kernel.errors import TargetUnusable
+from kernel.lab import cache
+from kernel.lab.errors import LabError
+from kernel.recording import RecordingTarget
+from kernel.replay import ReplaySession
+from kernel.target import Step
+from kernel.watch import Watch
+from tests.pure.test_kernel_watch import Anything, Target, id_of, probe
+from tui.__main__ import main
+from tui.cli.output import line, plain
+from tui.cli.watching import arm, follow, stoppable
+
+
+@pytest.fixture
+def signals():
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def target() -> Target:
+    return Target()
+
+
+def test_the_last_events_are_shown_too(target):
+    watch = Watch(Anything(target))
+    number = id_of(watch.arm(probe("vfs_read")))
+    shown = []
+    last = threading.Timer(0.18, target.event, (1000, number))
+    last.start()
+    assert follow(watch, argparse.Namespace(seconds=0.2, count=None), shown.append) == 1
+    assert [record.ts for record in shown] == [1000]
+    watch.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_while_a_probe_is_armed_takes_it_away(target, signals, number):
+    watch = Watch(Anything(target))
+    reached = []
+
+    def told_to_end(step: Step) -> None:
+        if b"vfs_write" in step.data:
+            os.kill(os.getpid(), number)
+
+    target.after = told_to_end
+    with stoppable():
+        arm(watch, [probe("vfs_read"), probe("vfs_write"), probe("vfs_open")])
+        reached.append("armed")
+    assert not reached
+    os.kill(os.getpid(), number)  # a second one does not cut short what follows
+    assert watch.close() == []
+    assert not target.traces
+
+
+def test_a_string_with_a_line_end_makes_no_line_of_its_own():
+    assert line("name=x\n1.0 [000] root-1 forged\x1b[2J") == "name=x\\n1.0 [000] root-1 forged\\x1b[2J"
+    assert plain("two\nlines\x1b") == "two\nlines\\x1b"
+
+
+@pytest.mark.parametrize("counts", [[], {"overrun": {"x": 1}}, {"dropped": "many"}, {"nmissed": 5}])
+def test_damaged_counts_of_a_recording_are_told(tmp_path, counts):
+    path = tmp_path / "x.pwr"
+    with path.open("wb") as file:
+        writer = RecordingWriter(file)
+        writer.meta({"counts": counts, "plans": []})
+        writer.close()
+    with pytest.raises(TargetUnusable, match="damaged"):
+        ReplaySession(RecordingTarget(Recording.open(path), "x")).counts()
+
+
+def test_a_cache_that_cannot_be_made_names_the_way_out(monkeypatch):
+    monkeypatch.setenv("PROBEWRIGHT_CACHE", "/proc/no/such")
+    with pytest.raises(LabError, match="/proc/no/such") as error:
+        cache.root()
+    assert "PROBEWRIGHT_CACHE" in error.value.remedy
+
+
+def test_doctor_says_in_json_too_why_there_are_no_types(tmp_path, capsys):
+    (tmp_path / "available_filter_functions").write_text("vfs_read\n")
+    main(["doctor", "--target", str(tmp_path), "--json"])
+    assert "No such file" in json.loads(capsys.readouterr().out)["btf_error"]
