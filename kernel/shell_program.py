@@ -35,7 +35,8 @@ t_watch() {
   [ -z "$watch" ] || kill "$watch"
   # The substitution ends when the watcher lets go of its output: then it has its trap, and no signal can be lost.
   watch=$( (
-    trap 'kill $!; exit 0' TERM; trap - EXIT HUP INT PIPE QUIT
+    # -9, for a fork of ours that is not sleep yet drops any other.
+    trap 'kill -9 $!; exit 0' TERM; trap - EXIT HUP INT PIPE QUIT
     exec </dev/null >/dev/null 3>&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
     t_born; was=$born; step=$(($1 / 12 + 1)); n=$(($1 / step))
     while [ "$n" -gt 0 ]; do

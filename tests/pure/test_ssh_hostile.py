@@ -25,19 +25,19 @@ from tests.pure.far_sides import eventually, far_side, spawn
 
 HELLO = frames.frame(0, frames.OK, b"1", b"77", b"0")
 PONG = frames.frame(1, frames.OK)
-# Says one thing at first, then one more each time it hears something, then swallows everything.
+# Says one thing at first, then one more each time it hears something, then swallows everything or goes.
 PARROT = """
 import os, sys
 for said in sys.stdin.readline().split():
     sys.stdout.buffer.write(bytes.fromhex(said)); sys.stdout.flush()
     os.read(0, 65536)
-while os.read(0, 65536):
+while sys.argv[1] == "stays" and os.read(0, 65536):
     pass
 """
 
 
-def parrot(*said: bytes) -> subprocess.Popen[bytes]:
-    process = spawn([sys.executable, "-I", "-S", "-c", PARROT])
+def parrot(*said: bytes, then: str = "stays") -> subprocess.Popen[bytes]:
+    process = spawn([sys.executable, "-I", "-S", "-c", PARROT, then])
     assert process.stdin
     write_all(process.stdin.fileno(), b" ".join(words.hex().encode() for words in said) + b"\n")
     return process
@@ -151,7 +151,7 @@ def test_a_far_side_that_sends_more_than_was_asked_for() -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=200))
 def test_any_garbage_ends_the_line(garbage: bytes) -> None:
-    process = parrot(HELLO, PONG, garbage + b"\xff" * 9)
+    process = parrot(HELLO, PONG, garbage + b"\xff" * 9, then="goes")
     try:
         line = Line(process)
         with pytest.raises((TargetLost, FileRefused)):
