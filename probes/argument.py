@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from probes.built import BuiltArgument
 from probes.dialect import MAX_ARRAY, MAX_ENTRY_LONGS, MAX_EVENT_SIZE, MAX_OPERATIONS
 from probes.fetch import Fetch
 from probes.names import MAX_FIELD_NAME, RESERVED_FIELDS
 from probes.site import Refused, Site
+from probes.symbols import check_symbols
 from probes.text import UINT_MAX, is_identifier, kstrtoul, simple_strtoul
 
 _SIZES = {f"{letter}{bits}": bits // 8 for letter in "usx" for bits in (8, 16, 32, 64)}
 _STRINGS = ("string", "ustring", "symstr")
-_MEMORY = ("DEREF", "UDEREF", "IMM", "COMM", "DATA")
-_SYMSTR = ("REG", "STACK", "RETVAL", "ARG", "DEREF")
+_MEMORY = ("DEREF", "UDEREF", "IMM", "COMM", "DATA", "TP_ARG")
+_SYMSTR = ("REG", "STACK", "RETVAL", "ARG", "DEREF", "TP_ARG")
 
 
 class FieldType(NamedTuple):
@@ -33,11 +35,11 @@ class FieldType(NamedTuple):
     """Where it begins in the body; 0 where there is none."""
 
 
-def check_argument(word: str, number: int, names: list[str], size: int, site: Site) -> tuple[str, int]:
+def check_argument(word: str, number: int, names: list[str], size: int, site: Site) -> BuiltArgument:
     """Check one word as the `number`-th argument (from 0).
 
     Returns:
-        The field's name and its size in the event's static part. Raises Refused with the column in `word`.
+        What the kernel keeps of it. Raises Refused with the column in `word`.
     """
     name, found, body = word.partition("=")
     if not found:
@@ -56,7 +58,8 @@ def check_argument(word: str, number: int, names: list[str], size: int, site: Si
         raise Refused("ARG_TOO_LONG", start, body)
     if not body:
         raise Refused("NO_ARG_BODY", start)
-    return name, _check_body(body, start, size, site)
+    kind, width = _check_body(body, start, size, site)
+    return BuiltArgument(name, body, kind.name, kind.elements, width)
 
 
 def check_entry_data(site: Site) -> None:
@@ -71,7 +74,7 @@ def _default_name(word: str, number: int, site: Site) -> str:
     return bare if site.dialect.btf_args and is_identifier(bare) else f"arg{number + 1}"
 
 
-def _check_body(body: str, start: int, size: int, site: Site) -> int:
+def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType, int]:
     kind = _parse_type(body, start, site)
     fetch = Fetch(site, start)
     fetch.parse(body.split(":", 1)[0])
@@ -89,7 +92,9 @@ def _check_body(body: str, start: int, size: int, site: Site) -> int:
     if size + width > MAX_EVENT_SIZE:
         raise Refused("EVENT_TOO_BIG", base, body)
     _check_store(fetch, kind, base)
-    return width
+    if fetch.symbols:
+        check_symbols(fetch.symbols, site)
+    return kind, width
 
 
 def _parse_type(body: str, start: int, site: Site) -> FieldType:
@@ -102,7 +107,7 @@ def _parse_type(body: str, start: int, site: Site) -> FieldType:
         kind, _, rest = text.partition("[")
         count = _array(rest, at + len(kind) + 1)
     offset = len(value) + 1 if colon else 0
-    if value in ("$comm", "$COMM") or value.startswith('\\"'):
+    if not site.on_event and (value in ("$comm", "$COMM") or value.startswith('\\"')):
         if count or (kind is not None and kind != "string"):
             code = "NEED_STRING_TYPE" if site.dialect.btf_args else "refused_without_message"
             raise Refused(code, start + offset, kind or "")
@@ -169,7 +174,7 @@ def _check_store(fetch: Fetch, kind: FieldType, base: int) -> None:
         symstr = kind.name == "symstr"
         if fetch.op not in (_SYMSTR if symstr else _MEMORY):
             raise Refused("BAD_SYMSTRING" if symstr else "BAD_STRING", at, kind.text or "")
-        used += symstr or fetch.op in ("IMM", "COMM", "DATA") or bool(kind.elements)
+        used += symstr or fetch.op in ("IMM", "COMM", "DATA", "TP_ARG") or bool(kind.elements)
         store = "SYMSTR" if symstr else "STRING"
     elif fetch.op in ("DEREF", "UDEREF"):
         store = "MEM" if fetch.op == "DEREF" else "UMEM"

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from btf.layout import PathError, resolve
+from btf.btf import Btf
+from btf.layout import PathError, Resolved, find_field, resolve
+from btf.types import Ptr
+from btf.walk import strip
 from probes.signature import Signature, member_names
 from probes.site import Refused
 
@@ -19,7 +23,7 @@ _NAMELESS = "\0"
 def walk(fetch: Fetch, text: str) -> None:
     """Read a name and its path; the value's type is in `fetch.last` then. Raises Refused."""
     site = fetch.site
-    name, arrow, rest = _next_field(fetch, text)
+    name, arrow, rest = next_field(fetch, text)
     if rest is not None and not arrow:
         raise Refused("NOSUP_DAT_ARG", fetch.offset + len(text) - len(rest), rest)
     found = _returned(fetch, text, rest) if site.at_exit and name == "$retval" else _parameter(fetch, text, name)
@@ -59,8 +63,8 @@ def _parameter(fetch: Fetch, text: str, name: str) -> tuple[Signature, int]:
     return signature, signature.params[number].type_id
 
 
-def _next_field(fetch: Fetch, text: str) -> tuple[str, bool, str | None]:
-    """Split at the next `->` or `.` (split_next_field): the name, whether an arrow follows, and what is behind."""
+def next_field(fetch: Fetch, text: str) -> tuple[str, bool, str | None]:
+    """Split at the next `->` or `.` (splitnext_field): the name, whether an arrow follows, and what is behind."""
     match = re.search(r"[.-]", text)
     if match is None:
         return text, False, None
@@ -72,7 +76,12 @@ def _next_field(fetch: Fetch, text: str) -> tuple[str, bool, str | None]:
     return text[:at], True, text[at + 2 :]
 
 
-def _path(fetch: Fetch, signature: Signature, type_id: int, text: str) -> None:
+def walk_members(fetch: Fetch, btf: Btf, struct: int, text: str) -> None:
+    """Walk the members of the struct a typecast named, whose address the value is."""
+    _path(fetch, Signature(btf, "", (), 0), struct, text, in_struct=True)
+
+
+def _path(fetch: Fetch, signature: Signature, type_id: int, text: str, in_struct: bool = False) -> None:
     """Walk the members behind a pointer; the kernel looks for each before it reads on."""
     hops: list[tuple[str, str]] = []
     starts: list[int] = []
@@ -82,7 +91,7 @@ def _path(fetch: Fetch, signature: Signature, type_id: int, text: str) -> None:
         starts.append(fetch.offset)
         op = "->" if arrow else "."
         try:
-            name, arrow, following = _next_field(fetch, rest)
+            name, arrow, following = next_field(fetch, rest)
         except Refused as error:
             broken = error
             hops.append((op, ""))
@@ -91,6 +100,8 @@ def _path(fetch: Fetch, signature: Signature, type_id: int, text: str) -> None:
         if following is not None:
             fetch.offset += len(rest) - len(following)
         rest = following
+    if in_struct:
+        hops[0] = (".", hops[0][1])
     _resolve(fetch, signature, type_id, hops, starts, broken)
 
 
@@ -106,7 +117,7 @@ def _resolve(
     btf = signature.btf
     good = hops[:-1] if broken is not None else hops
     try:
-        found = resolve(btf, type_id, good)
+        found = _resolve_in(btf, type_id, good) if hops[0][0] == "." else resolve(btf, type_id, good)
     except PathError as error:
         at = error.hop_index
         names = member_names(btf, type_id, hops, at) if error.code == "NO_BTF_FIELD" else ()
@@ -121,3 +132,20 @@ def _resolve(
     fetch.last = signature.strip(found.type_id)
     fetch.bits = (found.bit_offset, found.bit_size)
     fetch.walked = True
+
+
+def _resolve_in(btf: Btf, struct: int, hops: Sequence[tuple[str, str]]) -> Resolved:
+    """Follow a path that begins inside a struct. Raises PathError."""
+    at, derefs, bits, size, agrees = struct, [0], 0, 0, True
+    for index, (op, name) in enumerate(hops):
+        if op == "->":
+            pointer = btf.type(at)
+            if not isinstance(pointer, Ptr):
+                raise PathError("NO_PTR_STRCT", index)
+            at, bits = strip(btf, pointer.type_id), 0
+            derefs.append(0)
+        found = find_field(btf, at, name, index)
+        bits, size, agrees = bits + found.bit_offset, found.bit_size, agrees and found.kernel_agrees
+        derefs[-1] = bits // 8
+        at = strip(btf, found.type_id)
+    return Resolved(at, tuple(derefs), bits % 8, size, agrees)

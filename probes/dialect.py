@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+from btf.btf import Btf
 from probes.facts import Feature, TargetFacts
+from probes.marks import Marks, marks_of
 
 MAX_ARGS = 128
 """Arguments of one event (MAX_TRACE_ARGS)."""
@@ -50,10 +52,16 @@ class Dialect:
     char: bool
     dentry: bool
     fprobe_on_graph: bool
-    """Fprobes sit on the function graph tracer: no MAXACTIVE for `f`, BAD_PROBE_ADDR for a bad target, symbols of
-    `@SYM` looked up late, TOO_MANY_ARGS is logged."""
+    """Fprobes sit on the function graph tracer: no MAXACTIVE for `f`, BAD_PROBE_ADDR for a bad target, TOO_MANY_ARGS
+    is logged."""
+    late_symbols: bool
+    """Fprobes look for the symbols of `@SYM` when they are enabled."""
+    logs_no_match: bool
+    """error_log says where no kind of dynamic event takes a command."""
+    event_variable_at_name: bool
+    """BAD_VAR of an event probe stands at the argument's beginning."""
     typecast_known: bool
-    """`(` is read as a typecast, which function probes don't take."""
+    """`(` is read as a typecast, which event probes take, function probes not."""
     typecast: bool
     """Function probes take typecasts, `$current` and `this_cpu_read()`; arguments may be 255 characters long."""
     registers: frozenset[str] | None
@@ -68,22 +76,31 @@ class Dialect:
         return 255 if self.typecast else 63
 
 
-def dialect_of(facts: TargetFacts) -> Dialect:
-    """Look at what the kernel says it can do."""
-    return _dialect(facts.features, facts.machine, facts.readme, facts.long_size)
+def dialect_of(facts: TargetFacts, btf: Btf | None = None) -> Dialect:
+    """Look at what the kernel says it can do, and at its own tracing code in BTF."""
+    return _dialect(facts.features, facts.machine, facts.readme, facts.long_size, marks_of(btf))
 
 
-@functools.lru_cache(maxsize=8)
-def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int) -> Dialect:
+@functools.lru_cache(maxsize=16)
+def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int, marks: Marks) -> Dialect:
     typecast = Feature.TYPECAST in features or "(structname[,field])" in readme
+    on_graph = ":mod:<module>" in readme
+
+    def mark(found: bool | None, otherwise: bool) -> bool:
+        return otherwise if found is None else found
+
+    cast_known = typecast or mark(marks.event_cast, "\n  synthetic_events\t" in readme)
     return Dialect(
         btf_args=Feature.BTF_ARGS in features,
         entry_at_exit=Feature.ENTRY_ARGS_AT_EXIT in features,
         fprobe=Feature.FPROBE_EVENTS in features,
         char=Feature.CHAR_TYPE in features,
         dentry=Feature.DENTRY_TYPE in features,
-        fprobe_on_graph=":mod:<module>" in readme,
-        typecast_known=typecast or "\n  synthetic_events\t" in readme,
+        fprobe_on_graph=on_graph,
+        late_symbols=mark(marks.late_symbols, on_graph),
+        logs_no_match=mark(marks.logs_no_match, on_graph),
+        event_variable_at_name=on_graph and mark(marks.event_variable_at_name, False),
+        typecast_known=cast_known,
         typecast=typecast,
         registers=_REGISTERS.get(machine),
         stack_longs=_STACK_LONGS.get(machine, 2048),

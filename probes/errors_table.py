@@ -128,6 +128,19 @@ FILTER_MESSAGES: dict[str, str] = {
 }
 """Of an event's `filter` file (`parse_error: …`)."""
 
+SYNTH_MESSAGES: dict[str, str] = {
+    "BAD_NAME": "Illegal name",
+    "INVALID_CMD": "Command must be of the form: <name> field[;field] ...",
+    "INVALID_DYN_CMD": "Command must be of the form: s or -:[synthetic/]<name> field[;field] ...",
+    "EVENT_EXISTS": "Event already exists",
+    "TOO_MANY_FIELDS": "Too many fields",
+    "INCOMPLETE_TYPE": "Incomplete type",
+    "INVALID_TYPE": "Invalid type",
+    "INVALID_FIELD": "Invalid field",
+    "INVALID_ARRAY_SPEC": "Invalid array specification",
+}
+"""Of synthetic events (trace_events_synth.c)."""
+
 NO_MATCH = "NO_MATCHING_TYPE"
 """Our name for what `dynevent` says without one: no kind of dynamic event takes the command."""
 NO_MATCH_MESSAGE = "No matching dynamic event type"
@@ -144,7 +157,7 @@ def _plain(message: str) -> str:
     return re.sub(r"\s+", " ", message.strip().rstrip(".")).lower()
 
 
-_CODES = {_plain(text): code for table in (FILTER_MESSAGES, MESSAGES) for code, text in table.items()}
+_CODES = {_plain(text): code for table in (SYNTH_MESSAGES, FILTER_MESSAGES, MESSAGES) for code, text in table.items()}
 _CODES.update((_plain(text), code) for text, code in _DRIFT.items())
 
 
@@ -165,4 +178,4 @@ def message_of(code: str) -> str:
     """Give the sentence for a symbolic name; an empty string for a name of our own."""
     if code == NO_MATCH:
         return NO_MATCH_MESSAGE
-    return MESSAGES.get(code, FILTER_MESSAGES.get(code, ""))
+    return MESSAGES.get(code) or FILTER_MESSAGES.get(code) or SYNTH_MESSAGES.get(code, "")

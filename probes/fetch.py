@@ -7,6 +7,7 @@ the column it would put a caret at. Errors come in the kernel's order, at the ke
 from __future__ import annotations
 
 from probes.btf_walk import walk
+from probes.cast import cast
 from probes.dialect import MAX_OPERATIONS
 from probes.site import Refused, Site
 from probes.text import kstrtol, kstrtoul
@@ -29,6 +30,8 @@ class Fetch:
         """Bit offset and size of a bit-field, size 0 where it is none."""
         self.walked = False
         """Whether a field path came last: up to 7.2 the kernel's column is lost then."""
+        self.symbols: list[str] = []
+        """`SYM+offset` of each `@`, looked up when the whole argument is read."""
         self._depth = 0
 
     @property
@@ -55,8 +58,8 @@ class Fetch:
             self._dereference(text)
         elif first == "\\":
             self._immediate(text)
-        elif first == "(" and self.site.dialect.typecast_known and not self.site.dialect.typecast:
-            raise Refused("TYPECAST_NOT_EVENT", self.offset, text)
+        elif first == "(" and self.site.dialect.typecast_known:
+            cast(self, text)
         elif self.site.dialect.btf_args and first.isascii() and (first.isalpha() or first == "_"):
             if not self.site.on_function:
                 raise Refused("NOSUP_BTFARG", self.offset, text)
@@ -69,9 +72,9 @@ class Fetch:
         self.ops[-1] = op
 
     def _register(self, text: str) -> None:
-        if self.site.fprobe:
-            # The kernel logs BAD_VAR first and then this: no fetch method was found.
-            raise Refused("BAD_FETCH_ARG", self.offset, text)
+        if self.site.no_registers:
+            # Up to 7.2 the kernel logs BAD_VAR first and then this: no fetch method was found.
+            raise Refused("BAD_VAR" if self.site.dialect.typecast else "BAD_FETCH_ARG", self.offset, text)
         known = self.site.dialect.registers
         if not text[1:] or (known is not None and text[1:] not in known):
             raise Refused("BAD_REG_NAME", self.offset, text)
@@ -79,7 +82,9 @@ class Fetch:
 
     def _variable(self, text: str) -> None:
         name, site = text[1:], self.site
-        if self._is_retval(name):
+        if site.on_event:
+            self._event_field(text)
+        elif self._is_retval(name):
             if not site.at_exit:
                 raise Refused("RETVAL_ON_PROBE", self.offset, text)
             if site.user or not site.dialect.btf_args:
@@ -94,6 +99,19 @@ class Fetch:
             self._argument(text, name[3:])
         else:
             raise Refused("BAD_VAR", self.offset, text)
+
+    def _event_field(self, text: str) -> None:
+        """A field of the event, else the task's name."""
+        site, name = self.site, text[1:]
+        if site.has_field(name):
+            self.store("TP_ARG")
+        elif name in ("comm", "COMM"):
+            self.store("COMM")
+        elif not site.dialect.btf_args:
+            raise Refused("BAD_ATTACH_ARG", 0, name, names=tuple(site.fields or ()))
+        else:
+            at = 0 if site.dialect.event_variable_at_name else self.offset
+            raise Refused("BAD_VAR", at, name, names=tuple(site.fields or ()))
 
     def _is_retval(self, name: str) -> bool:
         """Older kernels want the bare word; newer ones take what begins with it and look further."""
@@ -118,7 +136,7 @@ class Fetch:
             raise Refused("BAD_ARG_NUM", self.offset, text)
         if self.site.at_entry:
             self.store("ARG")
-        elif self.site.at_exit and self.site.dialect.entry_at_exit:
+        elif self.site.at_exit and self.site.dialect.entry_at_exit and not self.site.user:
             self.keep_entry(str(value))
         else:
             raise Refused("NOFENTRY_ARGS" if self.site.dialect.btf_args else "BAD_VAR", self.offset, text)
@@ -144,6 +162,7 @@ class Fetch:
         else:
             if user:
                 raise Refused("SYM_ON_UPROBE", self.offset, text)
+            self.symbols.append(body)
             self.store("SYMBOL")
             self.advance()
             self.store("IMM")

@@ -1,128 +1,138 @@
 """What one kernel answers to a command of its own syntax, computed: error, message and column as in its error_log.
 
-For function probes (`f`, `p`, `r`); other kinds are not computed yet and say so. Events that exist already are not
-known here: DIFF_PROBE_TYPE and its kin are left to the kernel.
+Each kind of dynamic event has its reader; a command's first letter, and the file it is written to, tell which it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from btf.btf import Btf
-from probes.argument import check_argument, check_entry_data
-from probes.dialect import MAX_ARGS, MAX_LINE, Dialect, dialect_of
+from probes.built import Built
+from probes.deletion import check_deletion
+from probes.dialect import MAX_LINE, dialect_of
+from probes.environment import UNKNOWN, Environment
 from probes.errors_table import NO_MATCH, message_of
-from probes.expand import expand_dentry, expand_meta
+from probes.event_filter import check_filter
 from probes.facts import TargetFacts
 from probes.hints import hint_for
-from probes.names import check_name
-from probes.place import Spot, check_head, fprobe_spot, kprobe_spot
-from probes.signature import signature_of
-from probes.site import Refused, Site
+from probes.readers import EVENT_READERS, Reading, fields_of, kprobe, uprobe
+from probes.site import At, Refused
+from probes.synthetic import read_bare, read_dynamic
 from probes.text import split
+from probes.user_verdict import is_user
 from probes.verdict import Refusal, Verdict
 
-NOT_COMPUTED = "not_computed"
-"""Our code where only the kernel itself can say."""
 _OWN = {
-    NOT_COMPUTED: "This kind of command is not checked here yet; the kernel will say",
     "refused_without_message": "The kernel refuses this without a word",
     "line_too_long": f"A command is at most {MAX_LINE} characters long",
 }
+DYNAMIC_EVENTS = "dynamic_events"
 
 
-def kernel_verdict(text: str, btf: Btf | None, facts: TargetFacts) -> Verdict:
-    """Compute this kernel's answer to a command, as it is written to `dynamic_events`."""
-    argv = [word.text for word in split(text)]
-    command = " ".join(argv)
+def kernel_verdict(
+    text: str,
+    btf: Btf | None,
+    facts: TargetFacts,
+    existing: Sequence[str] = (),
+    interface: str = DYNAMIC_EVENTS,
+    environment: Environment = UNKNOWN,
+) -> Verdict:
+    """Compute this kernel's answer to a command.
+
+    Args:
+        text: the command, one line.
+        btf: types of the kernel; None: unknown.
+        facts: what the kernel can do.
+        existing: lines of dynamic_events: events that are there; commands that were accepted do as well.
+        interface: file of tracefs that it is written to: `dynamic_events`, `kprobe_events`, `uprobe_events`,
+            `synthetic_events`, or an event's `events/GROUP/EVENT/filter`.
+        environment: what else can be asked.
+    """
+    command = " ".join(word.text for word in split(text))
     if len(text) > MAX_LINE:
         return Verdict(command, Refusal("line_too_long", _OWN["line_too_long"]))
-    if not argv:
-        return Verdict(command)
-    dialect = dialect_of(facts)
+    reading = Reading(dialect_of(facts, btf), btf, facts, environment)
     try:
-        _check(argv, btf, facts, dialect)
-    except _At as error:
-        return Verdict(command, _refusal(error.refused, error.index, argv))
+        if interface.endswith("/filter"):
+            command = text.strip()
+            _filter(command, interface, reading)
+        else:
+            reading.existing = built_events(existing, reading)
+            _read(text, interface, reading)
+    except At as error:
+        return _refused(error, command)
     return Verdict(command)
 
 
-class _At(Exception):  # noqa: N818
-    """A Refused with the word it belongs to."""
-
-    def __init__(self, refused: Refused, index: int) -> None:
-        super().__init__(refused.code)
-        self.refused = refused
-        self.index = index if refused.index is None else refused.index
-
-
-def _check(argv: list[str], btf: Btf | None, facts: TargetFacts, dialect: Dialect) -> None:
-    """Go through one command in the kernel's order. Raises _At."""
-    letter = argv[0][0]
-    if letter not in "fpr" or (len(argv) > 1 and letter != "f" and "/" in argv[1]):
-        raise _At(Refused(NOT_COMPUTED, 0, argv[0]), 0)
-    if len(argv) < 2 or (letter == "f" and not dialect.fprobe):
-        # The message is as young as the late look-up of fprobe targets, within a few releases.
-        raise _At(Refused(NO_MATCH if dialect.fprobe_on_graph else "refused_without_message", 0), 0)
-    spot, name = _site(argv, btf, facts, dialect)
-    if name is not None and (bad := check_name(name)) is not None:
-        raise _At(Refused(bad[0], len(argv[0]) - len(name) + bad[1], name), 0)
-    signature = signature_of(btf, spot.symbol) if btf is not None and spot.symbol else None
-    site = Site(dialect, btf, signature, spot.at_entry, spot.at_exit, fprobe=letter == "f")
-    _arguments(argv, site)
-    try:
-        check_entry_data(site)
-    except Refused as error:
-        raise _At(error, 2) from None
-    if spot.late is not None:
-        raise _At(spot.late, 1)
-
-
-def _site(argv: list[str], btf: Btf | None, facts: TargetFacts, dialect: Dialect) -> tuple[Spot, str | None]:
-    try:
-        name = check_head(argv[0], dialect)
-    except Refused as error:
-        raise _At(error, 0) from None
-    try:
-        if argv[0][0] == "f":
-            return fprobe_spot(argv, dialect, facts), name
-        return kprobe_spot(argv[0], argv[1], btf, facts), name
-    except Refused as error:
-        raise _At(error, 1) from None
-
-
-def _arguments(argv: list[str], site: Site) -> None:
-    try:
-        words = expand_meta(argv[2:], site)
-        if len(words) > MAX_ARGS:
-            _too_many(argv, site)
-            words = words[:MAX_ARGS]
-        words = expand_dentry(words, site)
-    except Refused as error:
-        raise _At(Refused(error.code, error.offset, error.token), (error.index or 0) + 2) from None
-    names: list[str] = []
-    size = 0
-    for index, word in enumerate(words):
+def built_events(lines: Sequence[str], reading: Reading) -> tuple[Built, ...]:
+    """Read lines of dynamic_events, or accepted commands; what can't be read is left out."""
+    built: list[Built] = []
+    lenient = Reading(reading.dialect, reading.btf, reading.facts, reading.environment, registers=False)
+    for line in lines:
         try:
-            name, width = check_argument(word, index, names, size, site)
-        except Refused as error:
-            raise _At(error, index + 2) from None
-        names.append(name)
-        size += width
+            found = _read(line, DYNAMIC_EVENTS, lenient)
+        except At:
+            continue
+        if found is not None:
+            built.append(found)
+            lenient.existing = tuple(built)
+    return tuple(built)
 
 
-def _too_many(argv: list[str], site: Site) -> None:
-    """More than 128 arguments: 6.1 reads the first ones, 6.12 says nothing, later ones say so."""
-    if not site.dialect.btf_args:
-        return
-    code = "TOO_MANY_ARGS" if site.dialect.fprobe_on_graph else "refused_without_message"
-    raise Refused(code, 0, argv[2])
+def _filter(text: str, interface: str, reading: Reading) -> None:
+    """A filter written to an event's `filter`; `0` takes it away."""
+    _, group, event, _ = f"/{interface}".rsplit("/", 3)
+    if text != "0":
+        fields = fields_of(group, event, reading)
+        check_filter(text, fields, reading.environment, reading.dialect.btf_args, reading.facts.cpus)
 
 
-def _refusal(error: Refused, index: int, argv: list[str]) -> Refusal:
+def _read(text: str, interface: str, reading: Reading) -> Built | None:
+    """Read one command in the order in which the kernel asks its kinds. Raises At."""
+    line = text.split("#", 1)[0]
+    words = [word.text for word in split(text)]
+    if not words:
+        return None
+    if line[0] in _DELETES.get(interface, ""):
+        check_deletion(words, reading.existing, _FAMILIES[interface])
+        return None
+    found = None
+    if interface == "synthetic_events":
+        return read_bare(line.lstrip(), _synthetic(reading))
+    if interface == "kprobe_events":
+        found = kprobe(words, reading) if words[0][0] in "pr" else None
+    elif interface == "uprobe_events":
+        found = uprobe(words, reading) if words[0][0] in "pr" and is_user(words) else None
+    elif words[0].startswith("s:"):
+        return read_dynamic(line.strip("\r\n").lstrip(), _synthetic(reading))
+    elif (reader := EVENT_READERS.get(words[0][0])) is not None:
+        found = reader(words, reading)
+    if found is None:
+        logged = interface == DYNAMIC_EVENTS and reading.dialect.logs_no_match
+        raise At(Refused(NO_MATCH if logged else "refused_without_message", 0, words[0]))
+    return found
+
+
+_DELETES = {DYNAMIC_EVENTS: "-!", "kprobe_events": "-", "uprobe_events": "-"}
+"""How a command begins that takes an event away."""
+_FAMILIES = {DYNAMIC_EVENTS: "", "kprobe_events": "k", "uprobe_events": "u"}
+
+
+def _synthetic(reading: Reading) -> frozenset[str]:
+    return frozenset(event.event for event in reading.existing if event.letter == "s")
+
+
+def _refused(at: At, command: str) -> Verdict:
     """Place the caret (__trace_probe_log_err) and add what we know."""
+    error = at.refused
+    if at.command is not None:
+        command, lengths = at.command, [len(at.command) + 1]
+    else:
+        lengths = [len(word) + 1 for word in command.split(" ")]
     message = message_of(error.code) or _OWN.get(error.code, error.code)
     if error.code[0].islower():
-        return Refusal(error.code, message, None, error.token)
-    lengths = [len(word) + 1 for word in argv]
-    column = sum(lengths) if index >= len(argv) else sum(lengths[:index]) + error.offset
+        return Verdict(command, Refusal(error.code, message, None, error.token))
+    column = sum(lengths) if at.index >= len(lengths) else sum(lengths[: at.index]) + error.offset
     hint, nearest = hint_for(error.code, error.token, error.names)
-    return Refusal(error.code, message, column, error.token, hint, nearest)
+    return Verdict(command, Refusal(error.code, message, column, error.token, hint, nearest))

@@ -159,7 +159,7 @@ def _first_taken(field: _Field, capturer: Capturer, taken: _Taken) -> str:
             dentries = len(expanded) + 1 if expanded != word else 0
             if taken.dentries + dentries > MAX_DENTRY_ARGS:
                 continue  # the next way writes the offsets itself
-            width = check_argument(expanded, len(taken.names), taken.names, taken.size, site)[1]
+            width = check_argument(expanded, len(taken.names), taken.names, taken.size, site).width
             check_entry_data(site)
         except Refused as error:
             first = first or error

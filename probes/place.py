@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from btf.btf import Btf
 from probes.dialect import MAX_MAXACTIVE, Dialect
+from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.functions import index_of
 from probes.site import Refused
 from probes.text import UINT_MAX, kstrtol, kstrtoul
 
+_RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _IBT_ENTRY = 4
 """Bytes of ENDBR64: with indirect branch tracking the address behind it is a function's entry too."""
 _FTRACE_CALL = 5
@@ -33,14 +35,16 @@ class Spot:
     at_exit: bool
     late: Refused | None = None
     """What registering will say, once all arguments are read."""
+    place: str = ""
+    """As a deletion names it, where that isn't the symbol."""
 
 
 def check_head(head: str, dialect: Dialect) -> str | None:
     """Check the letter and what stands before the colon; gives the name behind it, None where there is none."""
     letter, rest = head[0], head[1:]
     count, colon, name = rest.partition(":")
-    if letter == "f":
-        if dialect.fprobe_on_graph and rest and not rest.startswith(":"):
+    if letter in "ft" and dialect.fprobe_on_graph:
+        if rest and not rest.startswith(":"):
             raise Refused("BAD_MAXACT", 1, head)
         return name if colon else None
     if rest[:1].isascii() and rest[:1].isdigit():
@@ -59,11 +63,28 @@ def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts) -> Spot:
     symbol, percent, suffix = words[1].partition("%")
     if percent and suffix != "return":
         raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
-    returns = bool(percent) or any(re.search(r"\$retval(?![A-Za-z0-9_])", word) for word in words[2:])
+    returns = bool(percent) or any(_RETVAL.search(word) for word in words[2:])
+    if words[0][1:2].isdigit() and not returns:
+        raise Refused("BAD_MAXACT_TYPE", 1, words[0], index=0)
     late = None
     if not _traceable(symbol, facts):
         late = Refused("BAD_PROBE_ADDR" if dialect.fprobe_on_graph else "FAIL_REG_PROBE", 0, symbol)
     return Spot(symbol, not returns, returns, late)
+
+
+def tprobe_spot(words: list[str]) -> Spot:
+    """Check the target of a `t` command; the tracepoint may come later. Raises Refused."""
+    name, percent, suffix = words[1].partition("%")
+    if percent:
+        raise Refused("BAD_ADDR_SUFFIX", len(name), percent + suffix)
+    if (bad := re.search(r"[^A-Za-z0-9_]", name)) is not None:
+        raise Refused("BAD_TP_NAME", bad.start(), name)
+    for index, word in enumerate(words[2:], 2):
+        if (found := _RETVAL.search(word)) is not None:
+            raise Refused("RETVAL_ON_PROBE", found.start(), word, index=index)
+    if words[0][1:2].isdigit():
+        raise Refused("BAD_MAXACT_TYPE", 1, words[0], index=0)
+    return Spot(name, at_entry=True, at_exit=False)
 
 
 def _traceable(symbol: str, facts: TargetFacts) -> bool:
@@ -74,11 +95,13 @@ def _traceable(symbol: str, facts: TargetFacts) -> bool:
     return symbol in index.modules
 
 
-def kprobe_spot(head: str, word: str, btf: Btf | None, facts: TargetFacts) -> Spot:
+def kprobe_spot(
+    head: str, word: str, btf: Btf | None, facts: TargetFacts, environment: Environment = UNKNOWN
+) -> Spot:
     """Check the place of a `p` or `r` command. Raises Refused with the column in the second word."""
     returns = head.startswith("r")
     if kstrtoul(word) is not None:
-        return Spot("", at_entry=False, at_exit=False)
+        return Spot("", at_entry=False, at_exit=False, place=word)
     symbol, percent, suffix = word.partition("%")
     if percent and suffix != "return":
         raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
@@ -92,36 +115,42 @@ def kprobe_spot(head: str, word: str, btf: Btf | None, facts: TargetFacts) -> Sp
         offset, symbol = number, symbol[: sign.start()]
     if ":" in symbol:
         return _module_spot(symbol, offset, returns, facts)
-    late = _check_symbol(symbol, btf, facts)
+    late = _check_symbol(symbol, btf, facts, environment)
     ibt = _has_ibt(btf, facts)
     entry = offset == 0 or (offset == _IBT_ENTRY and ibt)
     if late is None and not entry and facts.machine == "x86_64" and _inside_entry(offset, ibt):
         late = Refused("BAD_INSN_BNDRY", 0, word)
     if returns and not entry:
         raise Refused("BAD_RETPROBE", 0, symbol)
-    return Spot(symbol, entry and not returns, returns, late)
+    return Spot(symbol, entry and not returns, returns, late, f"{symbol}+{offset}" if offset else "")
 
 
 def _module_spot(text: str, offset: int, returns: bool, facts: TargetFacts) -> Spot:
     """`module:symbol`: one that isn't loaded may come later, its functions are no function entry yet."""
     module, _, symbol = text.partition(":")
     loaded = index_of(facts).modules.get(symbol) == module
-    return Spot(text, loaded and offset == 0 and not returns, returns)
+    return Spot(text, loaded and offset == 0 and not returns, returns, None, f"{text}+{offset}" if offset else "")
 
 
-def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts) -> Refused | None:
+def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment) -> Refused | None:
     """Whether a symbol exists, once, and may be probed; what only registering says is given back."""
     index = index_of(facts)
-    count = index.count(symbol)
+    traceable = index.count(symbol)
+    count = traceable
+    if environment.symbol is not None:
+        found = environment.symbol(symbol)
+        count = found.kernel or found.modules
     if count > 1:
         raise Refused("NON_UNIQ_SYMBOL", 0, symbol)
     if count == 0:
-        known = symbol in facts.blacklist or (btf is not None and btf.function(symbol) is not None)
         base = symbol.removeprefix("__pfx_")
-        if not known and not (base != symbol and index.count(base)):
+        guessed = symbol in facts.blacklist or (btf is not None and btf.function(symbol) is not None)
+        guessed = guessed or (base != symbol and index.count(base) > 0)
+        if environment.symbol is not None or not guessed:
             raise Refused("BAD_PROBE_ADDR", 0, symbol)
+    if traceable == 0 or symbol in facts.blacklist:
         return Refused("FAIL_REG_PROBE", 0, symbol)
-    return Refused("FAIL_REG_PROBE", 0, symbol) if symbol in facts.blacklist else None
+    return None
 
 
 def _inside_entry(offset: int, ibt: bool) -> bool:

@@ -74,6 +74,12 @@ def signature_of(btf: Btf, name: str) -> Signature | None:
     return Signature(btf, name, prototype.params, prototype.type_id)
 
 
+def tracepoint_of(btf: Btf, name: str) -> Signature | None:
+    """Parameters of a tracepoint, without the private first one that its stub takes; None: BTF doesn't know it."""
+    stub = signature_of(btf, f"__probestub_{name}")
+    return None if stub is None else Signature(btf, stub.name, stub.params[1:], stub.returns)
+
+
 def dentry_offsets(btf: Btf | None) -> tuple[int, int]:
     """Give the offsets of the name's pointer in `struct dentry` and of the dentry's pointer in `struct file`."""
     if btf is None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from btf.btf import Btf
 from probes.dialect import Dialect
+from probes.environment import UNKNOWN, Environment, EventField
 from probes.signature import Signature
+from probes.text import is_identifier
 
 
-class Refused(Exception):  # noqa: N818 - the kernel's answer
+class Refused(Exception):
     """The kernel's error at a column within the current word."""
 
     def __init__(
@@ -23,6 +26,17 @@ class Refused(Exception):  # noqa: N818 - the kernel's answer
         """Word the error is at, where it isn't the current one."""
         self.names = names
         """Names that would do instead of the token."""
+
+
+class At(Exception):
+    """A Refused with the word of the command it belongs to."""
+
+    def __init__(self, refused: Refused, index: int = 0, command: str | None = None) -> None:
+        super().__init__(refused.code)
+        self.refused = refused
+        self.index = index if refused.index is None else refused.index
+        self.command = command
+        """What error_log shows instead of the command, the error's column is in it."""
 
 
 @dataclass
@@ -39,8 +53,27 @@ class Site:
     fprobe: bool = False
     user: bool = False
     """In a user-space program."""
+    on_event: bool = False
+    """An event probe."""
+    fields: Mapping[str, EventField] | None = None
+    """Of the event an event probe sits on; None: not known."""
+    environment: Environment = UNKNOWN
+    tracepoint: bool = False
+    late: Refused | None = None
+    """What registering will say of a symbol in an argument."""
     entry_args: list[str] = field(default_factory=list)
     """Entry arguments kept for the exit, each once."""
+
+    @property
+    def no_registers(self) -> bool:
+        """Whether `%di` and its like can't be had."""
+        return self.fprobe or self.on_event
+
+    def has_field(self, name: str) -> bool:
+        """Whether the event has a field of this name; any may be there where the fields aren't known."""
+        if self.fields is None:
+            return is_identifier(name) and name not in ("comm", "COMM")
+        return name in self.fields
 
     @property
     def on_function(self) -> bool:

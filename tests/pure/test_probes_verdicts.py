@@ -80,12 +80,19 @@ def test_command_is_shown_as_error_log_shows_it() -> None:
     assert verdict.error.message == "This field is not found."
 
 
-def test_other_kinds_are_left_to_the_kernel() -> None:
+def test_other_kinds_need_no_environment() -> None:
     btf, facts, _ = kernel("7.2")
-    for command in ("e:a/b sched/sched_switch", "p /bin/true:0x1000", "s:x int y"):
+    for command in ("e:a/b sched/sched_switch x=$anything if y == 1", "p /bin/true:0x1000 @+8", "s:x int y", "t kfree"):
+        assert kernel_verdict(command, btf, facts).ok
+    for command, code, column in (
+        ("e:a/b sched", "NO_EVENT_INFO", 6),
+        ("p /bin/true:0x1000(", "REFCNT_OPEN_BRACE", 19),
+        ("s:x/y int z", "INVALID_DYN_CMD", 0),
+        ("t kfree%return", "BAD_ADDR_SUFFIX", 7),
+    ):
         error = kernel_verdict(command, btf, facts).error
         assert error is not None
-        assert error.code == "not_computed"
+        assert (error.code, error.column) == (code, column)
 
 
 def test_unknown_types_still_give_a_verdict() -> None:

@@ -1,0 +1,59 @@
+"""What the kernel says of a deletion, `-:group/event` or `!p:group/event` (trace_dynevent.c and the kinds' match)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probes.built import Built
+from probes.site import At, Refused
+
+_SILENT = "refused_without_message"
+SYNTHETIC = "synthetic"
+"""Group of all synthetic events."""
+
+
+def check_deletion(words: list[str], existing: Sequence[Built], families: str = "") -> None:
+    """Look for what a deletion names; the kernel refuses without a word. Raises At.
+
+    Args:
+        words: of the command.
+        existing: events in the order of dynamic_events.
+        families: kinds that are looked at, by their letters; empty: all.
+    """
+    head = words[0]
+    minus = head.startswith("-")
+    name = head[2:] if minus else head.partition(":")[2]
+    if ":" not in head or (minus and head[1:2] != ":"):
+        raise At(Refused(_SILENT, 0, head))
+    group, slash, event = name.partition("/")
+    if not slash:
+        group, event = "", name
+        if not event:
+            raise At(Refused(_SILENT, 0, head))
+    wanted = group if slash else None
+    found = [e for e in existing if (not families or e.family in families) and _matches(e, wanted, event, words[1:])]
+    targets = {e.place.replace(".", "/", 1) for e in existing if e.letter == "e" and e not in found}
+    if not found or any(f"{e.group}/{e.event}" in targets for e in found):
+        raise At(Refused(_SILENT, 0, head))
+
+
+def _matches(event: Built, group: str | None, name: str, words: list[str]) -> bool:
+    """Whether an event is meant: by name and group, by its place, by its first arguments."""
+    if event.letter == "s":
+        return event.event == name and group in (None, SYNTHETIC)
+    if (name and event.event != name) or (group is not None and event.group != group):
+        return False
+    if not words:
+        return True
+    place = words[0]
+    if event.letter == "e":
+        separator = "/" if "/" in place else "."
+        system, found, target = place.partition(separator)
+        # The kernel compares only as many characters of the group as were written.
+        attached = event.place.partition(".")
+        if not found or not attached[0].startswith(system) or attached[2] != target:
+            return False
+    elif place != event.place:
+        return False
+    wanted = words[1:]
+    return [f"{a.name}={a.body}" for a in event.arguments[: len(wanted)]] == wanted

@@ -1,0 +1,49 @@
+"""What the kernel says of an event whose name is taken: another probe on it, or an error (append_trace_kprobe)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probes.built import Built
+from probes.environment import Environment
+from probes.site import At, Refused
+
+
+def check_existing(built: Built, existing: Sequence[Built], environment: Environment) -> None:
+    """Compare a new event with those that are there. Raises At."""
+    if built.letter == "u":
+        _check_reference(built, existing)
+    named = [event for event in existing if (event.group, event.event) == (built.group, built.event)]
+    same = [event for event in named if event.family == built.family]
+    if same and built.letter != "e":
+        _append(built, same)
+    elif named or (environment.event is not None and environment.event(built.group, built.event) is not None):
+        raise At(Refused("EVENT_EXIST", 0, f"{built.group}/{built.event}"))
+
+
+def _append(built: Built, same: Sequence[Built]) -> None:
+    """Another probe on an event."""
+    first = same[0]
+    if (first.letter, first.returns) != (built.letter, built.returns):
+        raise At(Refused("DIFF_PROBE_TYPE", 0, built.event))
+    ours, theirs = built.arguments, first.arguments
+    different = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a.kind != b.kind), None)
+    if len(ours) != len(theirs):
+        different = min(len(ours), len(theirs))
+    if different is not None:
+        token = ours[different].name if different < len(ours) else ""
+        raise At(Refused("DIFF_ARG_TYPE", 0, token), different + 2)
+    bodies = [a.body for a in ours]
+    for event in same:
+        if event.place.partition("(")[0] == built.place.partition("(")[0] and bodies == [
+            a.body for a in event.arguments
+        ]:
+            raise At(Refused("SAME_PROBE", 0, built.event))
+
+
+def _check_reference(built: Built, existing: Sequence[Built]) -> None:
+    """One place of a file has one reference counter; the kernel says nothing (validate_ref_ctr_offset)."""
+    place = built.place.partition("(")[0]
+    for event in existing:
+        if event.letter == "u" and event.place.partition("(")[0] == place and event.reference != built.reference:
+            raise At(Refused("refused_without_message", 0, built.place))

@@ -1,0 +1,71 @@
+"""Changes of the kernel's parser that no README announces, found in BTF: the tracing code is described there itself.
+
+Without BTF the README's lines that came nearest to a change stand in for it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from btf.btf import Btf
+from btf.layout import members
+from btf.types import Param, Ptr, Struct
+from btf.walk import strip
+
+
+class Marks(NamedTuple):
+    """What was found; None: can't be known."""
+
+    event_cast: bool | None = None
+    """`struct traceprobe_parse_context` has `struct_btf`: event probes take typecasts (seen from 7.1)."""
+    logs_no_match: bool | None = None
+    """Says "No matching dynamic event type" (seen from 6.19, with tracing_syscall_buf_write)."""
+    event_variable_at_name: bool | None = None
+    """BAD_VAR of event probes stands at the argument, its name included (seen in 6.16 to 6.19; 7.0, whose
+    trace_print_bitmask_seq takes an iterator, has it at the variable)."""
+    late_symbols: bool | None = None
+    """Fprobes look for `@SYM` when they are enabled (seen from 6.17, with trace_fprobe_create_cb)."""
+
+
+_found: WeakKeyDictionary[Btf, Marks] = WeakKeyDictionary()
+
+
+def marks_of(btf: Btf | None) -> Marks:
+    """Look for the marks; once for each BTF."""
+    if btf is None:
+        return Marks()
+    found = _found.get(btf)
+    if found is None:
+        found = _found[btf] = _look(btf)
+    return found
+
+
+def _look(btf: Btf) -> Marks:
+    context = _context_members(btf)
+    if not context:
+        return Marks()
+    bitmask = _params(btf, "trace_print_bitmask_seq")
+    iterator = bitmask[0].name == "iter" if bitmask else None
+    return Marks(
+        "struct_btf" in context,
+        btf.function("tracing_syscall_buf_write") is not None,
+        None if iterator is None else not iterator,
+        btf.function("trace_fprobe_create_cb") is not None,
+    )
+
+
+def _context_members(btf: Btf) -> frozenset[str]:
+    """Members of the parser's context; empty where BTF doesn't say."""
+    for param in _params(btf, "traceprobe_parse_probe_arg"):
+        pointer = btf.type(strip(btf, param.type_id))
+        target = btf.type(strip(btf, pointer.type_id)) if isinstance(pointer, Ptr) else None
+        if isinstance(target, Struct) and target.name == "traceprobe_parse_context":
+            return frozenset(member.name for member in members(btf, target.id))
+    return frozenset()
+
+
+def _params(btf: Btf, function: str) -> tuple[Param, ...]:
+    """Parameters of a function; none where BTF doesn't know it."""
+    found = btf.function(function)
+    return btf.prototype(found).params if found is not None else ()
