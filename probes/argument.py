@@ -19,7 +19,7 @@ from probes.text import UINT_MAX, is_identifier, kstrtoul, simple_strtoul
 _SIZES = {f"{letter}{bits}": bits // 8 for letter in "usx" for bits in (8, 16, 32, 64)}
 _STRINGS = ("string", "ustring", "symstr")
 _MEMORY = ("DEREF", "UDEREF", "IMM", "COMM", "DATA", "TP_ARG")
-_SYMSTR = ("REG", "STACK", "RETVAL", "ARG", "DEREF", "TP_ARG")
+_SYMSTR = ("REG", "STACK", "RETVAL", "ARG", "DEREF", "TP_ARG", "CURRENT")
 
 
 class FieldType(NamedTuple):
@@ -79,8 +79,9 @@ def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType
     fetch = Fetch(site, start)
     fetch.parse(body.split(":", 1)[0])
     # Up to 6.12 errors behind the expression stand at the type; later ones are shifted by the outermost `+N(`. Behind
-    # a field path the kernel's column is lost (a difference of two unrelated pointers): the type's own is given.
-    base = fetch.offset if site.dialect.btf_args and not fetch.walked else start
+    # a field path the kernel's column is lost up to 7.2 (a difference of unrelated pointers): the type's own then.
+    lost = fetch.walked and not site.dialect.typecast
+    base = fetch.offset if site.dialect.btf_args and not lost else start
     if fetch.last is not None:
         if kind.text is None:
             kind = kind._replace(name=_btf_type(fetch, site))
@@ -149,14 +150,15 @@ def _stored_type(text: str | None, site: Site) -> str | None:
 
 
 def _btf_type(fetch: Fetch, site: Site) -> str:
-    if site.signature is None or fetch.last is None:
+    types = site.types
+    if types is None or fetch.last is None:
         return f"x{site.dialect.bits}"
-    return site.signature.default_type(fetch.last) or f"x{site.dialect.bits}"
+    return types.default_type(fetch.last) or f"x{site.dialect.bits}"
 
 
 def _prepare_string(fetch: Fetch, text: str, base: int, site: Site) -> None:
     """A `char *` is dereferenced, a `char []` is taken as it is (check_prepare_btf_string_fetch)."""
-    signature = site.signature
+    signature = site.types
     if signature is None or fetch.last is None or signature.is_char_array(fetch.last):
         return
     if not signature.is_char_pointer(fetch.last):

@@ -1,23 +1,29 @@
-"""Typecasts: `(STRUCT)FIELD->member` of event probes (handle_typecast in kernel/trace/trace_probe.c, from 7.1)."""
+"""Typecasts, `$current` and per-CPU variables (kernel/trace/trace_probe.c).
+
+Event probes cast a field, `(STRUCT)FIELD->member`, from 7.1 (handle_typecast); 7.3 casts any expression in any kernel
+probe, `(STRUCT,MEMBER)(EXPRESSION)->member`, and reads `this_cpu_ptr()`, `this_cpu_read()` and `$current`.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from btf.btf import Btf
 from btf.kinds import Kind
+from btf.layout import PathError, find_field
 from probes.btf_walk import next_field, walk_members
 from probes.site import Refused
 
 if TYPE_CHECKING:
     from probes.fetch import Fetch
 
+PER_CPU = ("this_cpu_ptr(", "this_cpu_read(")
 
-def cast(fetch: Fetch, text: str) -> None:
-    """Read a typecast; the value's type is in `fetch.last` then. Raises Refused."""
+
+def cast_field(fetch: Fetch, text: str) -> None:
+    """Read a typecast where only event probes take them; the value's type is in `fetch.last` then. Raises Refused."""
     site = fetch.site
-    if site.dialect.typecast:
-        raise Refused("BAD_FETCH_ARG", fetch.offset, text)
     if not site.on_event:
         raise Refused("TYPECAST_NOT_EVENT", fetch.offset, text)
     name, brace, operand = text[1:].partition(")")
@@ -37,6 +43,111 @@ def cast(fetch: Fetch, text: str) -> None:
     if rest is not None:
         fetch.offset += len(operand) - len(rest)
         walk_members(fetch, site.btf, struct, rest)
+
+
+def cast(fetch: Fetch, text: str) -> None:
+    """Read a typecast of any expression. Raises Refused."""
+    site, start = fetch.site, fetch.offset
+    if site.user:
+        raise Refused("NOSUP_BTFARG", start, text)
+    fetch.nest(text)
+    wanted, brace, rest = text[1:].partition(")")
+    if not brace:
+        raise Refused("DEREF_OPEN_BRACE", start + len(text), text)
+    at = start + len(text) - len(rest)
+    inner, end = _operand(rest, at)
+    if not rest.startswith("->", end):
+        raise Refused("TYPECAST_REQ_FIELD", at + end, rest[end:])
+    fetch.offset = at + (1 if rest.startswith("(") else 0)
+    fetch.parse(inner)
+    name, comma, member = wanted.partition(",")
+    struct = find_struct(site.btf, name)
+    if site.btf is None or struct is None:
+        raise Refused("NO_PTR_STRCT", start + 1, name)
+    if comma:
+        _check_member(site.btf, struct, member, start + 1 + len(name) + 1)
+    fetch.offset = at + end + 2
+    walk_members(fetch, site.btf, struct, rest[end + 2 :])
+
+
+def _operand(text: str, at: int) -> tuple[str, int]:
+    """The expression a cast is about, at column `at`, and where it ends in the text. Raises Refused."""
+    if text.startswith(("(", "+", "-", *PER_CPU)):
+        opening = text.find("(")
+        closing = _closing(text, opening)
+        if closing is None:
+            raise Refused("DEREF_OPEN_BRACE" if opening >= 0 else "DEREF_NEED_BRACE", at + len(text), text)
+        return (text[1:closing] if opening == 0 else text[: closing + 1]), closing + 1
+    end = text.find("->")
+    end = len(text) if end < 0 else end
+    if text.startswith("@") and re.search(r"[+-]", text[:end]):
+        raise Refused("TYPECAST_SYM_OFFSET", at, text)
+    return text[:end], end
+
+
+def _closing(text: str, opening: int) -> int | None:
+    """Where the parenthesis at `opening` is closed."""
+    depth = 0
+    for at in range(max(opening, 0), len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at if opening >= 0 else None
+    return None
+
+
+def _check_member(btf: Btf, struct: int, path: str, at: int) -> None:
+    """Check the member that the pointer points to, at column `at`. Raises Refused."""
+    arrow = path.find("->")
+    if arrow >= 0:
+        raise Refused("TYPECAST_BAD_ARROW", at + arrow, path)
+    bits, owner, column = 0, struct, at
+    for name in path.split("."):
+        try:
+            found = find_field(btf, owner, name)
+        except PathError as error:
+            raise Refused(error.code, column, name) from None
+        bits, owner, column = bits + found.bit_offset, found.type_id, column + len(name) + 1
+        if found.bit_size or bits % 8:
+            raise Refused("TYPECAST_NOT_ALIGNED", at, path)
+
+
+def per_cpu(fetch: Fetch, text: str) -> None:
+    """Read `this_cpu_ptr(EXPRESSION)` or `this_cpu_read(EXPRESSION)`. Raises Refused."""
+    if fetch.site.user or fetch.site.on_event:
+        raise Refused("NOSUP_PERCPU", fetch.offset, text)
+    fetch.nest(text)
+    word, _, rest = text.partition("(")
+    fetch.offset = here = fetch.offset + len(word) + 1
+    end = rest.rfind(")")
+    if end < 0:
+        raise Refused("DEREF_OPEN_BRACE", here + len(rest), text)
+    fetch.parse(rest[:end])
+    fetch.offset = here
+    if fetch.op in ("COMM", "DATA"):
+        raise Refused("COMM_CANT_DEREF", here, rest[:end])
+    fetch.advance()
+    fetch.store("DEREF" if word == "this_cpu_read" else "PERCPU")
+    fetch.last = None
+    fetch.walked = False
+
+
+def current(fetch: Fetch, text: str) -> None:
+    """Read `$current`, the running task, and its members. Raises Refused."""
+    site = fetch.site
+    if site.on_event:
+        raise Refused("BAD_VAR", fetch.offset, text)
+    _, arrow, rest = next_field(fetch, text)
+    if rest is None:
+        fetch.store("CURRENT")
+        return
+    if not arrow:
+        raise Refused("NOSUP_DAT_ARG", fetch.offset + len(text) - len(rest), rest)
+    struct = find_struct(site.btf, "task_struct")
+    if site.btf is None or struct is None:
+        raise Refused("NOSUP_BTFARG", fetch.offset, text)
+    fetch.store("CURRENT")
+    fetch.offset += len(text) - len(rest)
+    walk_members(fetch, site.btf, struct, rest)
 
 
 def find_struct(btf: Btf | None, name: str) -> int | None:

@@ -33,7 +33,7 @@ def expand_meta(words: list[str], site: Site) -> list[str]:
         if index == star:
             new = names
         elif word.startswith("$arg"):
-            new = [_one(word, index, names)]
+            new = [_one(word, index, names, site)]
         else:
             out.append(word)
             continue
@@ -65,15 +65,22 @@ def _find_meta(words: list[str], site: Site) -> tuple[int | None, list[int]]:
     return star, found
 
 
-def _one(word: str, index: int, names: list[str]) -> str:
+def _one(word: str, index: int, names: list[str], site: Site) -> str:
     number, rest = simple_strtoul(word[4:], 10)
     if rest and not rest.startswith(":"):
         raise Refused("BAD_VAR", 0, word, index)
     if number == 0:
-        raise Refused("BAD_ARG_NUM", 0, word, index)
+        raise Refused(_zero(site), 0, word, index)
     if number > len(names):
         raise Refused("NO_BTFARG", 0, word, index)
     return names[number - 1] + rest
+
+
+def _zero(site: Site) -> str:
+    """What the kernel says of `$arg0`: from 6.16 to 7.0 it reads in front of the parameters (casts came with 7.1)."""
+    if not site.dialect.fprobe_on_graph or site.dialect.typecast_known:
+        return "BAD_ARG_NUM"
+    return "NO_BTFARG" if site.tracepoint else "NO_BTF_ENTRY"
 
 
 def expand_dentry(words: list[str], site: Site) -> list[str]:

@@ -6,11 +6,13 @@ the column it would put a caret at. Errors come in the kernel's order, at the ke
 
 from __future__ import annotations
 
+import re
+
 from probes.btf_walk import walk
-from probes.cast import cast
+from probes.cast import PER_CPU, cast, cast_field, current, per_cpu
 from probes.dialect import MAX_OPERATIONS
 from probes.site import Refused, Site
-from probes.text import kstrtol, kstrtoul
+from probes.text import is_identifier, kstrtol, kstrtoul
 
 _NESTED_LIMIT = 8
 """Casts and dereferences in one argument, where the kernel counts them (7.3)."""
@@ -58,14 +60,28 @@ class Fetch:
             self._dereference(text)
         elif first == "\\":
             self._immediate(text)
-        elif first == "(" and self.site.dialect.typecast_known:
+        elif first == "(" and self.site.dialect.typecast:
             cast(self, text)
+        elif first == "(" and self.site.dialect.typecast_known:
+            cast_field(self, text)
+        elif self.site.dialect.typecast and text.startswith(PER_CPU):
+            per_cpu(self, text)
+        elif self.site.dialect.typecast and self.site.on_event and is_identifier(text):
+            if not self.site.has_field(text):
+                raise Refused("NO_EVENT_FIELD", self.offset, text, names=tuple(self.site.fields or ()))
+            self.store("TP_ARG")
         elif self.site.dialect.btf_args and first.isascii() and (first.isalpha() or first == "_"):
             if not self.site.on_function:
                 raise Refused("NOSUP_BTFARG", self.offset, text)
             walk(self, text)
         else:
             raise Refused("BAD_FETCH_ARG", self.offset, text)
+
+    def nest(self, text: str) -> None:
+        """Count a cast or a dereference. Raises Refused."""
+        self._depth += 1
+        if self.site.dialect.typecast and self._depth > _NESTED_LIMIT:
+            raise Refused("TOO_MANY_NESTED", self.offset, text)
 
     def store(self, op: str) -> None:
         """Put the operation at the current place."""
@@ -91,6 +107,8 @@ class Fetch:
                 self.store("RETVAL")
             else:
                 walk(self, text)
+        elif site.dialect.typecast and not site.user and re.match(r"current(?![A-Za-z0-9_])", name):
+            current(self, text)
         elif name.startswith("stack"):
             self._stack(text, name[5:])
         elif name in ("comm", "COMM"):
@@ -178,9 +196,7 @@ class Fetch:
             raise Refused("DEREF_NEED_BRACE", self.offset, text)
         if kstrtol(number) is None:
             raise Refused("BAD_DEREF_OFFS", self.offset, text)
-        self._depth += 1
-        if self.site.dialect.typecast and self._depth > _NESTED_LIMIT:
-            raise Refused("TOO_MANY_NESTED", self.offset, text)
+        self.nest(text)
         self.offset += len(number) + 1 + (0 if number.startswith("-") else 1)
         here = self.offset
         end = rest.rfind(")")

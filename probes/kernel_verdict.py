@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from btf.btf import Btf
 from probes.built import Built
 from probes.deletion import check_deletion
-from probes.dialect import MAX_LINE, dialect_of
+from probes.dialect import MAX_LINE, Dialect, dialect_of
 from probes.environment import UNKNOWN, Environment
 from probes.errors_table import NO_MATCH, message_of
 from probes.event_filter import check_filter
@@ -61,7 +61,7 @@ def kernel_verdict(
             reading.existing = built_events(existing, reading)
             _read(text, interface, reading)
     except At as error:
-        return _refused(error, command)
+        return _refused(error, command, reading.dialect)
     return Verdict(command)
 
 
@@ -123,14 +123,23 @@ def _synthetic(reading: Reading) -> frozenset[str]:
     return frozenset(event.event for event in reading.existing if event.letter == "s")
 
 
-def _refused(at: At, command: str) -> Verdict:
+def _message(code: str, dialect: Dialect) -> str:
+    """The kernel's sentence, as that kernel spells it."""
+    if code == "BAD_VAR" and dialect.fprobe_on_graph and not dialect.typecast_known:
+        return "Invalid $-valiable specified"  # 6.13 to 7.0
+    if code == "FILE_ON_KPROBE" and dialect.typecast:
+        return "File offset is not available for kernel probes"
+    return message_of(code) or _OWN.get(code, code)
+
+
+def _refused(at: At, command: str, dialect: Dialect) -> Verdict:
     """Place the caret (__trace_probe_log_err) and add what we know."""
     error = at.refused
     if at.command is not None:
         command, lengths = at.command, [len(at.command) + 1]
     else:
         lengths = [len(word) + 1 for word in command.split(" ")]
-    message = message_of(error.code) or _OWN.get(error.code, error.code)
+    message = _message(error.code, dialect)
     if error.code[0].islower():
         return Verdict(command, Refusal(error.code, message, None, error.token))
     column = sum(lengths) if at.index >= len(lengths) else sum(lengths[: at.index]) + error.offset

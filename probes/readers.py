@@ -147,10 +147,7 @@ def eprobe(words: list[str], reading: Reading) -> Built | None:
     fields = fields_of(system, event, reading)
     if end < len(words):
         _event_filter(words, end, fields, reading)
-    signature = Signature(reading.btf, "", (), 0) if reading.btf and reading.dialect.typecast_known else None
-    site = Site(
-        reading.dialect, reading.btf, signature, on_event=True, fields=fields, environment=reading.environment
-    )
+    site = Site(reading.dialect, reading.btf, None, on_event=True, fields=fields, environment=reading.environment)
     arguments = _arguments(words[:end], site)
     return _register(Built("e", named.group, named.event, f"{system}.{event}", False, arguments), None, reading)
 

@@ -69,6 +69,13 @@ class Site:
         """Whether `%di` and its like can't be had."""
         return self.fprobe or self.on_event
 
+    @property
+    def types(self) -> Signature | None:
+        """What knows the types of values; None without BTF."""
+        if self.signature is not None or self.btf is None:
+            return self.signature
+        return Signature(self.btf, "", (), 0)
+
     def has_field(self, name: str) -> bool:
         """Whether the event has a field of this name; any may be there where the fields aren't known."""
         if self.fields is None:

@@ -82,7 +82,12 @@ def test_command_is_shown_as_error_log_shows_it() -> None:
 
 def test_other_kinds_need_no_environment() -> None:
     btf, facts, _ = kernel("7.2")
-    for command in ("e:a/b sched/sched_switch x=$anything if y == 1", "p /bin/true:0x1000 @+8", "s:x int y", "t kfree"):
+    for command in (
+        "e:a/b sched/sched_switch x=$anything if y == 1",
+        "p /bin/true:0x1000 @+8",
+        "s:x int y",
+        "t kfree",
+    ):
         assert kernel_verdict(command, btf, facts).ok
     for command, code, column in (
         ("e:a/b sched", "NO_EVENT_INFO", 6),
