@@ -8,6 +8,7 @@ import pty
 import select
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -91,13 +92,30 @@ _PROGRAM = """
 import sys
 from tui.__main__ import main
 from kernel.watch import Watch
-real = Watch.close
-def close(watch):
-    open(sys.argv[2], "a").write("taken away")
-    return real(watch)
-Watch.close = close
+def told(word, real):
+    def call(watch):
+        result = real(watch)
+        open(sys.argv[2], "a").write(word)
+        return result
+    return call
+Watch.begin = told("armed ", Watch.begin)
+Watch.close = told("taken away", Watch.close)
 main([sys.argv[1]])
 """
+
+
+def wait_for(condition: Callable[[], object], terminal: int | None = None, seconds: float = 30.0) -> bool:
+    """Wait, and read what is drawn meanwhile."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        if terminal is None:
+            time.sleep(0.05)
+        elif select.select([terminal], [], [], 0.05)[0]:
+            with suppress(OSError):
+                os.read(terminal, 1 << 16)
+    return True
 
 
 def test_a_terminal_that_goes_away_takes_the_probes_along(recording_path, tmp_path):
@@ -106,16 +124,12 @@ def test_a_terminal_that_goes_away_takes_the_probes_along(recording_path, tmp_pa
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
         os.execv(sys.executable, [sys.executable, "-c", _PROGRAM, str(recording_path), str(said)])
-    drawn, end = b"", time.monotonic() + 20
-    while b"do_sys_openat2" not in drawn and time.monotonic() < end:
-        if select.select([terminal], [], [], 0.2)[0]:
-            with suppress(OSError):
-                drawn += os.read(terminal, 1 << 16)
+    armed = wait_for(said.exists, terminal)
     os.close(terminal)
-    while (ended := os.waitpid(pid, os.WNOHANG)) == (0, 0) and time.monotonic() < end:
-        time.sleep(0.05)
-    if ended == (0, 0):
+    ended = wait_for(lambda: os.waitpid(pid, os.WNOHANG) != (0, 0))
+    if not ended:
         os.kill(pid, 9)
         os.waitpid(pid, 0)
-    assert ended != (0, 0), "it did not end with its terminal"
-    assert said.read_text() == "taken away"
+    assert armed
+    assert ended, "it did not end with its terminal"
+    assert said.read_text() == "armed taken away"

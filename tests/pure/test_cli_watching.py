@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from events.record import Record
 from events.recording import Recording, RecordingWriter
 from kernel.errors import TargetUnusable
 from kernel.lab import cache
@@ -39,7 +40,7 @@ def target() -> Target:
 def test_the_last_events_are_shown_too(target):
     watch = Watch(Anything(target))
     number = id_of(watch.arm(probe("vfs_read")))
-    shown = []
+    shown: list[Record] = []
     last = threading.Timer(0.18, target.event, (1000, number))
     last.start()
     assert follow(watch, argparse.Namespace(seconds=0.2, count=None), shown.append) == 1

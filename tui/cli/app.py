@@ -27,8 +27,11 @@ def run(arguments: argparse.Namespace) -> int:
     # Textual's default of 60 pictures a second costs a key twice the time to its answer.
     os.environ.setdefault("TEXTUAL_FPS", "120")
     from tui.app import Probewright
+    from tui.terminal import Terminal
 
     app = Probewright(opening, preview)
+    if issubclass(Terminal, app.driver_class):  # else the environment names another
+        app.driver_class = Terminal
     try:
         app.run()
     finally:
