@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from btf.btf import Btf
 from kernel.facts import parse_blacklist, readme_features
+from probes.environment import Environment, EventField, SymbolCount
 from probes.facts import Feature, TargetFacts
 
 KERNELS = ("6.1", "6.12", "7.2")
@@ -23,6 +24,9 @@ class Case(NamedTuple):
     command: str
     ok: bool
     log: tuple[tuple[str, int], ...]
+    interface: str = "dynamic_events"
+    setup: tuple[str, ...] = ()
+    """Commands that were written before."""
 
 
 class Known(NamedTuple):
@@ -39,12 +43,7 @@ def kernel(name: str) -> Known:
     if name == "arm64":
         btf, facts, _ = kernel("6.12")
         return Known(btf, replace(facts, machine="aarch64", features=facts.features - {Feature.FPROBE_EVENTS}), ())
-    with tarfile.open(Path(__file__).parent / "data" / "probes.tar.xz") as tar:
-        files = {}
-        for part in ("btf", "functions", "blacklist", "README", "cases"):
-            member = tar.extractfile(f"{name}/{part}")
-            assert member is not None
-            files[part] = member.read()
+    files = _files(name)
     readme = files["README"].decode()
     facts = TargetFacts(
         "x86_64",
@@ -55,5 +54,37 @@ def kernel(name: str) -> Known:
         readme=readme,
     )
     rows = [json.loads(line) for line in files["cases"].decode().splitlines()]
-    cases = tuple(Case(r["id"], r["cmd"], r["ok"], tuple((m, p) for m, p in r["log"])) for r in rows)
+    cases = tuple(
+        Case(
+            r["id"],
+            r["cmd"],
+            r["ok"],
+            tuple((m, p) for m, p in r["log"]),
+            r.get("iface", "dynamic_events"),
+            tuple(r.get("setup", ())),
+        )
+        for r in rows
+    )
     return Known(Btf.load(files["btf"]), facts, cases)
+
+
+@functools.cache
+def environment(name: str) -> Environment:
+    """What the commands of a kernel's cases ask about."""
+    known = json.loads(_files(name)["environment"])
+    events = {path: tuple(EventField(*field) for field in fields) for path, fields in known["events"].items()}
+    symbols = {symbol: SymbolCount(*count) for symbol, count in known["symbols"].items()}
+    return Environment(
+        lambda group, event: events.get(f"{group}:{event}"), lambda symbol: symbols.get(symbol, SymbolCount(0))
+    )
+
+
+@functools.cache
+def _files(name: str) -> dict[str, bytes]:
+    files = {}
+    with tarfile.open(Path(__file__).parent / "data" / "probes.tar.xz") as tar:
+        for part in ("btf", "functions", "blacklist", "README", "environment", "cases"):
+            member = tar.extractfile(f"{name}/{part}")
+            assert member is not None
+            files[part] = member.read()
+    return files

@@ -1,8 +1,8 @@
 """Cuts `probes.tar.xz` out of kernels' facts and verdicts: `python -m tests.data.make_probes FACTS VERDICTS`.
 
-FACTS holds a folder for each kernel (vmlinux.btf, available_filter_functions, blacklist, README); VERDICTS a file
-KERNEL.jsonl each. Of BTF the types that the commands' functions reach within a few pointers are kept, under their own
-ids: the kernel has oddities that depend on them.
+FACTS holds a folder for each kernel (vmlinux.btf, available_filter_functions, blacklist, kallsyms, events, README);
+VERDICTS a file KERNEL.jsonl each. Of BTF the types that the commands' functions reach within a few pointers are kept,
+under their own ids: the kernel has oddities that depend on them.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import struct
 import sys
 import tarfile
 from pathlib import Path
 
 from btf.btf import Btf
+from btf.kinds import Kind
 from btf.types import Array, Enum, Enum64, FuncProto, Int, Ptr, Struct
+from events.format import parse_format
 
 DEPTH = 3
 """Pointers followed from an argument."""
@@ -26,22 +29,58 @@ EXTRA_FUNCTIONS = 1500
 MORE = (
     *("fput", "dput", "ibt_save", "vfs_rename", "do_mmap", "from_kuid", "ZSTD_checkCParams", "vfs_write"),
     *("do_filp_open", "sock_setsockopt"),
+    # What tells one kernel's parser from another's (probes/marks.py).
+    *("traceprobe_parse_probe_arg", "tracing_syscall_buf_write", "trace_print_bitmask_seq", "trace_fprobe_create_cb"),
 )
+CAST = ("sk_buff", "file", "task_struct", "net_device", "rq")
+"""Structs that commands cast to."""
 
 
 def cases(path: Path) -> list[dict[str, object]]:
-    """Single commands of function probes."""
+    """Commands to files that make dynamic events, and filters of events."""
     rows = []
     for line in path.read_text().splitlines():
         row = json.loads(line)
-        words = row["cmd"].split("#")[0].split()
-        if row["iface"] != "dynamic_events" or row["setup"] or not words or words[0][0] not in "fpr":
-            continue
-        if words[0][0] != "f" and len(words) > 1 and "/" in words[1]:
+        if row["iface"].endswith("/trigger"):
             continue
         log = [(entry["msg"], entry["pos"]) for entry in row["errors"]]
-        rows.append({"id": row["id"], "cmd": row["cmd"], "ok": row["ok"], "log": log})
+        setup = [_bare(command) for command in row["setup"].split("\x02") if command]
+        kept = {"id": row["id"], "cmd": row["cmd"], "ok": row["ok"], "log": log}
+        if row["iface"] != "dynamic_events":
+            kept["iface"] = row["iface"]
+        if setup:
+            kept["setup"] = setup
+        rows.append(kept)
     return rows
+
+
+def _bare(command: str) -> str:
+    """A command of `setup` without the file it was written to."""
+    return re.sub(r"^(dynamic|kprobe|uprobe|synthetic)_events\|", "", command)
+
+
+def _setup(row: dict[str, object]) -> list[str]:
+    setup = row.get("setup", [])
+    return setup if isinstance(setup, list) else []
+
+
+def environment(folder: Path, rows: list[dict[str, object]]) -> dict[str, object]:
+    """What the commands ask about: fields of events, how often symbols occur (kernel, modules)."""
+    words = {word for row in rows for text in [str(row["cmd"]), *_setup(row)] for word in re.findall(r"[\w.]+", text)}
+    symbols: dict[str, list[int]] = {}
+    for line in (folder / "kallsyms").read_text().splitlines():
+        parts = line.split()
+        if parts[2] in words:
+            symbols.setdefault(parts[2], [0, 0])[len(parts) > 3] += 1
+    events = {}
+    names = {name for word in words for name in word.split(".")}
+    for line in (folder / "available_events").read_text().split():
+        group, _, event = line.partition(":")
+        if group in names and event in names:
+            text = (folder / "events" / group / event / "format").read_text()
+            fields = parse_format(text, group).fields
+            events[line] = [(f.name, f.type, f.size, f.signed) for f in fields]
+    return {"events": events, "symbols": symbols}
 
 
 def reached(btf: Btf, functions: set[str]) -> set[int]:
@@ -50,6 +89,15 @@ def reached(btf: Btf, functions: set[str]) -> set[int]:
     depths: dict[int, int] = {}
     todo = [(func.id, DEPTH) for name in functions if (func := btf.function(name)) is not None]
     todo += [(type_id, 0) for type_id in range(1, 40)]
+    todo += [(type_id, 1) for name in CAST if (type_id := btf.find(name, Kind.STRUCT)) is not None]
+    todo.append(
+        (
+            next(
+                i for i in range(1, btf.end_id) if btf.kind(i) == Kind.STRUCT and not getattr(btf.type(i), "name", "")
+            ),
+            0,
+        )
+    )
     while todo:
         type_id, depth = todo.pop()
         if not type_id or depths.get(type_id, -1) >= depth:
@@ -127,7 +175,7 @@ def main() -> None:
                 for row in rows
                 if " " in str(row["cmd"])
             }
-            used |= set(MORE)
+            used |= {f"__probestub_{name}" for name in used} | set(MORE)
             extra = rng.sample(lines, EXTRA_FUNCTIONS)
             kept = [line for line in lines if line.partition(" ")[0] in used or line in extra]
             shown = {line.partition(" ")[0] for line in extra[:60]}
@@ -137,6 +185,7 @@ def main() -> None:
                 "functions": "\n".join(kept).encode(),
                 "blacklist": (folder / "blacklist").read_bytes(),
                 "README": (folder / "README").read_bytes(),
+                "environment": json.dumps(environment(folder, rows)).encode(),
                 "cases": "\n".join(json.dumps(row) for row in rows).encode(),
             }
             for name, content in files.items():
