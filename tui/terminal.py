@@ -18,7 +18,7 @@ class Terminal(LinuxDriver):
         """Begin to draw."""
         if isinstance(self._file, io.TextIOBase):
             self._file = _Forgiving(self._file)  # type: ignore[assignment]
-        super().start_application_mode()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
 
 
 class _Forgiving:
