@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,20 +21,27 @@ from probes.facts_json import facts_to_dict
 from probes.plan import Plan
 from probes.plan_json import plan_to_dict
 
+_FLUSH_EVERY = 1.0
+"""Seconds."""
 _TEXT_SYMBOLS = frozenset(b"tTwW")
 """Types of kallsyms that a probe or a return address can name; data would double the file."""
 
 
 class Recorder:
-    """One recording that is being written."""
+    """One recording that is being written; calls may come from any thread. All may raise OSError."""
 
-    def __init__(self, path: Path, connection: Connection, header_page: str, armed: tuple[Armed, ...]) -> None:
-        """Begin with everything but events. Raises OSError, TargetLost."""
+    def __init__(self, path: Path, connection: Connection) -> None:
+        """Write what is known of the kernel, which takes a second or two. Raises OSError, TargetLost."""
         self.path = path
         self._file = path.open("wb")
         self._writer = RecordingWriter(self._file)
         self._plans: list[Plan] = []
+        self._lock = threading.RLock()
+        self._flushed = time.monotonic()
         self._statics(connection)
+
+    def begin(self, header_page: str, armed: tuple[Armed, ...]) -> None:
+        """Write what is armed; pages may follow."""
         if header_page:
             self._writer.blob("header_page", "", header_page.encode())
         for one in armed:
@@ -40,29 +49,35 @@ class Recorder:
 
     def armed(self, armed: Armed) -> None:
         """A probe was armed: its formats hold for the pages that follow."""
-        for fmt in armed.formats.values():
-            self._writer.blob("format", fmt.path, fmt.source.encode())
-        if armed.plan not in self._plans:
-            self._plans.append(armed.plan)
-        self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
+        with self._lock:
+            if self._file.closed:
+                return
+            for fmt in armed.formats.values():
+                self._writer.blob("format", fmt.path, fmt.source.encode())
+            if armed.plan not in self._plans:
+                self._plans.append(armed.plan)
+            self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
 
     def pages(self, batch: Batch) -> None:
-        """Add one pass."""
-        self._writer.pages(batch)
-
-    def flush(self) -> None:
-        """Bring everything into the file, so that a cut costs no more than what comes after."""
-        self._writer.flush()
-        self._file.flush()
+        """Add one pass; a cut of the file costs no more than the last second."""
+        with self._lock:
+            if self._file.closed:
+                return
+            self._writer.pages(batch)
+            if time.monotonic() - self._flushed > _FLUSH_EVERY:
+                self._flushed = time.monotonic()
+                self._writer.flush()
+                self._file.flush()
 
     def close(self, cmdlines: Mapping[int, str], counts: Counts | None) -> None:
         """Finish it with what is known at the end."""
         names = "".join(f"{pid} {comm}\n" for pid, comm in sorted(cmdlines.items()))
-        self._writer.blob("cmdlines", "", names.encode("utf-8", "surrogateescape"))
-        if counts is not None:
-            self._writer.meta({"counts": dataclasses.asdict(counts)})
-        self._writer.close()
-        self._file.close()
+        with self._lock:
+            self._writer.blob("cmdlines", "", names.encode("utf-8", "surrogateescape"))
+            if counts is not None:
+                self._writer.meta({"counts": dataclasses.asdict(counts)})
+            self._writer.close()
+            self._file.close()
 
     def _statics(self, connection: Connection) -> None:
         facts = connection.facts

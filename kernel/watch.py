@@ -10,23 +10,20 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from pathlib import Path
 
 from events.batch import Batch
 from events.decode import Decoder
-from events.format import PROBE_FIELDS, EventFormat
-from events.naming import Namer
-from events.record import Record
+from events.format import EventFormat
 from events.store import Store
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import KernelError, TargetUnusable
+from kernel.known import Known
 from kernel.recorder import Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
 from kernel.undo import UndoFailure
-from probes.plan import Column, Plan
 from probes.probe import Probe
 
 STORE_BYTES = 256 << 20
@@ -38,6 +35,8 @@ class Watch:
 
     def __init__(self, connection: Connection, limit_bytes: int = STORE_BYTES) -> None:
         self.connection = connection
+        self.known = Known(connection)
+        """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
         """Called from the pump's thread when there is something to tick for."""
         self.store: Store | None = None
@@ -55,19 +54,12 @@ class Watch:
         self._behind = False
         """A tick found the lock taken."""
         self._closed = False
-        self._columns: dict[str, dict[str, Column]] = {}
-        self._plans: list[Plan] = []
         self._told = False
 
     @property
     def armed(self) -> tuple[Armed, ...]:
         """Oldest first."""
         return self._session.armed if self._session else ()
-
-    @property
-    def plans(self) -> tuple[Plan, ...]:
-        """Of everything that was ever armed here, oldest first; their events may still be in the store."""
-        return tuple(self._plans)
 
     @property
     def session(self) -> AnySession | None:
@@ -102,10 +94,6 @@ class Watch:
         """Something is armed on a kernel that runs."""
         return bool(self.armed) and not self.ended and bool(self.connection.target.owner)
 
-    def column(self, event: str, field: str) -> Column | None:
-        """What is known of a field of `group/event` from the plan that made it."""
-        return self._columns.get(event, {}).get(field)
-
     def begin(self) -> None:
         """Open the session without arming: a recording shows what it holds. Raises TargetUnusable, TargetLost."""
         with self._lock:
@@ -123,10 +111,10 @@ class Watch:
                 self._inbox += session.pump.drain()
                 armed = session.arm(plan)
                 self._inbox.append(armed)
-                self._know(armed)
+                self.known.add(armed)
         finally:
             self.on_data()  # also where it was refused: what was in the queue waits for a tick
-        if self._wants_symbols(armed):
+        if self.known.wants_symbols(armed):
             self.connection.load_symbols()
         return armed
 
@@ -195,23 +183,6 @@ class Watch:
             self.store = Store(Decoder(self._formats, old.decoder.header), self._limit)
             self.store.cmdlines = old.cmdlines
 
-    def values(self, record: Record) -> list[tuple[str, str]]:
-        """Name and value of each field that somebody asked for; values by their names where they have one."""
-        fields = {field.name: field for field in record.format.fields} if record.format else {}
-        named = []
-        for name, value in record.values.items():
-            if name in PROBE_FIELDS:
-                continue
-            column = self.column(record.event, name)
-            kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
-            named.append((name, self.namer.text(value, kind, is_retval, fields.get(name))))
-        return named
-
-    @cached_property
-    def namer(self) -> Namer:
-        """What gives values their names."""
-        return self.connection.namer()
-
     def counts(self) -> Counts | None:
         """What was lost so far; asks the kernel."""
         return self._session.counts() if self._session else None
@@ -230,8 +201,10 @@ class Watch:
         self.recording_error = ""
         if self._session is None:
             raise ValueError("nothing is armed")
+        recorder = Recorder(path, self.connection)
         with self._lock:
-            self.recorder = Recorder(path, self.connection, self._session.header.source, self._session.armed)
+            recorder.begin(self._session.header.source, self._session.armed)
+            self.recorder = recorder
 
     def stop_recording(self) -> Path | None:
         """Finish the recording; gives its path."""
@@ -263,22 +236,8 @@ class Watch:
             self.store = Store(Decoder({}, self._session.header), self._limit)
             self.store.cmdlines = self._session.cmdlines()
             for armed in self._session.armed:
-                self._know(armed)
+                self.known.add(armed)
         return self._session
 
     def _tell(self) -> None:
         self.on_data()
-
-    def _wants_symbols(self, armed: Armed) -> bool:
-        return any(
-            self.namer.names_addresses(column.btf_type if column else None, field)
-            for fmt in armed.formats.values()
-            for field in fmt.arguments
-            for column in (self.column(fmt.path, field.name),)
-        )
-
-    def _know(self, armed: Armed) -> None:
-        if armed.plan not in self._plans:
-            self._plans.append(armed.plan)
-        for event in armed.plan.events:
-            self._columns[event.path] = {column.name: column for column in event.columns}

@@ -18,6 +18,7 @@ from tui.messages import (
     Disarmed,
     ProbeArmed,
     ProbeRejected,
+    Recorded,
 )
 from tui.screens.compose import ComposeScreen
 from tui.startup import Opening
@@ -119,11 +120,20 @@ class Probewright(TargetApp):
         from tui import arming
 
         if self.watching is not None:
-            failure = arming.record(self.watching, path)
-            self.notify(
-                failure or f"recording to {path}", severity="error" if failure else "information", markup=False
-            )
-            self.call_from_thread(self.refresh_places)
+            self.post_message(arming.record(self.watching, path))
+
+    @work(thread=True, group="arm")
+    def stop_recording(self) -> None:
+        """Finish the recording."""
+        from tui import arming
+
+        if self.watching is not None:
+            self.post_message(arming.stop_recording(self.watching))
+
+    @on(Recorded)
+    def _recorded(self, event: Recorded) -> None:
+        self.notify(event.text, severity="error" if event.failed else "information", markup=False)
+        self.refresh_places()
 
     # -- data ------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from kernel.watch import Watch
 from probes.probe import Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tui.messages import Disarmed, ProbeArmed, ProbeRejected
+from tui.messages import Disarmed, ProbeArmed, ProbeRejected, Recorded
 
 
 def arm(watching: Watch, probe: Probe) -> ProbeArmed | ProbeRejected:
@@ -38,10 +38,19 @@ def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
     return Disarmed(tuple(failures))
 
 
-def record(watching: Watch, path: Path) -> str:
-    """Write events to a recording from now on; gives why that can't be, or nothing."""
+def record(watching: Watch, path: Path) -> Recorded:
+    """Write events to a recording from now on."""
     try:
         watching.record_to(path)
     except (OSError, KernelError) as error:
-        return f"not recorded: {error}"
-    return ""
+        return Recorded(f"not recorded: {error}", failed=True)
+    return Recorded(f"recording to {path}")
+
+
+def stop_recording(watching: Watch) -> Recorded:
+    """Finish the recording; asks the kernel for the last names and counts."""
+    try:
+        path = watching.stop_recording()
+    except OSError as error:
+        return Recorded(f"the recording has no end: {error.strerror}", failed=True)
+    return Recorded(f"written: {path}" if path else "nothing was recorded")

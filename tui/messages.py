@@ -77,6 +77,15 @@ class Disarmed(Message):
         self.failures = failures
 
 
+class Recorded(Message):
+    """A recording was begun or ended, or could not be."""
+
+    def __init__(self, text: str, *, failed: bool = False) -> None:
+        super().__init__()
+        self.text = text
+        self.failed = failed
+
+
 class Counted(Message):
     """The kernel was asked what was lost, and for the names of tasks."""
 

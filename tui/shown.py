@@ -40,16 +40,16 @@ class ShownEvents:
 
     def cells(self, event: Event) -> Mapping[str, str]:
         """Text by field name."""
-        return dict(self._watching.values(event)) if isinstance(event, Record) else {}
+        return dict(self._watching.known.values(event)) if isinstance(event, Record) else {}
 
     def _text(self, record: Record) -> str:
-        values = " ".join(f"{name}={value}" for name, value in self._watching.values(record))
+        values = " ".join(f"{name}={value}" for name, value in self._watching.known.values(record))
         return f"{record.comm}-{record.pid} {record.event} {values}"
 
 
 def fields_of(watching: Watch) -> tuple[str, ...]:
     """Names of all recorded fields, in the order in which the probes name them."""
-    events = chain.from_iterable(plan.events for plan in watching.plans)
+    events = chain.from_iterable(plan.events for plan in watching.known.plans)
     return tuple(dict.fromkeys(column.name for event in events for column in event.columns))
 
 
@@ -107,11 +107,11 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
 
 def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     """Every field of an event, the common ones first."""
-    named = dict(watching.values(record))
+    named = dict(watching.known.values(record))
     rows = []
     for one in detail(record):
         field = one.field
-        value = named.get(field.name) or watching.namer.text(one.value, field=field)
+        value = named.get(field.name) or watching.known.namer.text(one.value, field=field)
         number = show(one.value)
         # An address has one way to be read.
         both = value if number in (value, "") or value.startswith("0x") else f"{value}  ({number})"

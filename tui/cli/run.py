@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _line(watch: Watch, record: Record) -> str:
-    values = " ".join(f"{name}={value}" for name, value in watch.values(record))
+    values = " ".join(f"{name}={value}" for name, value in watch.known.values(record))
     event = record.event.rpartition("/")[2]
     return f"{record.ts / 1e9:.6f} [{record.cpu:03}] {record.comm}-{record.pid} {event} {values}"
 
@@ -48,5 +48,5 @@ def _object(watch: Watch, record: Record) -> dict[str, object]:
         "comm": record.comm,
         "event": record.event,
         "values": values,
-        "text": dict(watch.values(record)),
+        "text": dict(watch.known.values(record)),
     }

@@ -164,13 +164,7 @@ class LiveScreen(Screen[None]):
             self.notify("nothing is armed that could be recorded", markup=False)
             return
         if watching.recorder is not None:
-            path = watching.recorder.path
-            try:
-                watching.stop_recording()
-            except OSError as error:
-                self.notify(f"{path}: {error.strerror}; it has no end", severity="error", markup=False)
-            else:
-                self.notify(f"written: {path}", markup=False)
+            self.bench.stop_recording()
         else:
             self.bench.record(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")))
         self.refresh_state()

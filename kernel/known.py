@@ -1,0 +1,61 @@
+"""What the plans that were armed say of their events: which fields somebody asked for, and what BTF knows of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from events.format import PROBE_FIELDS
+from events.naming import Namer
+from events.record import Record
+from kernel.connection import Connection
+from kernel.session import Armed
+from probes.plan import Column, Plan
+
+
+class Known:
+    """Gives values their names; grows with each probe that is armed."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._columns: dict[str, dict[str, Column]] = {}
+        self._plans: list[Plan] = []
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """Of everything that was ever armed, oldest first; their events may still be in the store."""
+        return tuple(self._plans)
+
+    @cached_property
+    def namer(self) -> Namer:
+        """What gives values their names."""
+        return self._connection.namer()
+
+    def add(self, armed: Armed) -> None:
+        """A probe was armed."""
+        if armed.plan not in self._plans:
+            self._plans.append(armed.plan)
+        for event in armed.plan.events:
+            self._columns[event.path] = {column.name: column for column in event.columns}
+
+    def values(self, record: Record) -> list[tuple[str, str]]:
+        """Name and value of each field that somebody asked for; values by their names where they have one."""
+        fields = {field.name: field for field in record.format.fields} if record.format else {}
+        columns = self._columns.get(record.event, {})
+        named = []
+        for name, value in record.values.items():
+            if name in PROBE_FIELDS:
+                continue
+            column = columns.get(name)
+            kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
+            named.append((name, self.namer.text(value, kind, is_retval, fields.get(name))))
+        return named
+
+    def wants_symbols(self, armed: Armed) -> bool:
+        """Whether values of a probe are addresses, which only the symbols can name."""
+        for fmt in armed.formats.values():
+            columns = self._columns.get(fmt.path, {})
+            for field in fmt.arguments:
+                column = columns.get(field.name)
+                if self.namer.names_addresses(column.btf_type if column else None, field):
+                    return True
+        return False
