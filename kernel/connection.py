@@ -12,6 +12,7 @@ from events.kallsyms import Symbols
 from events.naming import Namer
 from kernel.errors import FileRefused
 from kernel.recording import RecordingTarget
+from kernel.surroundings import Surroundings
 from kernel.target import Target
 from probes.catalog import Catalog, Function
 from probes.check import Checked, check_plan
@@ -81,9 +82,23 @@ class Connection:
         """What a probe on a function can capture."""
         return Tree(self.btf_of(self.function(function).module), function, self.facts.machine)
 
-    def check(self, probe: Probe | str, group: str = "") -> Checked:
-        """What this kernel will answer, and the lines it would get; nothing is written."""
-        return check_plan(probe, self._btf_for(probe), self.facts, group)
+    def check(self, probe: Probe | str, group: str = "", look: bool = False) -> Checked:
+        """What this kernel will answer, and the lines it would get; nothing is written.
+
+        Args:
+            probe: what is wanted.
+            group: of its events.
+            look: ask the target for events, symbols and files too, each once; that may take long.
+        """
+        if not look:
+            return check_plan(probe, self._btf_for(probe), self.facts, group)
+        around = self.surroundings
+        return check_plan(probe, self._btf_for(probe), self.facts, group, around.environment, around.existing)
+
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        """Events, symbols and files there, each looked up when it is asked for."""
+        return Surroundings(self.target, self.facts.tracefs)
 
     def lower(self, probe: Probe, group: str, taken: Container[str] = ()) -> Plan:
         """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`.

@@ -190,8 +190,7 @@ def _untar(path: Path) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(path.read_bytes())) as archive:
         for member in archive:
             name = member.name.removeprefix("./")
-            # The formats of all events are many and are not asked for.
-            if not member.isfile() or member.size > _LARGEST_FILE or name.startswith("events/"):
+            if not member.isfile() or member.size > _LARGEST_FILE or len(files) >= _MOST_FILES:
                 continue
             if (file := archive.extractfile(member)) is not None:
                 files[name] = file.read()

@@ -7,9 +7,11 @@ by lowering.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from btf.btf import Btf
+from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.kernel_verdict import kernel_verdict
 from probes.lower import lower
@@ -35,7 +37,14 @@ def check(probe: Probe | str, btf: Btf | None, facts: TargetFacts) -> Verdict:
     return check_plan(probe, btf, facts).verdict
 
 
-def check_plan(probe: Probe | str, btf: Btf | None, facts: TargetFacts, group: str = "") -> Checked:
+def check_plan(
+    probe: Probe | str,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str = "",
+    environment: Environment = UNKNOWN,
+    existing: Sequence[str] = (),
+) -> Checked:
     """Like `check`, with the lines that would be written.
 
     Args:
@@ -43,10 +52,12 @@ def check_plan(probe: Probe | str, btf: Btf | None, facts: TargetFacts, group: s
         btf: types of the target; None: unknown.
         facts: what the target can do.
         group: group of the events; empty: the probe's own, else `probewright`.
+        environment: what can be asked of the target besides.
+        existing: lines of its dynamic_events.
     """
     if isinstance(probe, str):
         if not is_own(probe):
-            verdict = kernel_verdict(probe, btf, facts)
+            verdict = kernel_verdict(probe, btf, facts, existing, environment=environment)
             return Checked(verdict, _plan_of(probe, btf, facts, group) if verdict.ok else None)
         command = " ".join(probe.split())
         try:

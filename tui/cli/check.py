@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         refused = False
         for spec in _specs(arguments):
-            verdict, plan = connection.check(spec)
+            verdict, plan = connection.check(spec, look=True)
             lowered = [event.line for event in plan.events] if plan else []
             refused |= not verdict.ok
             if arguments.json:
