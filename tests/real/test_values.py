@@ -1,0 +1,281 @@
+"""Decoded events against the kernel's own text of the same run: values, time stamps, tasks and CPUs.
+
+Twice for each kernel. Once of the very same buffer: the session's stream is held back, the kernel prints the buffer
+(`trace` takes nothing out of it), and then the stream takes the same records as raw pages. And once while they come:
+the same events go to a second instance of the test's own, which only the kernel reads.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from events.batch import Batch
+from events.record import Record
+from events.text import kernel_text, parse_line
+from kernel.connection import Connection
+from kernel.far import FarTarget
+from kernel.lab.guest import Guest, boot
+from kernel.lab_target import connect
+from kernel.session import Session
+from kernel.target import Effect, Step, Stream
+from kernel.watch import Watch
+from probes.dialect import dialect_of
+from probes.parse import parse_probe
+from probes.refusal import CannotLower
+from tests.real.conftest import prepared
+
+PAGES = ["7.2", "6.12", "6.1", "arm64:6.12", "7.2-64k"]
+TEXT = ["7.2-sh"]
+TRACING = "/sys/kernel/tracing"
+THEIRS = f"{TRACING}/instances/theirs"
+WORKLOAD = Path(__file__).with_name("workload.sh").read_bytes()
+SPECS = (
+    "f vfs_read%return file->f_pos count $retval",
+    "f do_sys_openat2 filename:ustring dfd",
+    "f do_sys_openat2%return $retval",
+    "f vfs_write%both $$args file->f_pos $retval",
+    "f vfs_statx%both $$args $retval",
+    "f path_openat%both $$args",
+    "f inode_permission%both $$args $retval",
+    "f security_file_permission $$args",
+    "f security_file_open file->f_op file->f_op->open:symbol file->f_path.dentry->d_name.name:string file->f_mode",
+    "f vfs_mkdir%both $$args $retval",
+    "f vfs_unlink%both $$args $retval",
+    "f vfs_rename $$args",
+    "f do_mmap%both $$args $retval",
+    "f wake_up_new_task%both $$args p->comm p->comm:string p->pid p->prio p->in_execve p->sched_reset_on_fork",
+    "f do_exit $$args",
+    "f exit_signals tsk->comm:string tsk->flags",
+    "f send_signal_locked $$args",
+    "f __queue_work $$args work->func work->func:symbol",
+    "f hrtimer_start_range_ns $$args timer->function:symbol",
+    "f sk_alloc%both $$args $retval",
+    "f inet_sendmsg%both $$args $retval",
+    "f unix_create $$args sock->type sock->state",
+    "f inet_release sock->sk->sk_reuse sock->sk->sk_kern_sock sock->sk->sk_userlocks sock->sk->sk_pacing_status",
+    "f sock_setsockopt%both $$args $retval",
+    # The kernel's types by hand: arrays, bit-fields, characters, what cannot be read.
+    "p vfs_read $arg1:x64 +0($arg1):x8[8] +0($arg1):s16[3] $arg3:s16 $arg3:b4@4/32 $arg3:x32 $arg3:char $comm",
+    "p vfs_write +0($arg2):ustring +0($arg3):string $stack0:symbol $stack1",
+    r'p vfs_write note=\"text":string seven=\7 $arg3:u8',
+    "r vfs_write $retval:x64 $retval:s8 $retval:symbol",
+)
+MUST = ("vfs_read", "do_sys_openat2", "vfs_write", "wake_up_new_task", "do_mmap", "do_exit", "hrtimer_start_range_ns")
+"""Functions that every kernel here can probe."""
+
+
+class Event(NamedTuple):
+    """One event as both sides tell it."""
+
+    stamp: int
+    """Microseconds."""
+    cpu: int
+    pid: int
+    comm: str
+    text: str
+
+
+class Held:
+    """A stream that takes nothing out of the buffers until it is let go."""
+
+    def __init__(self, begin: Callable[[], Stream]) -> None:
+        self._begin = begin
+        self._stream: Stream | None = None
+        self._free = threading.Event()
+
+    def let_go(self) -> None:
+        self._stream = self._begin()
+        self._free.set()
+
+    def read(self, timeout: float) -> Batch | None:
+        if not self._free.wait(timeout) or self._stream is None:
+            return None
+        return self._stream.read(timeout)
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+
+class Run(NamedTuple):
+    """A session with all probes armed; its stream is held."""
+
+    guest: Guest
+    connection: Connection
+    watch: Watch
+    session: Session
+    held: Held
+    text: bool
+    """No pages: the far side has a shell only."""
+    switch: str
+    """File of the instance that stops and starts it. A trace_pipe that has been read ends with tracing_on."""
+
+
+@pytest.fixture(scope="module")
+def run(request: pytest.FixtureRequest) -> Iterator[Run]:
+    """Of a kernel; `-sh` behind it: without Python; `-64k`: with large sub-buffers."""
+    kernel, _, variant = str(request.param).partition("-")
+    prepared(kernel, python=variant != "sh")
+    with boot(kernel, python=variant != "sh", workload=False) as guest:
+        subprocess.run([*guest.ssh_command, "cat >/tmp/workload"], input=WORKLOAD, check=True, timeout=60)
+        target = connect(guest, kernel)
+        connection = Connection(target)
+        held = _hold(target, 64 if variant == "64k" else 0)
+        watch = Watch(connection)
+        try:
+            _arm(watch)
+            session = watch.session
+            assert isinstance(session, Session)
+            switch = f"events/{session.group}/enable" if variant == "sh" else "tracing_on"
+            yield Run(guest, connection, watch, session, held[0], variant == "sh", switch)
+        finally:
+            assert watch.close() == []
+            connection.close()
+        left = guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances")
+        assert left in (b"", b"theirs\n")
+
+
+def _hold(target: FarTarget, subbuf_kb: int) -> list[Held]:
+    """Have the next session's stream held back; it is in the list then."""
+    made: list[Held] = []
+    stream = target.stream
+
+    def later(instance: str) -> Held:
+        if subbuf_kb:
+            target.perform(Step(Effect.WRITE, f"{instance}/buffer_subbuf_size_kb", b"%d" % subbuf_kb))
+        made.append(Held(lambda: stream(instance)))
+        if not target.how.startswith("agent"):  # it has processes of its own, known before anything is armed
+            made[-1].let_go()
+        return made[-1]
+
+    target.stream = later  # type: ignore[method-assign]
+    return made
+
+
+def _arm(watch: Watch) -> None:
+    """Arm every probe that this kernel can have."""
+    for spec in SPECS:
+        probe = parse_probe(spec)
+        try:
+            watch.arm(probe)
+        except CannotLower as error:
+            assert probe.place.symbol not in MUST, (spec, error.refusal)
+
+
+def _events(run: Run, first: int) -> list[Event]:
+    """Our side: the rows from `first` on, once nothing more comes."""
+    while run.session.pump.wait(1.5) or run.watch.unsettled:
+        run.watch.tick()
+    assert run.watch.error is None
+    run.watch.know_names(run.watch.names())
+    store = run.watch.store
+    assert store is not None
+    assert (store.undecodable, dict(store.overrun)) == (0, {})
+    assert store.late == 0 or run.text  # trace_pipe orders what it happens to see
+    return [_ours(run, store.record(seq)) for seq in range(max(first, store.first_seq), store.next_seq)]
+
+
+def _ours(run: Run, record: Record) -> Event:
+    return Event(
+        (record.ts + 500) // 1000,  # as the kernel rounds it
+        record.cpu,
+        record.pid,
+        record.comm,
+        kernel_text(record, run.connection.symbols),
+    )
+
+
+def _theirs(run: Run, instance: str) -> list[Event]:
+    """The kernel's side: `trace` of an instance that is switched off."""
+    text = run.guest.run(f"cat {instance}/trace", timeout=280).decode("utf-8", "backslashreplace")
+    found: list[Event] = []
+    for line in text.removesuffix("\n").split("\n"):
+        parsed = parse_line(line)
+        if parsed is not None:
+            found.append(Event(parsed.ts // 1000, parsed.cpu, parsed.pid, parsed.comm, parsed.text))
+        elif found:  # a string with a line's end in it
+            found[-1] = found[-1]._replace(text=f"{found[-1].text}\n{line}")
+        elif words := re.search(r"entries-in-buffer/entries-written: (\d+)/(\d+)", line):
+            assert words[1] == words[2], "the buffer is too small for the workload"
+    return found
+
+
+def _assert_same(ours: Sequence[Event], theirs: Sequence[Event]) -> None:
+    """Every event of one side is one of the other; else tells the first few that are not."""
+    lacking, surplus = Counter(theirs) - Counter(ours), Counter(ours) - Counter(theirs)
+    told = [f"kernel {event}" for event in list(lacking)[:8]] + [f"ours   {event}" for event in list(surplus)[:8]]
+    if told:
+        told.sort(key=lambda line: line[7:])
+        counts = f"{len(theirs)} of the kernel, {len(ours)} of ours, {lacking.total()} and {surplus.total()} differ"
+        pytest.fail("\n".join([counts, *told]), pytrace=False)
+
+
+@pytest.mark.parametrize("run", PAGES, indirect=True)
+def test_the_same_buffer(run: Run) -> None:
+    """Every event, its stamp to the microsecond, its CPU, task and values, in the kernel's order."""
+    ours = run.session.instance.path
+    run.guest.run(f"cd {ours}; echo >trace; sh /tmp/workload; echo 0 >{run.switch}", timeout=120)
+    theirs = _theirs(run, ours)
+    run.held.let_go()
+    found = _events(run, 0)
+    _assert_same(found, theirs)
+    assert found == theirs
+    assert len(found) > 1000
+    _everything_was_seen(run, found)
+
+
+@pytest.mark.parametrize("run", PAGES + TEXT, indirect=True)
+def test_another_instance_meanwhile(run: Run) -> None:
+    """What the stream brings while it comes, against what the kernel keeps in an instance that nobody reads.
+
+    Each instance stamps for itself, so stamps are compared roughly; and only what processes of the workload did.
+    """
+    store = run.watch.store
+    assert store is not None
+    first = store.next_seq
+    ours = run.session.instance.path
+    events = " ".join(f"events/{event.path}" for armed in run.watch.armed for event in armed.plan.events)
+    run.guest.run(
+        f"mkdir {THEIRS}; cd {THEIRS}; echo 0 >tracing_on; echo mono >trace_clock; echo 8192 >buffer_size_kb\n"
+        # Our own processes write what they read, so text of events would stand in strings of events.
+        f"echo event-fork >trace_options; cat {ours}/set_event_notrace_pid >set_event_notrace_pid\n"
+        f"for event in {events}; do echo 1 >$event/enable; done"
+    )
+    try:
+        begin = run.guest.run(
+            f"echo 1 >{THEIRS}/tracing_on; echo 1 >{ours}/{run.switch}; sh -c 'echo $$; exec sh /tmp/workload'\n"
+            f"echo 0 >{ours}/{run.switch}; echo 0 >{THEIRS}/tracing_on",
+            timeout=120,
+        )
+        pid = int(begin.split()[0])
+        theirs = [event for event in _theirs(run, THEIRS) if event.pid >= pid]
+        found = [event for event in _events(run, first) if event.pid >= pid]
+    finally:
+        run.guest.run(f"cd {THEIRS}; for event in {events}; do echo 0 >$event/enable; done; rmdir {THEIRS}")
+    # Each side in its own order of time, for each task and CPU by itself; a name is that of the moment of printing.
+    found, theirs = (sorted(side, key=lambda e: (e.cpu, e.pid, e.text, e.stamp)) for side in (found, theirs))
+    _assert_same([e._replace(stamp=0, comm="") for e in found], [e._replace(stamp=0, comm="") for e in theirs])
+    assert len(found) > 500
+    apart = [abs(a.stamp - b.stamp) for a, b in zip(found, theirs, strict=True)]
+    assert max(apart) < 1_000_000, max(apart)
+    assert sorted(apart)[len(apart) // 2] < 1000
+
+
+def _everything_was_seen(run: Run, found: list[Event]) -> None:
+    """That what is compared above is all that the probes are there for."""
+    names = Counter(event.text.partition(":")[0] for event in found)
+    planned = {event.event for armed in run.watch.armed for event in armed.plan.events}
+    assert names.keys() <= planned
+    text = "\n".join(event.text for event in found)
+    assert planned - names.keys() == set()
+    char = ["'.'"] if dialect_of(run.connection.facts).char else []
+    for sign in (r"ret=-2\b", r"\(fault\)", r'"', r"=\{0x", r"\w\+0x\w+/0x\w+ <- \w", *char):
+        assert re.search(sign, text), sign
