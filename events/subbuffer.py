@@ -19,6 +19,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from events.batch import Chunk
 from events.format import HeaderPage
 
 WORD_BITS = 22
@@ -118,6 +119,14 @@ def count(page: bytes, header: HeaderPage) -> int:
         at += step
     # The last event may claim to end behind the data: then it is none.
     return found - bool(step and at > end and _type_len(page[at - step], header) < _PADDING)
+
+
+def events_in(chunk: Chunk, header: HeaderPage) -> int:
+    """Number of events in what one CPU gave; of text, lines."""
+    if chunk.text:
+        return chunk.data.count(b"\n")
+    size = header.page_size
+    return sum(count(chunk.data[at : at + size], header) for at in range(0, len(chunk.data), size))
 
 
 def walk(page: bytes, header: HeaderPage) -> list[tuple[int, int, int]]:

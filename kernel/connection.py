@@ -10,7 +10,7 @@ from btf.btf import Btf
 from btf.errors import BtfError
 from events.kallsyms import Symbols
 from events.naming import Namer
-from kernel.errors import FileRefused
+from kernel.errors import FileRefused, KernelError
 from kernel.recording import RecordingTarget
 from kernel.surroundings import Surroundings
 from kernel.target import Target
@@ -20,6 +20,7 @@ from probes.facts import TargetFacts
 from probes.fields import Tree
 from probes.lower import lower
 from probes.names import MAX_EVENT_NAME, event_name
+from probes.parse import ParseError, parse_probe
 from probes.plan import Plan
 from probes.probe import Probe
 
@@ -55,7 +56,7 @@ class Connection:
     @cached_property
     def symbols(self) -> Symbols | None:
         """Names of kernel addresses; None where the kernel hides them."""
-        with contextlib.suppress(FileRefused):
+        with contextlib.suppress(KernelError):
             return Symbols.parse(self.target.read("/proc/kallsyms")) or None
         return None
 
@@ -70,7 +71,7 @@ class Connection:
             return self.btf
         if module not in self._modules:
             self._modules[module] = None
-            with contextlib.suppress(FileRefused, BtfError):
+            with contextlib.suppress(KernelError, BtfError):  # a line that is gone is told by whoever needs it next
                 self._modules[module] = Btf.load(self.target.btf(module), base=self.btf)
         return self._modules[module] or self.btf
 
@@ -140,5 +141,8 @@ class Connection:
 
     def _btf_for(self, probe: Probe | str) -> Btf | None:
         if isinstance(probe, str):
-            return self.btf
+            try:
+                probe = parse_probe(probe)
+            except ParseError:
+                return self.btf
         return self.btf_of(probe.place.module or self.function(probe.place.symbol).module)

@@ -21,10 +21,10 @@ class Counts:
     full: Mapping[int, int]
     """By CPU: events that found no room in the ring buffer."""
     nmissed: Mapping[str, int | None]
-    """By armed `group/event`: calls during which the probe did not run. None: the kernel does not say it of this kind
+    """By `group/event`: calls during which the probe did not run. None: the kernel does not say it of this kind
     of event (it does of kprobes and kretprobes only)."""
     dropped: int
-    """Chunks that our own queue dropped."""
+    """Events that our own queue dropped."""
     dropped_bytes: int
     read_errors: int
 
@@ -42,6 +42,7 @@ class LossCounter:
         self._instance = instance
         self._overrun: dict[int, _Sum] = {}
         self._full: dict[int, _Sum] = {}
+        self._gone: dict[str, int | None] = {}
 
     def look(self) -> None:
         """Read the counts of all CPUs. Raises TargetLost."""
@@ -56,11 +57,15 @@ class LossCounter:
         return Counts(
             overrun={cpu: count.total for cpu, count in self._overrun.items()},
             full={cpu: count.total for cpu, count in self._full.items()},
-            nmissed=self._missed(tuple(events)),
-            dropped=pump.dropped_chunks,
+            nmissed=self._gone | self._missed(tuple(events)),
+            dropped=pump.dropped_events,
             dropped_bytes=pump.dropped_bytes,
             read_errors=pump.read_errors,
         )
+
+    def remember(self, events: Iterable[PlannedEvent]) -> None:
+        """Keep the misses of events that are about to be removed. Raises TargetLost."""
+        self._gone |= self._missed(tuple(events))
 
     def _missed(self, events: tuple[PlannedEvent, ...]) -> dict[str, int | None]:
         missed: dict[str, int | None] = dict.fromkeys(event.path for event in events)

@@ -38,6 +38,7 @@ class LocalStream:
         self._fds: dict[int, int] = {}
         self._parked: dict[int, float] = {}
         self._busy = threading.Lock()
+        self._closing = threading.Lock()
         self._closed = False
         self._pause_until = 0.0
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -72,10 +73,14 @@ class LocalStream:
 
     def close(self) -> None:
         """Wake a waiting read and close the files."""
-        if self._closed:
-            return
-        self._closed = True
-        os.eventfd_write(self._wake, 1)
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            os.eventfd_write(self._wake, 1)
+            self._close_files()
+
+    def _close_files(self) -> None:
         with self._busy:
             for fd in self._fds:
                 os.close(fd)

@@ -68,7 +68,14 @@ def choose(
         from kernel.lab_target import open_lab
 
         return Choice(open_lab(spec, progress, cancel))
-    return Choice(_from_file(Path(spec).expanduser()))
+    try:
+        path = Path(spec).expanduser()
+        there = bool(spec) and spec != "." and path.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # no such user, a name too long, a NUL in it
+        raise TargetUnusable(f"{spec}: {error}", f"targets are {HELP}") from error
+    if not there:
+        raise TargetUnusable(f"{spec}: neither a kind of target nor a file", f"targets are {HELP}")
+    return Choice(_from_file(path))
 
 
 def _auto(default_recording: Path | str | None) -> Choice:
@@ -95,14 +102,13 @@ def shipped_recording() -> Path | None:
 
     spec = importlib.util.find_spec("tui")  # found, not imported: it is data there
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        for path in sorted(Path(folder).glob("*.pwr")):
+        path = Path(folder, "default.pwr")
+        if path.exists():
             return path
     return None
 
 
 def _from_file(path: Path) -> Target:
-    if str(path) in ("", ".") or not path.exists():
-        raise TargetUnusable(f"{path}: neither a kind of target nor a file", f"targets are {HELP}")
     from kernel.recording import open_recording
 
     return open_recording(path)

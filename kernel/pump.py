@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from events.batch import Batch
+from events.batch import Batch, Chunk
 from kernel.errors import KernelError, TargetLost
 from kernel.target import Stream
 
@@ -17,8 +17,15 @@ _PATIENCE = 0.2
 class Pump:
     """Reads a stream into a queue of bounded size; when it is full the oldest passes are dropped, and counted."""
 
-    def __init__(self, stream: Stream, limit_bytes: int = 64 << 20) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        limit_bytes: int = 64 << 20,
+        events_in: Callable[[Chunk], int] = lambda chunk: 0,  # noqa: ARG005
+    ) -> None:
+        """`events_in` counts the events of a chunk; asked only of what is dropped."""
         self._stream = stream
+        self._events_in = events_in
         self._limit = limit_bytes
         self._queue: deque[Batch] = deque()
         self._queued = 0
@@ -30,7 +37,8 @@ class Pump:
         self.received_bytes = 0
         self.dropped_bytes = 0
         """Bytes of sub-buffers (or text) that came while the queue was full."""
-        self.dropped_chunks = 0
+        self.dropped_events = 0
+        """Events in them."""
         self.on_data: Callable[[], None] = lambda: None
         """Called from the thread when the queue is no longer empty, and when the thread ends by itself."""
         self.error: KernelError | None = None
@@ -127,7 +135,7 @@ class Pump:
         size = _size(batch)
         self._queued -= size
         self.dropped_bytes += size
-        self.dropped_chunks += len(batch.chunks)
+        self.dropped_events += sum(map(self._events_in, batch.chunks))
 
     def _fail(self, error: KernelError) -> None:
         with self._changed:

@@ -79,6 +79,11 @@ class Recorder:
             self._writer.close()
             self._file.close()
 
+    def abandon(self) -> None:
+        """Leave it as it is: it can't be written to any more."""
+        with self._lock, contextlib.suppress(OSError):
+            self._file.close()
+
     def _statics(self, connection: Connection) -> None:
         facts = connection.facts
         self._writer.meta({"facts": facts_to_dict(facts), "byteorder": facts.byteorder})

@@ -22,6 +22,8 @@ from probes.facts_json import facts_from_dict
 
 _LARGEST_FILE = 64 << 20
 """Most bytes of one file of saved facts."""
+_LARGEST_TAR = 256 << 20
+"""Most bytes of all of them."""
 _MOST_FILES = 20_000
 
 
@@ -187,11 +189,15 @@ def _saved(name: str, names: Sequence[str], content: Callable[[str], bytes]) -> 
 
 def _untar(path: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
+    left = _LARGEST_TAR
     with tarfile.open(fileobj=io.BytesIO(path.read_bytes())) as archive:
         for member in archive:
             name = member.name.removeprefix("./")
             if not member.isfile() or member.size > _LARGEST_FILE or len(files) >= _MOST_FILES:
                 continue
+            left -= member.size
+            if left < 0 or len(files) >= _MOST_FILES:
+                raise tarfile.TarError(f"{path}: too large for saved facts")
             if (file := archive.extractfile(member)) is not None:
                 files[name] = file.read()
     return files

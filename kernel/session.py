@@ -15,6 +15,7 @@ from types import MappingProxyType, TracebackType
 from typing import NamedTuple
 
 from events.format import EventFormat, FormatError, HeaderPage, parse_format
+from events.subbuffer import events_in
 from kernel.counts import Counts, LossCounter
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX
@@ -48,19 +49,18 @@ class _Holding(NamedTuple):
     defined: UndoList
     enabled: UndoList
 
-    def run(self) -> list[UndoFailure]:
-        return self.enabled.run() + self.defined.run()
-
 
 class Session:
     """Made by `open_session`; close it, or use it in a with block. Calls may come from any thread."""
 
-    def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList, pump: Pump) -> None:
+    def __init__(
+        self, target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList, pump: Pump, header: HeaderPage
+    ) -> None:
         self.target = target
         self.instance = instance
         self.group = GROUP_PREFIX + instance.path.rpartition(INSTANCE_PREFIX)[2]
         """For `probes.lower`."""
-        self.header = HeaderPage.parse(instance.header_page(), target.facts().byteorder)
+        self.header = header
         """Layout of the sub-buffers."""
         self.pump = pump
         """Bytes of all CPUs; runs from the start."""
@@ -102,8 +102,8 @@ class Session:
                 for event in plan.events:
                     self._enable(event, holding.enabled)
             except BaseException:
-                if holding.run():
-                    self._stuck.append(holding)
+                # The way every probe goes: removing an event empties the buffer, and others have events in it.
+                self._remove([holding])
                 raise
             self._armed[armed] = holding
             self._formats |= armed.formats
@@ -116,7 +116,11 @@ class Session:
         """
         with self._lock:
             holding = self._armed.pop(armed, None)
-            return self._remove([holding]) if holding else []
+            if holding is None:
+                return []
+            with contextlib.suppress(KernelError):
+                self._losses.remember(armed.plan.events)
+            return self._remove([holding])
 
     def formats(self) -> Mapping[int, EventFormat]:
         """Formats of all events that were ever armed, by id; a later event replaces an earlier one of the same id."""
@@ -225,8 +229,9 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
         instance = _make_instance(target, tracefs, undo)
         target.hold(instance.file("tracing_on"))
         follows_forks = configure(target, instance, buffer_kb)
-        pump = Pump(target.stream(instance.path), limit_bytes)
-        session = Session(target, tracefs, instance, undo, pump)
+        header = HeaderPage.parse(instance.header_page(), target.facts().byteorder)
+        pump = Pump(target.stream(instance.path), limit_bytes, lambda chunk: events_in(chunk, header))
+        session = Session(target, tracefs, instance, undo, pump, header)
         session.follows_forks = follows_forks
         pump.start()
         leave_out(target, instance, append=False)

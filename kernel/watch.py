@@ -105,7 +105,10 @@ class Watch:
         try:
             with self._lock:
                 session = self._open()
-                taken = {event.path for armed in session.armed for event in armed.plan.events}
+                # An event's name means one thing for as long as its events may be seen.
+                others = [plan for plan in self.known.plans if plan.probe != probe]
+                plans = [*others, *(armed.plan for armed in session.armed)]
+                taken = {event.path for plan in plans for event in plan.events}
                 plan = self.connection.lower(probe, session.group, taken)
                 # What is in the queue was made under the formats that hold until now.
                 self._inbox += session.pump.drain()
@@ -174,6 +177,7 @@ class Watch:
                 self.recorder.armed(entry)
         except OSError as error:  # a full disk ends the recording, not the watching
             self.recording_error = f"{self.recorder.path}: {error.strerror}; the recording ends here"
+            self.recorder.abandon()
             self.recorder = None
 
     def forget(self) -> None:

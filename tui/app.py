@@ -149,11 +149,12 @@ class Probewright(TargetApp):
 
     @on(Counted)
     def _counted(self, event: Counted) -> None:
+        if event.watching is not self.watching:
+            return
         self.counts = event.counts
-        if self.watching is not None:
-            self.watching.know_names(event.names)
-            if self.live_place is not None:
-                self.live_place.names_changed()
+        event.watching.know_names(event.names)
+        if self.live_place is not None:
+            self.live_place.names_changed()
         self.refresh_places()
 
     def refresh_places(self) -> None:

@@ -34,6 +34,7 @@ class Feed:
         self._watching: Watch | None = None
         self._tick_timer: Timer | None = None
         self._count_timer: Timer | None = None
+        self._asking = False
 
     def follow(self, watching: Watch | None) -> None:
         """Drive this watch from now on; None: nothing."""
@@ -67,15 +68,20 @@ class Feed:
         if watching is None or watching.error is not None:
             self._stop_counting()
             return
-        self._app.run_worker(lambda: self._ask(watching), thread=True, exclusive=True, group="count")
+        if not self._asking:  # over a slow line an answer takes longer than a second
+            self._asking = True
+            self._app.run_worker(lambda: self._ask(watching), thread=True, group="count")
         if not watching.live:
             self._stop_counting()
         elif self._count_timer is None:
             self._count_timer = self._app.set_interval(COUNT_EVERY, self.count)
 
     def _ask(self, watching: Watch) -> None:
-        with contextlib.suppress(KernelError):  # a line that is gone is told once, by the pump
-            self._app.post_message(Counted(watching.counts(), watching.names()))
+        try:
+            with contextlib.suppress(KernelError):  # a line that is gone is told once, by the pump
+                self._app.post_message(Counted(watching, watching.counts(), watching.names()))
+        finally:
+            self._asking = False
 
     def _stop_counting(self) -> None:
         if self._count_timer is not None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from kernel.connection import Connection
     from kernel.counts import Counts
     from kernel.errors import KernelError
+    from kernel.watch import Watch
     from probes.probe import Probe
     from probes.verdict import Verdict
     from tui.preview import Preview
@@ -89,7 +90,8 @@ class Recorded(Message):
 class Counted(Message):
     """The kernel was asked what was lost, and for the names of tasks."""
 
-    def __init__(self, counts: Counts | None, names: dict[int, str]) -> None:
+    def __init__(self, watching: Watch, counts: Counts | None, names: dict[int, str]) -> None:
         super().__init__()
+        self.watching = watching
         self.counts = counts
         self.names = names

@@ -73,7 +73,9 @@ def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
     if counts is None:
         return Losses(lost=seen)
     missed = sum(number or 0 for number in counts.nmissed.values())
-    return Losses(lost=max(seen, counts.lost), missed=missed, dropped=counts.dropped + watching.store.undecodable)
+    return Losses(
+        lost=max(seen, counts.lost), missed=missed, dropped=counts.dropped, unread=watching.store.undecodable
+    )
 
 
 def note_of(watching: Watch) -> str:

@@ -26,6 +26,8 @@ class Losses:
     """Hits for which the kernel had no room to record (nmissed)."""
     dropped: int = 0
     """Read, and dropped by our own queue."""
+    unread: int = 0
+    """Read, and not understood: damaged, or of no known format. Said only where there are some."""
 
     def runs(self, quiet: bool) -> Iterator[Run]:
         """`lost 0  missed 0  dropped 0`; `quiet`: only what is not 0, and lost."""
@@ -34,6 +36,8 @@ class Losses:
                 yield (f"  ! {name} {grouped(count)}", "bold $text-error")
             elif not quiet or name == "lost":
                 yield (f"  {name} 0", "dim")
+        if self.unread:
+            yield (f"  ! unread {grouped(self.unread)}", "bold $text-error")
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ class RatePump:
 
     @property
     def dropped(self) -> int:
-        return self._pump.dropped_chunks
+        return self._pump.dropped_events
 
     def drain(self) -> list[Batch | Mapping[int, EventFormat]]:
         first, self._formats = self._formats, None

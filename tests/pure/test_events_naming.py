@@ -108,7 +108,9 @@ def test_by_format_alone():
     assert bare.text(4096, field=field(spec="Lu")) == "4096"
     assert bare.text(4096, field=field(kind=FieldKind.POINTER)) == "0x1000"
     assert bare.text(7, STATE) == "7"
-    assert Namer(None, lambda: SYMBOLS).text(0xFFFFFFFF81000100, field=field(kind=FieldKind.SYMBOL)) == "do_it+0x0/0x100"
+    assert (
+        Namer(None, lambda: SYMBOLS).text(0xFFFFFFFF81000100, field=field(kind=FieldKind.SYMBOL)) == "do_it+0x0/0x100"
+    )
 
 
 def test_error_names_equal_those_of_this_machine():

@@ -118,14 +118,14 @@ def test_function_graph_equals_the_kernels_text(kernel):
         # The text was read to its end, the pages are the first ones.
         assert len(printed) >= len(exits) > 0
         for values, (micro, nano, indent) in zip(exits, printed, strict=False):
-            taken = int(values["rettime"]) - int(values["calltime"])  # type: ignore[arg-type]
+            taken = int(values["rettime"]) - int(values["calltime"])
             assert divmod(taken, 1000) == (int(micro), int(nano))
             assert values["depth"] == (len(indent) - 2) // 2
         calls = [m.group(1) for line in lines if (m := re.search(r"\| +(\w+)\(", line))]
         entries = [r.values for r in found if r.event == "ftrace/funcgraph_entry"]
         assert len(calls) >= len(entries) > 0
         for values, name in zip(entries, calls, strict=False):
-            assert names.setdefault(int(values["func"]), name) == name  # type: ignore[arg-type]
+            assert names.setdefault(int(values["func"]), name) == name
     assert len(set(names.values())) == len(names) > 1
 
 

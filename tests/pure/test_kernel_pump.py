@@ -29,7 +29,7 @@ def test_what_comes_in_goes_out_in_order():
     assert [found.chunks[0].data[:1] for found in pump.drain()] == [b"a", b"b", b"c"]
     assert pump.drain() == []
     assert pump.received_bytes == 3 * PAGE
-    assert (pump.dropped_bytes, pump.dropped_chunks) == (0, 0)
+    assert (pump.dropped_bytes, pump.dropped_events) == (0, 0)
     pump.close()
     assert stream.closed.is_set()
     assert not pump.running
@@ -38,13 +38,15 @@ def test_what_comes_in_goes_out_in_order():
 
 
 def test_a_full_queue_drops_the_oldest_and_counts_them():
-    pump = Pump(FakeStream([batch(bytes([65 + n]), 2) for n in range(10)]), limit_bytes=5 * PAGE)
+    pump = Pump(
+        FakeStream([batch(bytes([65 + n]), 2) for n in range(10)]), limit_bytes=5 * PAGE, events_in=lambda chunk: 3
+    )
     pump.start()
     assert pump.settle(5)
     found = pump.drain()
     assert [one.chunks[0].data[:1] for one in found] == [b"I", b"J"]
     assert sum(len(one.chunks[0].data) for one in found) <= 5 * PAGE
-    assert pump.dropped_chunks == 8
+    assert pump.dropped_events == 8 * 3
     assert pump.dropped_bytes + sum(len(one.chunks[0].data) for one in found) == pump.received_bytes
     pump.close()
 

@@ -153,7 +153,7 @@ def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, ta
     while not replayed.ended:
         replayed.tick()
     assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(2)] == ["vfs_read", "vfs_write"]
-    assert [plan.probe.place.symbol for plan in replayed.plans] == ["vfs_read", "vfs_write"]
+    assert [plan.probe.place.symbol for plan in replayed.known.plans] == ["vfs_read", "vfs_write"]
 
 
 def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):

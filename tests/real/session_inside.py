@@ -46,7 +46,7 @@ def someone_else() -> int:
 def plan(session: Session, name: str, line: str, **more: object) -> Plan:
     path = f"{session.group}/{name}"
     letter, _, rest = line.partition(" ")
-    event = PlannedEvent(session.group, name, f"{letter}:{path} {rest}", f"-:{path}", **more)  # type: ignore[arg-type]
+    event = PlannedEvent(session.group, name, f"{letter}:{path} {rest}", f"-:{path}", **more)
     return Plan(Probe(Place(rest)), (event,))
 
 
@@ -183,7 +183,7 @@ class Sleeper(LocalTarget):
                 return None
             return read(timeout)
 
-        stream.read = slow  # type: ignore[method-assign]
+        stream.read = slow
         return stream
 
 

@@ -105,7 +105,7 @@ def account(watch: Watch) -> None:
     losses = (
         (counts.lost, "events lost in the ring buffer"),
         (missed, "calls missed by the probe"),
-        (counts.dropped, "sub-buffers dropped by probewright"),
+        (counts.dropped, "events dropped by probewright"),
         (watch.store.undecodable, "events that could not be decoded"),
     )
     for number, what in losses:
