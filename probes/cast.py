@@ -55,7 +55,7 @@ def cast(fetch: Fetch, text: str) -> None:
     if not brace:
         raise Refused("DEREF_OPEN_BRACE", start + len(text), text)
     at = start + len(text) - len(rest)
-    inner, end = _operand(rest, at)
+    inner, end = operand_of(rest, at)
     if not rest.startswith("->", end):
         raise Refused("TYPECAST_REQ_FIELD", at + end, rest[end:])
     fetch.offset = at + (1 if rest.startswith("(") else 0)
@@ -70,7 +70,7 @@ def cast(fetch: Fetch, text: str) -> None:
     walk_members(fetch, site.btf, struct, rest[end + 2 :])
 
 
-def _operand(text: str, at: int) -> tuple[str, int]:
+def operand_of(text: str, at: int) -> tuple[str, int]:
     """The expression a cast is about, at column `at`, and where it ends in the text. Raises Refused."""
     if text.startswith(("(", "+", "-", *PER_CPU)):
         opening = text.find("(")

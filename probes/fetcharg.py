@@ -61,9 +61,11 @@ class AllArguments:
     """`$arg*` (the kernel's: every argument raw) or `$$args` (ours: each with its best type, always lowered)."""
 
     best: bool = False
+    rest: str = ""
+    """What stands behind the `*`; the kernel ignores it."""
 
     def __str__(self) -> str:
-        return "$$args" if self.best else "$arg*"
+        return "$$args" if self.best else f"$arg*{self.rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,48 @@ class EventField:
         return f"${self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Current:
+    """`$current->comm`: the running task, and its members."""
+
+    path: tuple[Hop, ...] = ()
+
+    def __str__(self) -> str:
+        return "$current" + "".join(map(str, self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`(sk_buff)skbaddr->len`, `(file,f_path.dentry)($arg1)->f_mode`: what the value points to, and a path there."""
+
+    struct: str
+    inner: Expression
+    path: tuple[Hop, ...] = ()
+    member: str | None = None
+    """Path of the member that the value points to, where it isn't the struct's beginning."""
+    bracketed: bool = False
+    """Whether the expression stands in brackets."""
+
+    def __str__(self) -> str:
+        member = "" if self.member is None else f",{self.member}"
+        inner = f"({self.inner})" if self.bracketed else str(self.inner)
+        return f"({self.struct}{member}){inner}{''.join(map(str, self.path))}"
+
+
+@dataclass(frozen=True, slots=True)
+class PerCpu:
+    """`this_cpu_ptr(@runqueues)` or `this_cpu_read(...)`: this CPU's instance of a per-CPU variable."""
+
+    read: bool
+    """Its value, not its address."""
+    inner: Expression
+    rest: str = ""
+    """What stands behind the closing bracket."""
+
+    def __str__(self) -> str:
+        return f"this_cpu_{'read' if self.read else 'ptr'}({self.inner}){self.rest}"
+
+
 Expression = (
     Variable
     | ReturnValue
@@ -154,6 +198,9 @@ Expression = (
     | Dereference
     | Immediate
     | EventField
+    | Current
+    | Cast
+    | PerCpu
 )
 
 

@@ -1,0 +1,28 @@
+"""A text of the specification language that can't be read."""
+
+from __future__ import annotations
+
+from probes.errors_table import message_of
+from probes.verdict import Refusal
+
+_OWN_MESSAGES = {
+    "unknown_kind": "This kind of dynamic event is not built here yet",
+    "user_probe": "Probes in user-space programs are not built here yet",
+    "no_place": "A probe needs a function",
+    "no_filter": "No filter after 'if'",
+    "bad_both": "%both is for function probes `f` and `p` at a function's entry",
+    "bad_index": "An index is a number in brackets",
+}
+
+
+class ParseError(Exception):
+    """A text that can't be read; `refusal` says where and why."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+def refuse(code: str, column: int, token: str = "", hint: str = "") -> ParseError:
+    """Build the error for a code of the kernel's or of our own."""
+    return ParseError(Refusal(code, message_of(code) or _OWN_MESSAGES.get(code, code), column, token, hint))
