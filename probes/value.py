@@ -20,7 +20,7 @@ from probes.text import kstrtoul
 _LONG = 8
 
 
-class NotThere(Exception):  # noqa: N818 - a fact about a value
+class NotThere(Exception):
     """A value that can't be had.
 
     Attributes:

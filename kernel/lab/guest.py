@@ -151,7 +151,7 @@ def prepare(kernel: str, *, python: bool, work: Work) -> tuple[KernelImage, Path
     return image, userland.image(work, image.arch, python=python)
 
 
-class _Crashed(LabError):  # noqa: N818
+class _Crashed(LabError):
     """The guest's kernel had an accident while it booted."""
 
 
