@@ -16,7 +16,7 @@ from probes.parse_fetcharg import parse_fetcharg
 from probes.probe import Kind, Place, Probe, When
 from probes.text import Word, kstrtol, kstrtoul, split
 
-__all__ = ["ParseError", "is_own", "parse_fetcharg", "parse_probe", "refuse"]
+__all__ = ["ParseError", "arguments_of", "is_own", "parse_fetcharg", "parse_probe", "refuse", "words_of"]
 
 _FILTER = re.compile(r"\sif(?:\s+|$)")
 
@@ -27,10 +27,9 @@ def parse_probe(text: str) -> Probe:
     `f` gives `Kind.AUTO`: fprobe where the target has it. Raises ParseError with the column in the command, its words
     joined by one space.
     """
-    words, condition = _words(text)
+    words, condition = words_of(text)
     if not words or words[0].text[0] not in "fpr":
         raise refuse("unknown_kind", 0, words[0].text if words else "")
-    columns = _columns(words)
     head = words[0].text
     match = re.fullmatch(r"([fpr])([0-9]*)(?::(.*))?", head)
     if match is None:
@@ -45,15 +44,15 @@ def parse_probe(text: str) -> Probe:
     if len(words) < 2:
         raise refuse("no_place", len(head))
     kind = {"f": Kind.AUTO, "p": Kind.KPROBE, "r": Kind.KRETPROBE}[head[0]]
-    place, when = _place(words[1].text, kind, columns[1])
-    fetchargs = tuple(_at(word.text, column) for word, column in zip(words[2:], columns[2:], strict=True))
+    place, when = _place(words[1].text, kind, len(head) + 1)
+    fetchargs = arguments_of(words)
     if kind is Kind.AUTO and when is When.ENTRY and any(_wants_exit(a) for a in fetchargs):
         when = When.EXIT  # as the kernel does: `f vfs_read $retval` is a return probe
     return Probe(place, when, kind, fetchargs, condition, group=group, event=event, maxactive=match[2])
 
 
-def _words(text: str) -> tuple[list[Word], str]:
-    """Words of the command and the filter behind them."""
+def words_of(text: str) -> tuple[list[Word], str]:
+    """Give the words of a command and the filter behind them. Raises ParseError."""
     command = text.split("#", 1)[0]
     match = _FILTER.search(command)
     if match is None:
@@ -62,6 +61,11 @@ def _words(text: str) -> tuple[list[Word], str]:
     if not condition:
         raise refuse("no_filter", len(" ".join(text.split())))
     return split(text[: match.start()]), condition
+
+
+def arguments_of(words: list[Word]) -> tuple[FetchArg, ...]:
+    """Read the fetchargs of a command, from its third word on. Raises ParseError."""
+    return tuple(_at(word.text, column) for word, column in zip(words[2:], _columns(words)[2:], strict=True))
 
 
 def _columns(words: list[Word]) -> list[int]:

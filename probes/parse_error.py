@@ -8,6 +8,7 @@ from probes.verdict import Refusal
 _OWN_MESSAGES = {
     "unknown_kind": "This kind of dynamic event is not built here yet",
     "user_probe": "Probes in user-space programs are not built here yet",
+    "no_event_named": "A deletion needs an event's name",
     "no_place": "A probe needs a function",
     "no_filter": "No filter after 'if'",
     "bad_both": "%both is for function probes `f` and `p` at a function's entry",

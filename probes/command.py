@@ -1,0 +1,184 @@
+"""Commands of tracefs as values: text -> tree -> the same text, for every kind of dynamic event.
+
+A probe on a kernel function is a `Probe`; so are a tracepoint probe and an event probe, whose place is the tracepoint
+or the event. `parse_command` reads what `dynamic_events` takes; the words are kept as they were written.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from probes.fetcharg import FetchArg
+from probes.names import check_name, split_name
+from probes.parse import arguments_of, parse_probe, words_of
+from probes.parse_error import refuse
+from probes.probe import Kind, Place, Probe
+from probes.text import split
+
+_SEPARATOR = re.compile(r"\s*;\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class UserProbe:
+    """A probe in a user-space program: `p:group/event /bin/true:0x1000(0x20) %di`."""
+
+    path: str
+    offset: str
+    """As written."""
+    suffix: bool = False
+    """Whether `%return` stands behind the offset."""
+    fetchargs: tuple[FetchArg, ...] = ()
+    reference: str | None = None
+    """Offset of a reference counter, as written."""
+    head: str = "p"
+    """The letter, and what stands behind it; the kernel ignores that."""
+    name: str | None = None
+    """`group/event`; None: left to the kernel."""
+
+    @property
+    def returns(self) -> bool:
+        """Whether it is at a function's exit."""
+        return self.suffix or self.head.startswith("r")
+
+    def __str__(self) -> str:
+        counter = "" if self.reference is None else f"({self.reference})"
+        place = f"{self.path}:{self.offset}{'%return' if self.suffix else ''}{counter}"
+        return " ".join([_head(self.head, self.name), place, *map(str, self.fetchargs)])
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticField:
+    """`unsigned int count`, `char comm[16]`."""
+
+    type: str
+    name: str
+    """With its `[N]`."""
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticEvent:
+    """`s:name type field; type field`, or without the `s:` as synthetic_events takes it."""
+
+    name: str
+    """With `synthetic/` where that was written."""
+    fields: tuple[tuple[SyntheticField, ...], ...]
+    """Fields between two semicolons; the kernel still takes several, and none."""
+    separators: tuple[str, ...] = ()
+    """The semicolons as written; fewer than needed: `; `."""
+    prefix: str = "s:"
+
+    def __str__(self) -> str:
+        text = f"{self.prefix}{self.name}"
+        for number, group in enumerate(self.fields):
+            between = " " if number == 0 else self.separators[number - 1] if number <= len(self.separators) else "; "
+            text += between + " ".join(map(str, group))
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """`-:group/event`, with the place and arguments of one probe where several share the event."""
+
+    name: str
+    match: tuple[str, ...] = ()
+    head: str = "-"
+    """`-`, or `!p`."""
+
+    def __str__(self) -> str:
+        return " ".join([f"{self.head}:{self.name}", *self.match])
+
+
+Command = Probe | UserProbe | SyntheticEvent | Deletion
+
+
+def parse_command(text: str) -> Command:
+    """Read one command to dynamic_events. Raises ParseError with the column in it, its words joined by one space."""
+    first = text.lstrip()[:1]
+    if first in ("-", "!"):
+        return _deletion(text)
+    if text.lstrip().startswith("s:"):
+        return parse_synthetic(text)
+    words = split(text)
+    if first in ("p", "r") and len(words) > 1 and "/" in words[1].text:
+        return _user(text)
+    if first in ("t", "e"):
+        return _event(text)
+    return parse_probe(text)
+
+
+def parse_synthetic(text: str) -> SyntheticEvent:
+    """Read a synthetic event, with or without `s:`. Raises ParseError."""
+    text = text.split("#", 1)[0].strip()
+    prefix = "s:" if text.startswith("s:") else ""
+    name, _, rest = text[len(prefix) :].replace("\t", " ", 1).partition(" ")
+    if not name or not rest.strip():
+        raise refuse("INVALID_CMD", 0, text)
+    parts = _SEPARATOR.split(rest.lstrip())
+    return SyntheticEvent(name, tuple(map(_fields, parts)), tuple(_SEPARATOR.findall(rest.lstrip())), prefix)
+
+
+def _fields(text: str) -> tuple[SyntheticField, ...]:
+    words, fields = text.split(), []
+    while words:
+        size = 3 if words[0] == "unsigned" else 2
+        if len(words) < size:
+            raise refuse("INCOMPLETE_TYPE" if size == 3 else "INVALID_FIELD", 0, words[0])
+        fields.append(SyntheticField(" ".join(words[: size - 1]), words[size - 1]))
+        words = words[size:]
+    return tuple(fields)
+
+
+def _deletion(text: str) -> Deletion:
+    words = [word.text for word in split(text)]
+    head, colon, name = words[0].partition(":")
+    if not colon or not name or (head.startswith("-") and head != "-"):
+        raise refuse("no_event_named", 0, words[0])
+    return Deletion(name, tuple(words[1:]), head)
+
+
+def _event(text: str) -> Probe:
+    """A tracepoint probe or an event probe."""
+    words, condition = words_of(text)
+    head, name = _named(words[0].text)
+    if len(words) < 2:
+        raise refuse("no_place", len(words[0].text))
+    kind = Kind(head[0])
+    if kind is Kind.TRACEPOINT and condition:
+        raise refuse("BAD_FETCH_ARG", 0, "if")
+    group, event = split_name(name) if name is not None else ("", "")
+    place = Place(words[1].text)
+    return Probe(
+        place,
+        kind=kind,
+        fetchargs=arguments_of(words),
+        filter=condition,
+        group=group,
+        event=event,
+        maxactive=head[1:],
+    )
+
+
+def _user(text: str) -> UserProbe:
+    words = split(text)
+    head, name = _named(words[0].text)
+    path, colon, rest = words[1].text.rpartition(":")
+    match = re.fullmatch(r"([0-9][0-9a-zA-Z]*)(%return)?(?:\(([^()]*)\))?", rest)
+    if not colon or match is None:
+        raise refuse("BAD_UPROBE_OFFS", len(words[0].text) + 1 + len(path) + 1, rest)
+    return UserProbe(path, match[1], match[2] is not None, arguments_of(words), match[3], head, name)
+
+
+def _named(word: str) -> tuple[str, str | None]:
+    """Letter and name of a command's first word. Raises ParseError."""
+    head, colon, name = word.partition(":")
+    if colon and (bad := check_name(name)) is not None:
+        raise refuse(bad[0], len(head) + 1 + bad[1], name)
+    return head, name if colon else None
+
+
+def _head(head: str, name: str | None) -> str:
+    return head if name is None else f"{head}:{name}"

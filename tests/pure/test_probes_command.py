@@ -1,0 +1,151 @@
+"""Commands of every kind: text -> tree -> the same text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probes.command import (
+    Command,
+    Deletion,
+    SyntheticEvent,
+    SyntheticField,
+    UserProbe,
+    parse_command,
+    parse_synthetic,
+)
+from probes.fetcharg import Cast, Comm, Current, FetchArg, PerCpu, Register, Symbol, Variable, hop
+from probes.parse_error import ParseError
+from probes.probe import Kind, Place, Probe
+from tests.probes_data import KERNELS, Case, kernel
+
+_INTERFACES = ("dynamic_events", "kprobe_events", "uprobe_events", "synthetic_events")
+
+
+def _read(case: Case) -> Command:
+    return parse_synthetic(case.command) if case.interface == "synthetic_events" else parse_command(case.command)
+
+
+def _is_odd(text: str) -> bool:
+    """Ways to say the same that a Probe doesn't keep, and the MAXACTIVE of fprobes that one old kernel took."""
+    words = text.split()
+    twice = words[0][0] == "r" and len(words) > 1 and words[1].endswith("%return") and "/" not in words[1]
+    exit_by_value = words[0][0] == "f" and "%return" not in words[1] and "$retval" in text
+    return twice or exit_by_value or "." in words[0] or words[0].startswith(("f1", "fx"))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_command_that_a_kernel_takes_is_kept(name: str) -> None:
+    read = 0
+    for case in kernel(name).cases:
+        text = " ".join(case.command.split("#")[0].split())
+        if case.ok and case.interface in _INTERFACES and not _is_odd(text):
+            assert str(_read(case)) == text
+            read += 1
+    assert read > 240
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        (
+            "t:a/b sched_switch $comm",
+            Probe(Place("sched_switch"), kind=Kind.TRACEPOINT, fetchargs=(FetchArg(Comm()),), group="a", event="b"),
+        ),
+        (
+            "e sched.sched_switch if prev_pid == 1",
+            Probe(Place("sched.sched_switch"), kind=Kind.EVENT, filter="prev_pid == 1"),
+        ),
+        (
+            "r10:a/b /bin/x:0x10%return(0x8) %ax",
+            UserProbe("/bin/x", "0x10", True, (FetchArg(Register("ax")),), "0x8", "r10", "a/b"),
+        ),
+        (
+            "s:synthetic/x u64 a; unsigned int b",
+            SyntheticEvent(
+                "synthetic/x", ((SyntheticField("u64", "a"),), (SyntheticField("unsigned int", "b"),)), ("; ",)
+            ),
+        ),
+        ("x u64 a", SyntheticEvent("x", ((SyntheticField("u64", "a"),),), (), "")),
+        ("-:a/b vfs_read x=%di", Deletion("a/b", ("vfs_read", "x=%di"))),
+        ("!p:b", Deletion("b", (), "!p")),
+    ],
+)
+def test_trees(text: str, tree: Command) -> None:
+    assert (parse_command(text) if text[1] != " " or text[0] != "x" else parse_synthetic(text)) == tree
+    assert str(tree) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "column"),
+    [
+        ("p:a/ /bin/x:y", "BAD_UPROBE_OFFS", 12),
+        ("e:/b sched.sched_switch", "NO_GROUP_NAME", 2),
+        ("t", "no_place", 1),
+        ("-:", "no_event_named", 0),
+        ("s:x", "INVALID_CMD", 0),
+        ("s:x unsigned int", "INCOMPLETE_TYPE", 0),
+        ("t a x=(file", "DEREF_OPEN_BRACE", 11),
+    ],
+)
+def test_mistakes_have_a_place(text: str, code: str, column: int) -> None:
+    with pytest.raises(ParseError) as error:
+        parse_command(text)
+    assert (error.value.refusal.code, error.value.refusal.column) == (code, column)
+
+
+_names = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True).filter(lambda n: n not in ("if", "unsigned"))
+_paths = st.lists(st.builds(lambda op, n: hop(op + n), st.sampled_from(["->", "."]), _names), max_size=3).map(tuple)
+_members = st.none() | st.lists(_names, min_size=1, max_size=3).map(".".join)
+_leaves = st.one_of(
+    st.builds(Variable, _names),
+    st.builds(Register, _names),
+    st.builds(Symbol, _names),
+    st.builds(Current, _paths),
+)
+_expressions = st.recursive(
+    _leaves,
+    lambda inner: st.one_of(
+        st.builds(Cast, _names, inner, _paths.map(lambda p: (hop("->x"), *p)), _members, st.just(True)),
+        st.builds(
+            Cast, _names, _leaves.filter(lambda e: not isinstance(e, Current)), st.just((hop("->x"),)), _members
+        ),
+        st.builds(PerCpu, st.booleans(), inner),
+    ),
+    max_leaves=4,
+)
+_fetchargs = st.lists(st.builds(FetchArg, _expressions, st.none() | _names), max_size=3).map(tuple)
+_numbers = st.integers(0, 1 << 40).map(hex)
+_synthetic_fields = st.builds(SyntheticField, st.sampled_from(["u64", "unsigned int", "char"]), _names)
+_commands = st.one_of(
+    st.builds(
+        lambda place, kind, args, group, event: Probe(
+            Place(place), kind=kind, fetchargs=args, group=group if event else "", event=event
+        ),
+        _names,
+        st.sampled_from([Kind.TRACEPOINT, Kind.EVENT]),
+        _fetchargs,
+        st.just("") | _names,
+        st.just("") | _names,
+    ),
+    st.builds(
+        UserProbe,
+        _names.map(lambda n: f"/bin/{n}"),
+        _numbers,
+        st.booleans(),
+        _fetchargs,
+        st.none() | _numbers,
+        st.sampled_from(["p", "r"]),
+        st.none() | _names,
+    ),
+    st.builds(SyntheticEvent, _names, st.lists(st.tuples(_synthetic_fields), min_size=1, max_size=4).map(tuple)).map(
+        lambda e: SyntheticEvent(e.name, e.fields, ("; ",) * (len(e.fields) - 1))
+    ),
+    st.builds(Deletion, _names, st.lists(_names, max_size=3).map(tuple), st.sampled_from(["-", "!p", "!e"])),
+)
+
+
+@given(_commands)
+def test_text_of_any_tree_is_read_back(command: Command) -> None:
+    assert parse_command(str(command)) == command
