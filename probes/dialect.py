@@ -62,6 +62,8 @@ class Dialect:
     """BAD_VAR of an event probe stands at the argument's beginning."""
     typecast_known: bool
     """`(` is read as a typecast, which event probes take, function probes not."""
+    star_logged_once: bool
+    """`$arg*` without BTF gives one error; before 7.2 the kernel reads on and trips over it as a variable."""
     typecast: bool
     """Function probes take typecasts, `$current` and `this_cpu_read()`; arguments may be 255 characters long."""
     registers: frozenset[str] | None
@@ -89,7 +91,8 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
     def mark(found: bool | None, otherwise: bool) -> bool:
         return otherwise if found is None else found
 
-    cast_known = typecast or mark(marks.event_cast, "\n  synthetic_events\t" in readme)
+    since_7_2 = "\n  synthetic_events\t" in readme
+    cast_known = typecast or mark(marks.event_cast, since_7_2)
     return Dialect(
         btf_args=Feature.BTF_ARGS in features,
         entry_at_exit=Feature.ENTRY_ARGS_AT_EXIT in features,
@@ -101,6 +104,7 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
         logs_no_match=mark(marks.logs_no_match, on_graph),
         event_variable_at_name=on_graph and mark(marks.event_variable_at_name, False),
         typecast_known=cast_known,
+        star_logged_once=since_7_2,
         typecast=typecast,
         registers=_REGISTERS.get(machine),
         stack_longs=_STACK_LONGS.get(machine, 2048),

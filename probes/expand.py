@@ -22,7 +22,7 @@ def expand_meta(words: list[str], site: Site) -> list[str]:
     if not params:
         if star is not None:
             # Older kernels log this and then trip over `$arg*` as a variable.
-            if site.dialect.typecast_known:
+            if site.dialect.star_logged_once:
                 raise Refused("NOSUP_BTFARG", 0, words[star], found[-1])
             raise Refused("BAD_VAR", 0, words[star], star)
         return words

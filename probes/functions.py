@@ -16,6 +16,9 @@ class FunctionIndex:
     repeated: dict[str, int]
     """Name -> how often it occurs, for those that occur more than once."""
 
+    loaded: frozenset[str] = frozenset()
+    """Modules that have traceable functions."""
+
     def count(self, name: str) -> int:
         """How often a name is traceable."""
         return self.repeated.get(name, 1 if name in self.modules else 0)
@@ -44,4 +47,4 @@ def _build(functions: tuple[str, ...]) -> FunctionIndex:
         if name in modules:
             repeated[name] = repeated.get(name, 1) + 1
         modules[name] = module.strip("[]")
-    return FunctionIndex(modules, repeated)
+    return FunctionIndex(modules, repeated, frozenset(modules.values()) - {""})

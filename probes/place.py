@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from btf.btf import Btf
 from probes.dialect import MAX_MAXACTIVE, Dialect
-from probes.environment import UNKNOWN, Environment
+from probes.environment import Environment
 from probes.facts import TargetFacts
 from probes.functions import index_of
 from probes.site import Refused
@@ -96,12 +96,15 @@ def _traceable(symbol: str, facts: TargetFacts) -> bool:
 
 
 def kprobe_spot(
-    head: str, word: str, btf: Btf | None, facts: TargetFacts, environment: Environment = UNKNOWN
+    head: str, word: str, btf: Btf | None, facts: TargetFacts, dialect: Dialect, environment: Environment
 ) -> Spot:
     """Check the place of a `p` or `r` command. Raises Refused with the column in the second word."""
     returns = head.startswith("r")
-    if kstrtoul(word) is not None:
-        return Spot("", at_entry=False, at_exit=False, place=word)
+    address = kstrtoul(word)
+    if address is not None:
+        # Outside of the kernel's code an address is taken: a module may come to lie there.
+        late = Refused("FAIL_REG_PROBE", 0, word) if address == 0 else None
+        return Spot("", at_entry=False, at_exit=False, late=late, place=word)
     symbol, percent, suffix = word.partition("%")
     if percent and suffix != "return":
         raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
@@ -114,8 +117,8 @@ def kprobe_spot(
             raise Refused("BAD_PROBE_ADDR", 0, symbol)
         offset, symbol = number, symbol[: sign.start()]
     if ":" in symbol:
-        return _module_spot(symbol, offset, returns, facts)
-    late = _check_symbol(symbol, btf, facts, environment)
+        return _module_spot(symbol, offset, returns, facts, environment)
+    late = _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
     ibt = _has_ibt(btf, facts)
     entry = offset == 0 or (offset == _IBT_ENTRY and ibt)
     if late is None and not entry and facts.machine == "x86_64" and _inside_entry(offset, ibt):
@@ -125,21 +128,29 @@ def kprobe_spot(
     return Spot(symbol, entry and not returns, returns, late, f"{symbol}+{offset}" if offset else "")
 
 
-def _module_spot(text: str, offset: int, returns: bool, facts: TargetFacts) -> Spot:
+def _module_spot(text: str, offset: int, returns: bool, facts: TargetFacts, environment: Environment) -> Spot:
     """`module:symbol`: one that isn't loaded may come later, its functions are no function entry yet."""
     module, _, symbol = text.partition(":")
-    loaded = index_of(facts).modules.get(symbol) == module
+    index = index_of(facts)
+    loaded = index.modules.get(symbol) == module
+    if not loaded and module in index.loaded and environment.symbol is not None:
+        found = environment.symbol(symbol)
+        if not found.modules:
+            raise Refused("BAD_PROBE_ADDR", 0, text)
     return Spot(text, loaded and offset == 0 and not returns, returns, None, f"{text}+{offset}" if offset else "")
 
 
-def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment) -> Refused | None:
+def _check_symbol(
+    symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment, on_graph: bool
+) -> Refused | None:
     """Whether a symbol exists, once, and may be probed; what only registering says is given back."""
     index = index_of(facts)
     traceable = index.count(symbol)
     count = traceable
     if environment.symbol is not None:
         found = environment.symbol(symbol)
-        count = found.kernel or found.modules
+        # Up to 6.12 those of modules count too, later ones only where the kernel has none.
+        count = (found.kernel or found.modules) if on_graph else found.kernel + found.modules
     if count > 1:
         raise Refused("NON_UNIQ_SYMBOL", 0, symbol)
     if count == 0:

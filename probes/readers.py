@@ -69,15 +69,18 @@ def kprobe(words: list[str], reading: Reading) -> Built | None:
     name = _head(words[0], reading.dialect)
     if "/" in words[1] and ":" in words[1]:
         return None
-    spot = _spot(lambda: kprobe_spot(words[0], words[1], reading.btf, reading.facts, reading.environment))
+    spot = _spot(
+        lambda: kprobe_spot(words[0], words[1], reading.btf, reading.facts, reading.dialect, reading.environment)
+    )
     place = spot.place or spot.symbol
     symbol, _, offset = place.partition("+")
-    letter = "r" if spot.at_exit else "p"
+    returns = spot.at_exit or words[0].startswith("r")
+    letter = "r" if returns else "p"
     named = _read_name(name, words[0], "kprobes", _default(f"{letter}_{symbol}_{offset or 0}"))
     signature = signature_of(reading.btf, spot.symbol) if reading.btf is not None and spot.symbol else None
     site = _site(reading, signature, spot)
     arguments = _arguments(words, site)
-    built = Built("k", named.group, named.event, place, spot.at_exit, arguments)
+    built = Built("k", named.group, named.event, place, returns, arguments)
     return _register(built, spot.late or site.late, reading)
 
 
