@@ -131,6 +131,18 @@ def per_cpu(fetch: Fetch, text: str) -> None:
     fetch.walked = False
 
 
+def bare_field(fetch: Fetch, text: str) -> None:
+    """Read a field of the event that stands there without `$` (7.3). Raises Refused."""
+    name, arrow, rest = next_field(fetch, text)
+    if rest is not None and not arrow:
+        raise Refused("NOSUP_DAT_ARG", fetch.offset + len(text) - len(rest), rest)
+    if not fetch.site.has_field(name):
+        raise Refused("NO_EVENT_FIELD", fetch.offset, name, names=tuple(fetch.site.fields or ()))
+    fetch.store("TP_ARG")
+    if rest is not None:
+        raise Refused("NO_PTR_STRCT", fetch.offset + len(text) - len(rest), rest)
+
+
 def current(fetch: Fetch, text: str) -> None:
     """Read `$current`, the running task, and its members. Raises Refused."""
     site = fetch.site

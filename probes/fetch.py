@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 from probes.btf_walk import walk
-from probes.cast import PER_CPU, cast, cast_field, current, per_cpu
+from probes.cast import PER_CPU, bare_field, cast, cast_field, current, per_cpu
 from probes.dialect import MAX_OPERATIONS
 from probes.site import Refused, Site
-from probes.text import is_identifier, kstrtol, kstrtoul
+from probes.text import kstrtol, kstrtoul
 
 _NESTED_LIMIT = 8
 """Casts and dereferences in one argument, where the kernel counts them (7.3)."""
@@ -66,10 +66,8 @@ class Fetch:
             cast_field(self, text)
         elif self.site.dialect.typecast and text.startswith(PER_CPU):
             per_cpu(self, text)
-        elif self.site.dialect.typecast and self.site.on_event and is_identifier(text):
-            if not self.site.has_field(text):
-                raise Refused("NO_EVENT_FIELD", self.offset, text, names=tuple(self.site.fields or ()))
-            self.store("TP_ARG")
+        elif self.site.dialect.typecast and self.site.on_event and (first.isalpha() or first == "_"):
+            bare_field(self, text)
         elif self.site.dialect.btf_args and first.isascii() and (first.isalpha() or first == "_"):
             if not self.site.on_function:
                 raise Refused("NOSUP_BTFARG", self.offset, text)
