@@ -33,7 +33,8 @@ def open_lab(spec: str, progress: Progress | None = None, cancel: threading.Even
     python = "nopython" not in chosen
     machine = guest.boot(words or DEFAULT, python=python, progress=tell, cancel=cancel, workload="idle" not in chosen)
     try:
-        return connect(machine, spec, progress, python=python, cancel=cancel, owned=True)
+        name = f"{spec} ({machine.kernel.note})" if machine.kernel.note else spec
+        return connect(machine, name, progress, python=python, cancel=cancel, owned=True)
     except BaseException:
         machine.close()
         raise

@@ -68,14 +68,20 @@ def choose(
         from kernel.lab_target import open_lab
 
         return Choice(open_lab(spec, progress, cancel))
+    require_target(spec)
+    return Choice(_from_file(Path(spec).expanduser()))
+
+
+def require_target(spec: str) -> None:
+    """Look whether a word can be a target at all, without opening it. Raises TargetUnusable."""
+    if spec in ("auto", "local", "lab") or spec.startswith(("ssh://", "lab:", "lab,")):
+        return
     try:
-        path = Path(spec).expanduser()
-        there = bool(spec) and spec != "." and path.exists()
+        there = bool(spec) and spec != "." and Path(spec).expanduser().exists()
     except (OSError, RuntimeError, ValueError) as error:  # no such user, a name too long, a NUL in it
         raise TargetUnusable(f"{spec}: {error}", f"targets are {HELP}") from error
     if not there:
         raise TargetUnusable(f"{spec}: neither a kind of target nor a file", f"targets are {HELP}")
-    return Choice(_from_file(path))
 
 
 def _auto(default_recording: Path | str | None) -> Choice:

@@ -109,6 +109,8 @@ class Catalog:
         return frozenset(kinds), "; ".join(reasons)
 
     def _untraceable(self, name: str, copies: tuple[str, ...]) -> str:
+        if not self._facts.has(Feature.FPROBE_EVENTS) and not self._facts.has(Feature.KPROBE_EVENTS):
+            return "no tracer for functions in this kernel"
         if name in self._facts.blacklist:
             return "not traceable, and on the kprobe blacklist"
         if copies:

@@ -59,7 +59,7 @@ def status_of(connection: Connection, watching: Watch | None, counts: Counts | N
         connection.target.name,
         connection.facts.title,
         len(connection.catalog),
-        len(watching.armed) if watching else 0,
+        len(watching.armed) if watching and watching.error is None else 0,
         losses_of(watching, counts),
         recording=bool(watching and watching.recorder),
     )

@@ -22,7 +22,6 @@ from tui.startup import Opening
 if TYPE_CHECKING:
     from kernel.connection import Connection
     from kernel.leftovers import Leftover
-    from kernel.undo import UndoFailure
     from kernel.watch import Watch
     from tui.preview import Preview, PreviewReader
 
@@ -105,8 +104,14 @@ class TargetApp(App[None]):
         if event.opening is not self.opening:  # another one was chosen meanwhile
             self.run_worker(event.connection.close, thread=True)
             return
-        self.connection = event.connection
         dialogs.close_all(self)
+        fatal = [trouble for trouble in event.connection.facts.troubles if trouble.fatal]
+        if self.connection is not None and fatal and event.connection.target.owner:
+            self.run_worker(event.connection.close, thread=True)
+            dialogs.show_trouble(self, f"{event.opening.spec} can't be probed", fatal[0].what, fatal[0].remedy)
+            return
+        self._leave()
+        self.connection = event.connection
         self.connected()
         if event.opening.fallback:
             self.notify(event.opening.fallback, title="not this machine", timeout=10, markup=False)
@@ -137,22 +142,30 @@ class TargetApp(App[None]):
         dialogs.close_all(self)
         dialogs.show_trouble(self, f"{event.opening.spec} can't be opened", str(event.error), event.error.remedy)
 
-    @work(exclusive=True, group="target")
-    async def open_target(self, spec: str) -> None:
-        """Leave the target, and open another one."""
+    def open_target(self, spec: str) -> None:
+        """Open another target; the one that is open is left when that has come to something."""
         self.opening.cancel.set()
         self.opening = Opening(spec)
-        watching, self.watching = self.watching, None
-        connection, self.connection = self.connection, None
-        self.watched()
-        gc.unfreeze()
-        for failure in await self.run_worker(lambda: _leave(watching, connection), thread=True).wait():
-            self.notify(str(failure.error), title="left behind", severity="error", markup=False)
         self.opening.start()
         if spec.startswith("ssh://"):
             with self.suspend():  # ssh may ask for a password
                 self.opening.join()
         self._follow_opening()
+
+    def _leave(self) -> None:
+        """Let go of the target that is open; takes its probes away in a worker."""
+        watching, self.watching = self.watching, None
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            self.watched()
+            gc.unfreeze()
+            self._take_away(watching, connection)
+
+    @work(thread=True, group="leave")
+    def _take_away(self, watching: Watch | None, connection: Connection) -> None:
+        failures = watching.close() if watching else []
+        connection.close()
+        self.post_message(Disarmed(tuple(str(failure.error) for failure in failures)))
 
     @work(thread=True, group="leftovers")
     def _look_for_leftovers(self, connection: Connection) -> None:
@@ -173,11 +186,3 @@ class TargetApp(App[None]):
             except KernelError as error:
                 failures.append(f"{leftover.group}: {error}")
         self.post_message(Disarmed(tuple(failures)))
-
-
-def _leave(watching: Watch | None, connection: Connection | None) -> Sequence[UndoFailure]:
-    """Take everything away and close the target; gives what could not be taken away."""
-    failures = watching.close() if watching else []
-    if connection:
-        connection.close()
-    return failures

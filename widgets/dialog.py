@@ -15,6 +15,7 @@ class Dialog(ModalScreen[Result]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close", id="dialog.leave", tooltip="Close this, change nothing"),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, id="dialog.quit", tooltip="Leave probewright"),
     ]
 
     DEFAULT_CSS = """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -133,6 +133,14 @@ class TargetChooser(Vertical):
     def focus_list(self) -> None:
         """Put the keyboard into the list."""
         self.screen.set_focus(self._list)
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed over the list goes into the line for another target."""
+        if event.is_printable and event.character and event.character != "/" and not self._other.has_focus:
+            event.stop()
+            self._other.value = event.character
+            self._other.cursor_position = 1
+            self.screen.set_focus(self._other)
 
     def action_other(self) -> None:
         """Type a target."""

@@ -202,9 +202,8 @@ def newer(one: str, other: str) -> bool:
 
 
 def nearest(series: Iterable[tuple[int, int]], wanted: tuple[int, int]) -> tuple[int, int] | None:
-    """The series that stands in for the wanted one: itself, else the next newer, else the newest; None of none."""
-    found = sorted(series)
-    return next((each for each in found if each >= wanted), found[-1] if found else None)
+    """The series that stands in for the wanted one: itself, else the next newer; None where there is none."""
+    return next((each for each in sorted(series) if each >= wanted), None)
 
 
 def remove(paths: Iterable[Path]) -> None:

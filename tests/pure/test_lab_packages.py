@@ -41,7 +41,7 @@ def test_nearest_series() -> None:
     have = [(6, 1), (7, 3), (6, 12)]
     assert packages.nearest(have, (6, 12)) == (6, 12)
     assert packages.nearest(have, (6, 2)) == (6, 12)
-    assert packages.nearest(have, (8, 0)) == (7, 3)
+    assert packages.nearest(have, (8, 0)) is None
     assert packages.nearest([], (8, 0)) is None
 
 

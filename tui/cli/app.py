@@ -9,7 +9,9 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from tui.cli.main import DONE, REFUSED
+from kernel.open import require_target
+from tui.cli.main import DONE, REFUSED, USAGE
+from tui.cli.parser import COMMANDS
 from tui.cli.watching import take_away
 from tui.preview import PreviewReader
 from tui.startup import Opening
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print(f"probewright: no terminal; without one there are {', '.join(COMMANDS)}", file=sys.stderr)
+        return USAGE
     opening = Opening(getattr(arguments, "recording", None) or arguments.target)
+    if PreviewReader.suits(opening.spec):
+        require_target(opening.spec)
     preview = PreviewReader(opening.spec) if PreviewReader.suits(opening.spec) else None
     (preview or opening).start()
     if opening.spec.startswith("ssh://"):

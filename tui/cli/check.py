@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from typing import TextIO
 
+from kernel.connection import Connection
+from probes.parse import ParseError, parse_probe
+from probes.plan import Plan
+from probes.probe import Place, Probe
+from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain
@@ -13,19 +19,19 @@ from tui.cli.output import connect, emit, plain
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.stdin == bool(arguments.specs):
-        print("probewright: give specifications, or --stdin, not both", file=sys.stderr)
+        print("probewright: give specifications, or --stdin to read them", file=sys.stderr)
         return USAGE
     connection = connect(arguments.target)
     try:
         refused = False
         for spec in _specs(arguments):
             verdict, plan = connection.check(spec, look=True)
-            lowered = [event.line for event in plan.events] if plan else []
+            lowered = [event.line for event in (plan or _lowered(connection, spec)).events]
             refused |= not verdict.ok
             if arguments.json:
                 emit(_object(spec, verdict, lowered))
             else:
-                _print(spec, verdict, lowered)
+                show_verdict(spec, verdict, lowered)
         return REFUSED if refused else DONE
     finally:
         connection.close()
@@ -40,6 +46,16 @@ def _specs(arguments: argparse.Namespace) -> Iterator[str]:
             yield line.rstrip("\n")
 
 
+def _lowered(connection: Connection, spec: str) -> Plan:
+    """What `run` would write all the same: a kernel may refuse a text for lack of a feature that can be lowered."""
+    probe = Probe(Place(""))
+    try:
+        probe = parse_probe(spec)
+        return connection.lower(probe, "probewright")
+    except (ParseError, CannotLower):
+        return Plan(probe, ())
+
+
 def _object(spec: str, verdict: Verdict, lowered: list[str]) -> dict[str, object]:
     error = verdict.error
     return {
@@ -50,18 +66,21 @@ def _object(spec: str, verdict: Verdict, lowered: list[str]) -> dict[str, object
     }
 
 
-def _print(spec: str, verdict: Verdict, lowered: list[str]) -> None:
+def show_verdict(spec: str, verdict: Verdict, lowered: list[str], file: TextIO | None = None) -> None:
+    """For a person: the text, the caret under what is wrong, the reason and the way out."""
     error = verdict.error
     if error is None:
-        print(f"ok  {plain(spec)}")
+        print(f"ok  {plain(spec)}", file=file)
         for line in lowered:
             if line != spec:
-                print(f"    {plain(line)}")
+                print(f"    {plain(line)}", file=file)
         return
-    print(f"no  {plain(verdict.command)}")
+    print(f"no  {plain(verdict.command)}", file=file)
     caret = " " * (4 + error.column) + "^ " if error.column is not None and error.column < 500 else "    "
-    print(f"{caret}{error.code}  {plain(error.message)}")
+    print(f"{caret}{error.code}  {plain(error.message)}", file=file)
     if error.hint:
-        print(f"    {plain(error.hint)}")
+        print(f"    {plain(error.hint)}", file=file)
+    for line in lowered:
+        print(f"    `run` lowers it: {plain(line)}", file=file)
     if error.nearest:
-        print(f"    did you mean {', '.join(map(plain, error.nearest))}?")
+        print(f"    did you mean {', '.join(map(plain, error.nearest))}?", file=file)

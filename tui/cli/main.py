@@ -18,7 +18,10 @@ def run(arguments: argparse.Namespace) -> int:
         status: int = module.run(arguments)
         sys.stdout.flush()
     except ProbeRefused as error:
-        return fail(error, REFUSED)
+        from tui.cli.check import show_verdict
+
+        show_verdict(error.verdict.command, error.verdict, [], sys.stderr)
+        return REFUSED
     except KernelError as error:
         return fail(error, UNUSABLE)
     except KeyboardInterrupt:

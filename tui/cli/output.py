@@ -7,20 +7,40 @@ import sys
 from typing import Any
 
 from kernel.connection import Connection
-from kernel.open import open_target
+from kernel.errors import TargetUnusable
+from kernel.open import choose
 
 
-def connect(spec: str) -> Connection:
-    """Open a target for a command; progress goes to standard error where a person watches."""
+def connect(spec: str, *, arming: bool = False) -> Connection:
+    """Open a target for a command; progress goes to standard error where a person watches.
+
+    Args:
+        spec: word for `--target`.
+        arming: probes will be armed, which must not happen on another kernel than the one that was meant. Raises
+            TargetUnusable with the first thing that is in the way.
+    """
 
     def progress(text: str, fraction: float | None = None) -> None:
         if sys.stderr.isatty():
             share = "" if fraction is None else f" {fraction:.0%}"
             print(f"\r\x1b[K{plain(text)}{share}", end="", file=sys.stderr, flush=True)
 
-    connection = Connection(open_target(spec, progress=progress))
+    target, reason, remedy = choose(spec, progress=progress)
+    connection = Connection(target)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    if reason and arming:
+        connection.close()
+        raise TargetUnusable(f"this machine can't be probed: {reason}", remedy)
+    if reason:
+        print(
+            plain(f"probewright: {target.name} ({connection.facts.title}), not this machine: {reason}"),
+            file=sys.stderr,
+        )
+    fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
+    if arming and target.owner and fatal:
+        connection.close()
+        raise TargetUnusable(f"{target.name}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
     return connection
 
 

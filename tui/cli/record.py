@@ -22,15 +22,15 @@ def run(arguments: argparse.Namespace) -> int:
     if path.exists():
         print(f"probewright: {plain(str(path))} is there already", file=sys.stderr)
         return USAGE
-    connection = connect(arguments.target)
+    connection = connect(arguments.target, arming=True)
     watch = Watch(connection)
     shown = 0
     try:
         probes = probes_of(arguments.specs, connection)
         with stoppable():
-            arm(watch, probes)
+            events = arm(watch, probes)
             watch.record_to(path)
-            shown = follow(watch, arguments, _not_shown)
+            shown = follow(watch, arguments, events, _not_shown)
         account(watch)
         watch.stop_recording()
     except OSError as error:

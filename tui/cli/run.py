@@ -12,7 +12,7 @@ from tui.cli.watching import account, arm, follow, probes_of, stoppable, take_aw
 
 
 def run(arguments: argparse.Namespace) -> int:
-    connection = connect(arguments.target)
+    connection = connect(arguments.target, arming=True)
     watch = Watch(connection)
 
     def show(record: Record) -> None:
@@ -24,8 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         probes = probes_of(arguments.specs, connection)
         with stoppable():
-            arm(watch, probes)
-            follow(watch, arguments, show)
+            events = arm(watch, probes)
+            follow(watch, arguments, events, show)
         account(watch)
     finally:
         left = take_away(watch)

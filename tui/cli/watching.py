@@ -10,10 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import NamedTuple
 
 from events.record import Record
 from kernel.connection import Connection
-from kernel.errors import ProbeRefused
+from kernel.errors import ProbeRefused, TargetLost
 from kernel.watch import Watch
 from probes.parse import ParseError, parse_probe
 from probes.probe import Probe
@@ -35,18 +36,25 @@ def probes_of(specs: list[str], connection: Connection) -> list[Probe]:
     """Read and check all before anything is armed. Raises ProbeRefused with the first that is no good."""
     probes = []
     for spec in specs:
-        verdict = connection.check(spec).verdict
-        if not verdict.ok:
-            raise ProbeRefused(verdict)
         try:
-            probes.append(parse_probe(spec))
+            probe = parse_probe(spec)
         except ParseError as error:
-            raise ProbeRefused(Verdict(spec, error.refusal)) from None
+            verdict = connection.check(spec).verdict
+            raise ProbeRefused(Verdict(spec, error.refusal) if verdict.ok else verdict) from None
+        # Not the kernel's verdict on the text: what it lacks is lowered.
+        if not connection.check(probe).verdict.ok:
+            verdict = connection.check(spec).verdict
+            raise ProbeRefused(connection.check(probe).verdict if verdict.ok else verdict)
+        probes.append(probe)
     return probes
 
 
-def arm(watch: Watch, probes: list[Probe]) -> None:
-    """Arm them in order; says what this kernel could not give. Raises ProbeRefused, TargetUnusable, TargetLost."""
+def arm(watch: Watch, probes: list[Probe]) -> frozenset[str]:
+    """Arm them in order; says what this kernel could not give.
+
+    Gives the paths of their events: a recording holds others too. Raises ProbeRefused, TargetUnusable, TargetLost.
+    """
+    events: set[str] = set()
     for probe in probes:
         try:
             armed = watch.arm(probe)
@@ -54,15 +62,27 @@ def arm(watch: Watch, probes: list[Probe]) -> None:
             raise ProbeRefused(Verdict(str(probe), error.refusal)) from None
         for loss in armed.plan.losses:
             print(f"probewright: {plain(loss)}", file=sys.stderr)
+        events |= {event.path for event in armed.plan.events}
+    return frozenset(events)
 
 
-def follow(watch: Watch, arguments: argparse.Namespace, show: Callable[[Record], None]) -> int:
+class _Shown(NamedTuple):
+    """How far the events were shown."""
+
+    next_seq: int = 0
+    number: int = 0
+
+
+def follow(
+    watch: Watch, arguments: argparse.Namespace, events: frozenset[str], show: Callable[[Record], None]
+) -> int:
     """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number."""
     came = threading.Event()
     watch.on_data = came.set
     end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
     names = 0.0
-    shown = 0
+    shown = _Shown()
+    most = arguments.count or 0
     try:
         while (now := time.monotonic()) < end:
             came.wait(min(_PATIENCE, end - now))
@@ -70,30 +90,35 @@ def follow(watch: Watch, arguments: argparse.Namespace, show: Callable[[Record],
             if now - names >= _NAMES_EVERY:
                 names = now
                 watch.know_names(watch.names())
-            shown = _show_new(watch, shown, arguments.count, show)
-            if (arguments.count and shown >= arguments.count) or watch.ended:
+            shown = _show_new(watch, shown, most, events, show)
+            if (most and shown.number >= most) or watch.ended:
                 break
         else:
             watch.settle()
-            shown = _show_new(watch, shown, arguments.count, show)
+            shown = _show_new(watch, shown, most, events, show)
     except Stopped:
         pass
     if watch.error is not None:
         raise watch.error
-    return shown
+    return shown.number
 
 
-def _show_new(watch: Watch, shown: int, most: int | None, show: Callable[[Record], None]) -> int:
+def _show_new(
+    watch: Watch, shown: _Shown, most: int, events: frozenset[str], show: Callable[[Record], None]
+) -> _Shown:
     watch.tick()
     store = watch.store
     if store is None:
         return shown
-    for seq in range(max(shown, store.first_seq), store.next_seq):
-        if most and shown >= most:
+    number = shown.number
+    for seq in range(max(shown.next_seq, store.first_seq), store.next_seq):
+        if most and number >= most:
             break
-        show(store.record(seq))
-        shown = seq + 1
-    return shown
+        record = store.record(seq)
+        if record.event in events:
+            show(record)
+            number += 1
+    return _Shown(store.next_seq, number)
 
 
 def account(watch: Watch) -> None:
@@ -116,11 +141,18 @@ def account(watch: Watch) -> None:
 def take_away(watch: Watch) -> int:
     """Close; gives 1 where something could not be taken away, and says what."""
     failures = watch.close()
+    lost = [failure.error for failure in failures if isinstance(failure.error, TargetLost)]
     with contextlib.suppress(OSError):  # the terminal may be gone
+        if lost:
+            print(f"probewright: {plain(str(lost[0]))}", file=sys.stderr)
+            print(
+                "  the far side takes its probes away by itself; `clean` there looks again",
+                file=sys.stderr,
+            )
         for failure in failures:
-            print(f"probewright: left behind: {plain(str(failure.error))}", file=sys.stderr)
-        if failures:
-            print("  `probewright clean` tries again", file=sys.stderr)
+            if failure.error not in lost:
+                print(f"probewright: left behind: {plain(str(failure.error))}", file=sys.stderr)
+                print("  `clean` with this target tries again", file=sys.stderr)
     return 1 if failures else 0
 
 

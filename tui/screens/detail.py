@@ -17,7 +17,11 @@ from widgets.key_line import KeyLine
 class DetailScreen(ModalScreen[None]):
     """Shows what it is given."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Back"), ("enter", "dismiss", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape", "dismiss", "Back"),
+        ("enter", "dismiss", "Back"),
+        ("ctrl+q", "app.quit", "Quit"),
+    ]
 
     def __init__(self, title: str, fields: Sequence[DetailField]) -> None:
         super().__init__()

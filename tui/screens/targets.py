@@ -18,7 +18,7 @@ from widgets.target_chooser import Choice, TargetChooser
 class TargetScreen(ModalScreen[str | None]):
     """Gives the word for `--target`, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Back"), ("ctrl+q", "app.quit", "Quit")]
 
     def __init__(self) -> None:
         super().__init__()
