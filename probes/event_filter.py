@@ -33,7 +33,7 @@ def check_filter(
     try:
         open_count, count = _count(text)
         if not count:
-            raise Refused("refused_without_message", 0, text)
+            raise Refused("ERRNO", 0, text)
         _read(text, open_count, count, Predicates(fields, environment, newer, cpus))
     except Refused as error:
         raise At(error, command=text) from None
