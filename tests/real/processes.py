@@ -1,0 +1,63 @@
+"""What runs on this machine because of one process, for tests that look whether all of it is gone."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kernel.lab import cache
+
+
+def children(pid: int) -> list[int]:
+    """Of all threads of a process; empty where it is gone."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(word) for word in path.read_text().split()]
+        except OSError:
+            continue
+    return found
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Every process below one, by its name."""
+    found: dict[int, str] = {}
+    for child in children(pid):
+        try:
+            found[child] = Path(f"/proc/{child}/comm").read_text().strip()
+        except OSError:
+            continue
+        found |= descendants(child)
+    return found
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone; one that nobody has waited for yet is."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+    return state == "Z"
+
+
+def until(seen: Callable[[], object], seconds: float = 20.0) -> bool:
+    """Whether it becomes true in time."""
+    end = time.monotonic() + seconds
+    while not seen():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def remains(pid: int, below: dict[int, str]) -> list[str]:
+    """What a process that has ended left here: processes that were below it, guests' folders, sockets of ssh."""
+    until(lambda: all(map(ended, below)), 10)
+    found = [f"process {child} {name}" for child, name in below.items() if not ended(child)]
+    found += [str(path) for path in (cache.root() / "run").glob(f"{pid}_*")]
+    for base in {tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", tempfile.gettempdir())}:
+        found += [str(path) for path in Path(base).glob(f"pw-{pid}-*")]
+    return found

@@ -1,0 +1,85 @@
+"""The way from a function's name to its live events, through a real terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from tests.real.conftest import prepared
+from tests.real.processes import descendants, remains
+from tests.real.tmux import TOP, Tmux
+
+PROBEWRIGHT = [sys.executable, "-m", "tui"]
+NAME = tuple("vfs_read")
+KEYS = ("Enter", "x", "3", "/", "f", "_", "p", "Enter", "Enter")
+"""Pick the function, at its exit, tick the third argument, find the field, tick it, arm; exits bring `$retval`."""
+ROW = re.compile(r"^ *(\d+\.\d{6}) +(\d+)  (\S+)-(\d+) +vfs_read__exit +(-?\d+) +(\d+) +(-?\w+)", re.MULTILINE)
+
+
+def pick(terminal: Tmux) -> None:
+    """From the list of functions to an armed probe."""
+    terminal.press(*NAME)
+    terminal.wait(lambda screen: re.search(r"> vfs_read +\d+ of", screen))
+    terminal.press(*KEYS)
+
+
+def check_rows(screen: str) -> None:
+    """What the lab's workload does: `head` reads the first 4096 bytes of a file by 1024."""
+    rows = [match.groups() for match in ROW.finditer(screen)]
+    assert len(rows) >= 8
+    stamps = [float(row[0]) for row in rows]
+    assert stamps == sorted(stamps)
+    assert {row[1] for row in rows} <= {"0", "1"}
+    by_task: dict[str, list[tuple[str, ...]]] = {}
+    for row in rows:
+        by_task.setdefault(row[3], []).append(row[4:])
+    whole = [("0", "1024", "1024"), ("1024", "1024", "1024"), ("2048", "1024", "1024"), ("3072", "1024", "1024")]
+    assert whole in by_task.values(), by_task
+
+
+def test_to_live_events_in_ten_keystrokes() -> None:
+    assert len(KEYS) <= 10
+    prepared("7.2")
+    with Tmux([*PROBEWRIGHT, "--target", "lab"]) as terminal:
+        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen), 60)
+        below = descendants(terminal.pid)
+        assert any(name.startswith("qemu") for name in below.values()), below
+        pick(terminal)
+        screen = terminal.wait(lambda screen: len(ROW.findall(screen)) > 16)
+        assert re.search(r"time +cpu +task +event +f_pos +count +ret", screen), screen
+        assert "armed 1" in screen
+        check_rows(screen)
+        below |= descendants(terminal.pid)
+        terminal.press("C-q")
+        assert terminal.status() == 0
+        assert remains(terminal.pid, below) == []
+        assert "Traceback" not in terminal.screen()
+
+
+def test_ending_while_the_guest_boots() -> None:
+    prepared("7.2")
+    with Tmux([*PROBEWRIGHT, "--target", "lab"]) as terminal:
+        below: dict[int, str] = {}
+
+        def booting(screen: str) -> bool:
+            below.update(descendants(terminal.pid))
+            return "booting Linux" in screen and any(name.startswith("qemu") for name in below.values())
+
+        terminal.wait(booting, 60)
+        terminal.press("C-q")
+        assert terminal.status() == 0
+        assert remains(terminal.pid, below) == []
+
+
+def test_a_recording() -> None:
+    with Tmux([*PROBEWRIGHT, str(TOP / "tui/default.pwr")]) as terminal:
+        terminal.wait(lambda screen: "all that was recorded" in screen and ROW.search(screen))
+        terminal.press("F2")
+        terminal.wait(lambda screen: "part of a name" in screen)
+        pick(terminal)
+        screen = terminal.wait(lambda screen: "all that was recorded" in screen and ROW.search(screen))
+        assert "f_pos" in screen
+        below = descendants(terminal.pid)
+        terminal.press("C-q")
+        assert terminal.status() == 0
+        assert remains(terminal.pid, below) == []
