@@ -75,3 +75,11 @@ async def test_what_is_found_out_later_and_idle():
         painted = [count_paints(widget) for widget in app.screen.query("*")]
         await pilot.pause(0.8)
         assert sum(n[0] for n in painted) == 0
+
+
+async def test_what_is_typed_over_the_list_is_another_target():
+    app = host()
+    async with app.shown() as pilot:
+        await pilot.press(*"lab:6.1", "enter")
+        await pilot.pause(0.2)
+        assert [m.spec for m in app.heard] == ["lab:6.1"]
