@@ -64,6 +64,7 @@ class Probewright(TargetApp):
 
     def connected(self) -> None:
         self.counts = None
+        self.switch_mode("compose")
         self.compose_place.connected()
 
     def watched(self) -> None:
