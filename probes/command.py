@@ -150,6 +150,7 @@ def _event(text: str) -> Probe:
     if kind is Kind.TRACEPOINT and condition:
         raise refuse("BAD_FETCH_ARG", 0, "if")
     group, event = split_name(name) if name is not None else ("", "")
+    separator = name[len(group)] if name is not None and group else "/"
     place = Place(words[1].text)
     return Probe(
         place,
@@ -159,6 +160,7 @@ def _event(text: str) -> Probe:
         group=group,
         event=event,
         maxactive=head[1:],
+        separator=separator,
     )
 
 

@@ -36,19 +36,35 @@ def parse_probe(text: str) -> Probe:
         raise refuse("unknown_kind" if head[0] == "f" else "BAD_MAXACT", 1, head)
     if match[2] and head[0] != "r":
         raise refuse("BAD_MAXACT" if head[0] == "f" else "BAD_MAXACT_TYPE", 1, match[2])
-    group = event = ""
+    group, event, separator = "", "", "/"
     if match[3] is not None:
         if (bad := check_name(match[3])) is not None:
             raise refuse(bad[0], len(head) - len(match[3]) + bad[1], match[3])
         group, event = split_name(match[3])
+        separator = match[3][len(group)] if group else "/"
     if len(words) < 2:
         raise refuse("no_place", len(head))
     kind = {"f": Kind.AUTO, "p": Kind.KPROBE, "r": Kind.KRETPROBE}[head[0]]
     place, when = _place(words[1].text, kind, len(head) + 1)
     fetchargs = arguments_of(words)
+    suffix = None
+    if kind is Kind.KRETPROBE and words[1].text.endswith("%return"):
+        suffix = True
     if kind is Kind.AUTO and when is When.ENTRY and any(_wants_exit(a) for a in fetchargs):
         when = When.EXIT  # as the kernel does: `f vfs_read $retval` is a return probe
-    return Probe(place, when, kind, fetchargs, condition, group=group, event=event, maxactive=match[2])
+        suffix = False
+    return Probe(
+        place,
+        when,
+        kind,
+        fetchargs,
+        condition,
+        group=group,
+        event=event,
+        maxactive=match[2],
+        suffix=suffix,
+        separator=separator,
+    )
 
 
 def words_of(text: str) -> tuple[list[Word], str]:

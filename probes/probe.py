@@ -7,9 +7,12 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass, replace
 
 from probes.fetcharg import AllArguments, FetchArg
+
+_RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 
 
 class When(enum.Enum):
@@ -68,6 +71,10 @@ class Probe:
     """Group and event name, where the user chose them."""
     triggers: tuple[str, ...] = ()
     """Triggers as the user wrote them, one a line."""
+    separator: str = "/"
+    """Between group and event, as written: `/` or `.`."""
+    suffix: bool | None = None
+    """Whether `%return` was written where the kernel knows without it, by `r` or `$retval`; None: as usual."""
     maxactive: str = ""
     """How many calls a kretprobe follows at once, as written behind the `r`; empty: the kernel's default."""
 
@@ -87,11 +94,19 @@ class Probe:
         """Whether `$$args` or `$arg*` is among the fetchargs."""
         return any(isinstance(a.expression, AllArguments) for a in self.fetchargs)
 
+    @property
+    def returns_by_value(self) -> bool:
+        """Whether a fetcharg of an `f` makes it an exit probe, as the kernel sees it."""
+        return self.kind is Kind.AUTO and any(_RETVAL.search(str(a)) for a in self.fetchargs)
+
     def __str__(self) -> str:
-        name = f"{self.group}/{self.event}" if self.group else self.event
+        name = f"{self.group}{self.separator}{self.event}" if self.group else self.event
         letter = Kind.FPROBE if self.kind is Kind.AUTO else self.kind
-        ends = {When.ENTRY: "", When.EXIT: "%return", When.BOTH: "%both"}
-        suffix = "" if letter is Kind.KRETPROBE else ends[self.when]
+        suffix = {When.ENTRY: "", When.EXIT: "%return", When.BOTH: "%both"}[self.when]
+        if letter is Kind.KRETPROBE and not self.suffix:
+            suffix = ""
+        if self.suffix is False and self.when is When.EXIT and self.returns_by_value:
+            suffix = ""
         head = f"{letter}{self.maxactive}"
         words = [f"{head}:{name}" if name else head, f"{self.place}{suffix}"]
         words += map(str, self.fetchargs)
