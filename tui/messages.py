@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from kernel.watch import Watch
     from probes.probe import Probe
     from probes.verdict import Verdict
-    from tui.preview import Preview
+    from tui.preview import PreviewReader
     from tui.startup import Opening
 
 
 class Previewed(Message):
-    """The functions of the target are known before it is open; None: they are not."""
+    """A preview of the target was read, or could not be."""
 
-    def __init__(self, preview: Preview | None) -> None:
+    def __init__(self, reader: PreviewReader) -> None:
         super().__init__()
-        self.preview = preview
+        self.reader = reader
 
 
 class Connected(Message):

@@ -65,8 +65,10 @@ class TargetApp(App[None]):
                 asyncio.get_running_loop().add_signal_handler(number, self.exit)
         if self._preview is None:
             self._follow_opening()
-        else:
+        elif self._preview.is_alive():
             self._wait_for_preview(self._preview)
+        else:
+            self._show_preview(self._preview)  # before the first picture
 
     def on_unmount(self) -> None:
         self.opening.cancel.set()  # the end waits for its thread
@@ -74,18 +76,23 @@ class TargetApp(App[None]):
     @work(thread=True, group="open")
     def _wait_for_preview(self, reader: PreviewReader) -> None:
         reader.join()
-        self.post_message(Previewed(reader.preview))
+        self.post_message(Previewed(reader))
 
     @on(Previewed)
     def _previewed(self, event: Previewed) -> None:
-        if event.preview is not None:
-            self.previewed(event.preview)
-        # After the picture: until it is open, a target takes all the time that Python has.
-        self.set_timer(AFTER_PREVIEW, self._open)
+        self._show_preview(event.reader)
 
-    def _open(self) -> None:
-        self.opening.start()
-        self._follow_opening()
+    def _show_preview(self, reader: PreviewReader) -> None:
+        if reader.preview is not None:
+            self.previewed(reader.preview)
+        # After the picture: until it is open, a target takes all the time that Python has.
+        opening = self.opening
+        self.set_timer(AFTER_PREVIEW, lambda: self._open(opening))
+
+    def _open(self, opening: Opening) -> None:
+        if opening is self.opening:  # else another target was chosen meanwhile
+            opening.start()
+            self._follow_opening()
 
     def _follow_opening(self) -> None:
         opening = self.opening
