@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kernel.errors import KernelError, TargetUnusable
-from kernel.target import Target
+
+if TYPE_CHECKING:
+    from kernel.target import Target
 
 Progress = Callable[[str, float | None], None]
 HELP = "auto, local, ssh://[user@]host[:port], lab[:SERIES|IMAGE], a recording or saved facts"

@@ -95,6 +95,7 @@ class TargetApp(App[None]):
             self._follow_opening()
 
     def _follow_opening(self) -> None:
+        gc.enable()
         opening = self.opening
         self._wait_for_opening(opening)
         self.set_timer(PATIENCE, lambda: dialogs.show_progress(self, opening) if opening.is_alive() else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING
 from kernel.open import require_target
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.parser import COMMANDS
-from tui.cli.watching import take_away
 from tui.preview import PreviewReader
 from tui.startup import Opening
 
@@ -24,6 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(f"probewright: no terminal; without one there are {', '.join(COMMANDS)}", file=sys.stderr)
         return USAGE
+    gc.disable()  # until the first picture: all that is made by then stays, and collections cost it a sixth
     opening = Opening(getattr(arguments, "recording", None) or arguments.target)
     if PreviewReader.suits(opening.spec):
         require_target(opening.spec)
@@ -50,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _take_away(app: Probewright) -> int:
     """Leave nothing behind, also where nobody can be told any more: the terminal may be what went away."""
+    from tui.cli.watching import take_away  # not before the first paint: it brings the kernel's side along
+
     left = 0
     try:
         if app.watching is not None:

@@ -6,7 +6,6 @@ Without a command the application starts; a lone argument that is no command is 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 
 COMMANDS = ("list", "show", "check", "run", "record", "doctor", "clean", "lab")
 
@@ -53,9 +52,19 @@ def _common(parser: argparse.ArgumentParser, *, json: bool = False) -> None:
     # A sub-parser must not put its own default over what stood in front of the command.
     default = argparse.SUPPRESS if json else "auto"
     parser.add_argument("-t", "--target", default=default, metavar="TARGET", help="default: auto")
-    parser.add_argument("--version", action="version", version=importlib.metadata.version("probewright"))
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     if json:
         parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+class _Version(argparse.Action):
+    """The version is looked up when it is asked for: that takes longer than all the rest of the arguments."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:  # noqa: ARG002 - as argparse calls it
+        import importlib.metadata
+
+        print(importlib.metadata.version("probewright"))
+        parser.exit()
 
 
 def _commands() -> argparse.ArgumentParser:
