@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shlex
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.real.processes import children, until
+
 TOP = Path(__file__).parents[2]
 
 
@@ -20,11 +23,26 @@ class Tmux:
 
     def __init__(self, command: Sequence[str], columns: int = 120, rows: int = 40) -> None:
         self._server = f"probewright-{os.getpid()}-{secrets.token_hex(4)}"
-        # Without the size that pytest tells its children.
-        line = f"exec env -u COLUMNS -u LINES {shlex.join(command)}"
-        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(TOP), line)
-        self._tmux("set-option", "-w", "remain-on-exit", "on")
-        self.pid = int(self._ask("#{pane_pid}"))
+        # Without the size that pytest tells its children. tmux itself now and then forgets to ask how a child ended.
+        script = [
+            "env",
+            "-u",
+            "COLUMNS",
+            "-u",
+            "LINES",
+            "sh",
+            "-c",
+            '"$@"; echo "[ended $?]"; read -r x',
+            "sh",
+            *command,
+        ]
+        self._tmux(
+            *("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(TOP)),
+            f"exec {shlex.join(script)}",
+        )
+        shell = int(self._tmux("display-message", "-p", "#{pane_pid}"))
+        until(lambda: children(shell))
+        self.pid = children(shell)[0]
         """Of the program."""
 
     def press(self, *keys: str) -> None:
@@ -48,13 +66,8 @@ class Tmux:
             time.sleep(0.05)
 
     def status(self, seconds: float = 30.0) -> int:
-        """Exit status of the program (or the signal that killed it), once it has ended. Raises TimeoutError."""
-        end = time.monotonic() + seconds
-        while not (words := self._ask("#{pane_dead_status} #{pane_dead_signal}").split()):
-            if time.monotonic() > end:
-                raise TimeoutError(self.screen())
-            time.sleep(0.05)
-        return int(words[0])
+        """Exit status of the program, once it has ended. Raises TimeoutError."""
+        return int(re.findall(r"\[ended (\d+)\]", self.wait(lambda screen: "[ended " in screen, seconds))[-1])
 
     def close(self) -> None:
         """End the server, and with it the program. Safe to call twice."""
@@ -67,9 +80,6 @@ class Tmux:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    def _ask(self, what: str) -> str:
-        return self._tmux("display-message", "-p", what).strip()
 
     def _tmux(self, *words: str) -> str:
         done = subprocess.run(["tmux", "-u", "-L", self._server, *words], capture_output=True, check=True)
