@@ -57,6 +57,7 @@ class PreviewReader(threading.Thread):
 def _look(spec: str, writer: int) -> None:
     """The child: one line of JSON, then the names; never returns."""
     with contextlib.suppress(BaseException):
+        os.nice(5)  # it has time: the parent, which imports the screen, must not wait for it
         from kernel.open import choose
 
         target = choose(spec).target
