@@ -11,7 +11,7 @@ from kernel.lab import cache, initramfs, packages
 from kernel.lab.initramfs import Entry
 from kernel.lab.work import Work
 
-_LAYOUT = 1  # part of the cache's key: raise it when what is packed here changes
+_LAYOUT = 2  # part of the cache's key: raise it when what is packed here changes
 
 # Packages that come along as dependencies and that nothing here uses.
 _NEEDLESS = re.compile(
@@ -153,10 +153,10 @@ def _choose(apt: packages.Apt, python: bool) -> list[packages.Package]:
     names = [package.name for package in apt.closure(["python3-minimal"])]
     minimal = next(name for name in names if re.fullmatch(r"python3\.\d+-minimal", name))
     stdlib = f"lib{minimal.removesuffix('-minimal')}-stdlib"
-    # ctypes needs libffi, agents with programs of their own libbpf; the rest of what the standard library links to
-    # (databases, Kerberos, curses) stays out.
-    ctypes = [name for name in apt.depends(stdlib) if name.startswith("libffi")]
-    found = apt.closure([*wanted, minimal, "libbpf1", *ctypes])
+    # ctypes needs libffi, recordings liblzma, agents with programs of their own libbpf; the rest of what the standard
+    # library links to (databases, Kerberos, curses) stays out.
+    linked = [name for name in apt.depends(stdlib) if name.startswith(("libffi", "liblzma"))]
+    found = apt.closure([*wanted, minimal, "libbpf1", *linked])
     library = [package for package in apt.closure([stdlib]) if package.name == stdlib]
     return [package for package in found + library if not _NEEDLESS.fullmatch(package.name)]
 
