@@ -1,0 +1,69 @@
+"""`probewright` as a process, on a guest that is reached as any machine over ssh."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from kernel.lab.guest import Guest
+
+TOP = Path(__file__).parents[2]
+SPEC = "f vfs_read%return file->f_pos count $retval"
+
+
+def ssh_to(guest: Guest, folder: Path) -> dict[str, str]:
+    """Environment in which `ssh://root@127.0.0.1:PORT` is that guest, with its key: the user's own are not asked."""
+    binary = shutil.which("ssh")
+    assert binary is not None
+    wrapper = folder / "ssh"
+    wrapper.write_text(f'#!/bin/sh\nexec {binary} {shlex.join(guest.ssh_options)} "$@"\n')
+    wrapper.chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def address(guest: Guest) -> str:
+    return f"ssh://{guest.host}:{guest.port}"
+
+
+def start(*words: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """Begin a command; its output comes through pipes."""
+    command = [sys.executable, "-m", "tui", *words]
+    return subprocess.Popen(
+        command, cwd=TOP, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    )
+
+
+class Done:
+    """A command that has ended."""
+
+    def __init__(self, status: int, out: bytes, err: bytes) -> None:
+        self.status = status
+        self.out = out.decode()
+        self.err = err.decode()
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """Standard output as JSON, one object a line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def __repr__(self) -> str:
+        return f"status {self.status}\n{self.out[-2000:]}\n{self.err[-2000:]}"
+
+
+def finish(process: subprocess.Popen[bytes], timeout: float = 60.0) -> Done:
+    """Wait for a command's end."""
+    out, err = process.communicate(timeout=timeout)
+    return Done(process.returncode, out, err)
+
+
+def run(*words: str, env: dict[str, str] | None = None, stdin: bytes = b"", timeout: float = 60.0) -> Done:
+    """A command from begin to end."""
+    command = [sys.executable, "-m", "tui", *words]
+    done = subprocess.run(command, cwd=TOP, env=env, input=stdin, capture_output=True, timeout=timeout)
+    return Done(done.returncode, done.stdout, done.stderr)
