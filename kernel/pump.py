@@ -17,15 +17,10 @@ _PATIENCE = 0.2
 class Pump:
     """Reads a stream into a queue of bounded size; when it is full the oldest passes are dropped, and counted."""
 
-    def __init__(
-        self,
-        stream: Stream,
-        limit_bytes: int = 64 << 20,
-        events_in: Callable[[Chunk], int] = lambda chunk: 0,  # noqa: ARG005
-    ) -> None:
-        """`events_in` counts the events of a chunk; asked only of what is dropped."""
+    def __init__(self, stream: Stream, limit_bytes: int = 64 << 20) -> None:
         self._stream = stream
-        self._events_in = events_in
+        self.events_in: Callable[[Chunk], int] = lambda chunk: 0  # noqa: ARG005
+        """Counts the events of a chunk; asked only of what is dropped."""
         self._limit = limit_bytes
         self._queue: deque[Batch] = deque()
         self._queued = 0
@@ -135,7 +130,7 @@ class Pump:
         size = _size(batch)
         self._queued -= size
         self.dropped_bytes += size
-        self.dropped_events += sum(map(self._events_in, batch.chunks))
+        self.dropped_events += sum(map(self.events_in, batch.chunks))
 
     def _fail(self, error: KernelError) -> None:
         with self._changed:

@@ -229,8 +229,10 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
         instance = _make_instance(target, tracefs, undo)
         target.hold(instance.file("tracing_on"))
         follows_forks = configure(target, instance, buffer_kb)
+        pump = Pump(target.stream(instance.path), limit_bytes)
+        # Behind the stream, which may have set the size of the sub-buffers.
         header = HeaderPage.parse(instance.header_page(), target.facts().byteorder)
-        pump = Pump(target.stream(instance.path), limit_bytes, lambda chunk: events_in(chunk, header))
+        pump.events_in = lambda chunk: events_in(chunk, header)
         session = Session(target, tracefs, instance, undo, pump, header)
         session.follows_forks = follows_forks
         pump.start()
