@@ -38,9 +38,8 @@ def test_what_comes_in_goes_out_in_order():
 
 
 def test_a_full_queue_drops_the_oldest_and_counts_them():
-    pump = Pump(
-        FakeStream([batch(bytes([65 + n]), 2) for n in range(10)]), limit_bytes=5 * PAGE, events_in=lambda chunk: 3
-    )
+    pump = Pump(FakeStream([batch(bytes([65 + n]), 2) for n in range(10)]), limit_bytes=5 * PAGE)
+    pump.events_in = lambda chunk: 3
     pump.start()
     assert pump.settle(5)
     found = pump.drain()
