@@ -16,6 +16,8 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         facts = connection.facts
+        living = bool(connection.target.owner)
+        usable = facts.usable and living
         dead = leftovers.find(connection.target) if facts.tracefs else []
         if arguments.json:
             _ = connection.btf  # for its error
@@ -23,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
                 facts_to_dict(facts)
                 | {
                     "target": connection.target.name,
+                    "usable": usable,
                     "functions": len(facts.functions),
                     "btf_error": connection.btf_error or None,
                     "leftovers": [leftover.group for leftover in dead],
@@ -34,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
                 print(
                     plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it")
                 )
-        return DONE if facts.usable else UNUSABLE
+            print(f"\n{_summary(usable=usable, living=living)}")
+        return DONE if usable else UNUSABLE
     finally:
         connection.close()
 
@@ -61,4 +65,11 @@ def _print(connection: Connection, facts: TargetFacts) -> None:
         print(plain(f"\n{'!' if trouble.fatal else '-'} {trouble.what}"))
         if trouble.remedy:
             print(plain(f"  {trouble.remedy}"))
-    print("\nprobes can be armed here" if facts.usable else "\nno probe can be armed here")
+
+
+def _summary(*, usable: bool, living: bool) -> str:
+    if usable:
+        return "probes can be armed here"
+    if living:
+        return "no probe can be armed here"
+    return "no probe can be armed here: it is not a living kernel (list, show and check work)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 
 from kernel.errors import KernelError, ProbeRefused
@@ -13,6 +14,8 @@ DONE, REFUSED, USAGE, UNUSABLE = range(4)
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; messages for people go to standard error."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # what was opened is closed, as after an interrupt
     try:
         module = importlib.import_module(f"tui.cli.{arguments.command}")
         status: int = module.run(arguments)
