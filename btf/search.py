@@ -21,6 +21,8 @@ _LONG = 6
 """Letters a term needs before a wrong letter is looked for."""
 _CANDIDATES = 750
 """Names that are looked at more closely for one term, the shortest first."""
+_BLOCK = 4096
+"""Names that are looked at before it is asked whether enough were found."""
 _RARE = 1500
 """So many hits are found faster one by one than by a look at each name."""
 
@@ -82,7 +84,7 @@ class Search:
         names = self._names
         if last and last in term:
             hits = [i for i in before if term in names[i]]
-        elif len(term) > 1 and self._text.count(term) < _RARE:
+        elif len(term) > 2 and self._text.count(term) < _RARE:
             hits = self._where(term, _RARE)
         else:
             hits = [i for i, name in enumerate(names) if term in name]
@@ -111,12 +113,11 @@ class Search:
             # One letter begins a word in most names: there it would sort nothing out.
             return first + [i for i in hits if not seen[i]]
         names, word = self._names, f"_{term}"
-        at_word: list[int] = []
-        inside: list[int] = []
-        for i in hits:
-            if not seen[i]:
-                (at_word if word in names[i] else inside).append(i)
-        return first + at_word + inside
+        rest = [i for i in hits if not seen[i]]
+        at_word = [i for i in rest if word in names[i]]
+        for i in at_word:
+            seen[i] = 1
+        return first + at_word + [i for i in rest if not seen[i]]
 
     def _forgive(self, term: str, among: Sequence[int]) -> list[int]:
         """Of the names in `among`, which all lack the term, those that come near to it."""
@@ -126,21 +127,23 @@ class Search:
                 found = sorted(set(found).intersection(among))
             if found:
                 return found
-        near = self._with_letters(term, among)
-        swapped = self._swapped(term, near[: 4 * _CANDIDATES]) if 3 < len(term) < _LONG else []
+        swappable = 3 < len(term) < _LONG
+        near = self._with_letters(term, among, 4 * _CANDIDATES if swappable else _CANDIDATES)
+        swapped = self._swapped(term, near) if swappable else []
         return swapped + self._scattered(term, near[:_CANDIDATES], set(swapped))
 
-    def _with_letters(self, term: str, among: Sequence[int]) -> list[int]:
-        """The names that have all letters of a term, in any order."""
-        names = self._names
+    def _with_letters(self, term: str, among: Sequence[int], limit: int) -> list[int]:
+        """The first names that have all letters of a term, in any order."""
+        names, near = self._names, list[int]()
         rarest, *others = sorted(set(term), key=_COMMON.find)
-        if isinstance(among, range):
-            near = [i for i, name in enumerate(names) if rarest in name]
-        else:
-            near = [i for i in among if rarest in names[i]]
-        for letter in others:
-            near = [i for i in near if letter in names[i]]
-        return near
+        for begin in range(0, len(among), _BLOCK):
+            some = [i for i in among[begin : begin + _BLOCK] if rarest in names[i]]
+            for letter in others:
+                some = [i for i in some if letter in names[i]]
+            near += some
+            if len(near) >= limit:
+                break
+        return near[:limit]
 
     def _swapped(self, term: str, near: list[int]) -> list[int]:
         """The names with two neighbouring letters in the wrong order."""

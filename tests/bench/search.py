@@ -1,4 +1,4 @@
-"""Search over 60,000 names: the worst query of those a person types, right or wrong."""
+"""Search over 60,000 names as the list asks for it: the worst query of those a person types, right or wrong."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from btf.btf import Btf
 from btf.search import Search
 from tests.btf_writer import stored
+from tui.screens.compose import MOST_FOUND
 
 NAMES = 60_000
 ROUNDS = 9
@@ -59,7 +60,7 @@ def _taken(search: Search, query: str) -> float:
     for _ in range(ROUNDS):
         search.forget()
         begin = time.perf_counter()
-        search.find(query)
+        search.find(query, MOST_FOUND)
         best = min(best, time.perf_counter() - begin)
     return best
 
