@@ -2,31 +2,34 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What running needs, and what work on it needs on top of that.
 STAMP := $(VENV)/.ready
+TOOLS := $(VENV)/.tools
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: run test check format bench screenshots lab recording lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
 
-test: $(STAMP)
+test: $(TOOLS)
 	$(BIN)/python -m pytest $(ARGS)
 
-check: $(STAMP)
+check: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -m "not real" -q $(ARGS)
 
-format: $(STAMP)
+format: $(TOOLS)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMP)
+bench: $(TOOLS)
 	$(BIN)/python -m tests.bench $(ARGS)
 
-screenshots: $(STAMP)
+screenshots: $(TOOLS)
 	$(BIN)/python -m screenshots $(ARGS)
 
 lab: $(STAMP)
@@ -41,15 +44,21 @@ recording: $(STAMP)
 	    'f vfs_write%both pos[0] count $$retval' \
 	    'f bprm_execve bprm->filename:string'
 
-lock: $(STAMP)
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url \
-	    --extra dev --python-version 3.11 --output-file requirements.lock pyproject.toml
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 
-$(STAMP): pyproject.toml requirements.lock
+lock: $(STAMP)
+	$(PIP) uv
+	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --constraint requirements.lock --no-annotate --output-file requirements-run.lock pyproject.toml
+
+$(STAMP): pyproject.toml requirements-run.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(PIP) --require-hashes -r requirements-run.lock
+	$(PIP) --no-deps -e .
+	touch $@
+
+$(TOOLS): $(STAMP) requirements.lock
+	$(PIP) --require-hashes -r requirements.lock
 	touch $@
 
 clean:
