@@ -38,15 +38,15 @@ class Intake:
             known[current] = fmt
             self.lines.use(current, fmt)
 
-    def take(self, chunk: Chunk) -> Run:
-        """The events of one chunk."""
+    def take(self, chunk: Chunk) -> tuple[Run, int]:
+        """The events of one chunk, and the time of its last one, which may have no format; -1: there is none."""
         first = self._blocks.next_page
         columns = self._text(chunk) if chunk.text else self._pages(chunk)
         self.undecodable += columns.undecodable
         run = self._known(Run(*columns[:3]), chunk.text)
         if not run.stamps:
             self._blocks.discard(first)
-        return run
+        return run, columns.stamps[-1] if columns.stamps else -1
 
     def _pages(self, chunk: Chunk) -> Columns:
         header = self._decoder.header

@@ -8,7 +8,7 @@ began after the latest event of the passes before it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -44,19 +44,17 @@ class Merger:
         """Smallest key of what is held; None: nothing is."""
         return min((min(run.keys) for run in self._held), default=None)
 
-    def merge(self, runs: Sequence[Run], drained: bool) -> Run:
+    def merge(self, runs: Sequence[Run], ends: Collection[int], drained: bool) -> Run:
         """Take one pass, give what is final now, in order of time.
 
         Args:
             runs: one for each CPU that had events in this pass.
+            ends: time of the last event of each CPU in this pass, whether it is in a run or nobody wants it.
             drained: whether every CPU was read until it was empty.
         """
-        limit = self._seen
-        if not drained:
-            # A CPU that was not drained may have more behind its last event.
-            limit = min([limit, *(run.stamps[-1] for run in runs)])
-        for run in runs:
-            self._seen = max(self._seen, run.stamps[-1])
+        # A CPU that was not drained may have more behind its last event.
+        limit = self._seen if drained else min([self._seen, *ends])
+        self._seen = max([self._seen, *ends])
         self._held += [_ordered([run]) for run in runs]
         cuts = [bisect_right(run.stamps, limit) for run in self._held]
         if len(self) - sum(cuts) > _MOST_HELD:

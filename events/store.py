@@ -134,14 +134,17 @@ class Store:
     def feed(self, batch: Batch) -> int:
         """Take one pass over all CPUs; gives the number of new rows."""
         runs: dict[int, Run] = {}
+        ends: dict[int, int] = {}
         for chunk in batch.chunks:
-            run = self._intake.take(chunk)
+            run, end = self._intake.take(chunk)
+            if end >= 0:
+                ends[chunk.cpu] = end
             if run.stamps:
                 before = runs.get(chunk.cpu)
                 runs[chunk.cpu] = Run(*([*a, *b] for a, b in zip(before, run, strict=True))) if before else run
         # The kernel has merged the text of trace_pipe already.
         merged = bool(batch.chunks) and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks)
-        final = self._merger.merge(list(runs.values()), batch.drained)
+        final = self._merger.merge(list(runs.values()), ends.values(), batch.drained)
         new = self._append(final)
         return new + self.flush() if merged else new
 

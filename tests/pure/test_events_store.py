@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import pytest
@@ -36,11 +36,11 @@ def new_store(limit: int = 1 << 30, **more: Any) -> Store:
     return Store(Decoder({700: EV}, HEADER), limit, **more)
 
 
-def sub_buffer(stamps: Sequence[int], first: int = 0, pid: int = 1) -> bytes:
-    """A page of events at these times; their `n` counts from `first`."""
+def sub_buffer(stamps: Sequence[int], first: int = 0, pid: int = 1, unknown: Container[int] = ()) -> bytes:
+    """A page of events at these times, some of which have no format; their `n` counts from `first`."""
     data, before = b"", stamps[0]
     for n, ts in enumerate(stamps, first):
-        data += event(entry(700, pid, n.to_bytes(8, "little")), ts - before)
+        data += event(entry(701 if ts in unknown else 700, pid, n.to_bytes(8, "little")), ts - before)
         before = ts
     return page(stamps[0], data, HEADER)
 
@@ -51,10 +51,15 @@ def stamps_of(store: Store) -> list[int]:
 
 @st.composite
 def machines(draw: st.DrawFn) -> tuple[list[Batch], int]:
-    """Passes over CPUs as they would be read: the events written while a pass goes on reach some CPUs only."""
+    """Passes over CPUs as they would be read: the events written while a pass goes on reach some CPUs only.
+
+    Of the events of some times nobody knows the format; gives the number of the others too.
+    """
     rng = random.Random(draw(st.integers(0, 2**32)))
     cpus = draw(st.integers(1, 4))
     most = draw(st.sampled_from([None, 1, 3]))
+    share = draw(st.sampled_from([0.0, 0.3, 0.8]))
+    unknown = {ts for ts in range(1000) if rng.random() < share}
     queues: list[list[int]] = [[] for _ in range(cpus)]
     now, batches, written = 0, [], 0
     for _ in range(draw(st.integers(1, 12))):
@@ -63,16 +68,16 @@ def machines(draw: st.DrawFn) -> tuple[list[Batch], int]:
             for _ in range(rng.randrange(6)):
                 now += rng.randrange(3)
                 queues[rng.randrange(cpus)].append(now)
-                written += 1
+                written += now not in unknown
             take = len(queues[cpu]) if most is None else min(most, len(queues[cpu]))
             if take:
-                chunks.append(Chunk(cpu, sub_buffer(queues[cpu][:take])))
+                chunks.append(Chunk(cpu, sub_buffer(queues[cpu][:take], unknown=unknown)))
                 del queues[cpu][:take]
             drained = drained and not queues[cpu]
             now += 1
         # Whether a pass drained a CPU is known when the CPU was read, not at the end of the pass.
         batches.append(Batch(tuple(chunks), drained if most else True))
-    rest = [Chunk(cpu, sub_buffer(queue)) for cpu, queue in enumerate(queues) if queue]
+    rest = [Chunk(cpu, sub_buffer(queue, unknown=unknown)) for cpu, queue in enumerate(queues) if queue]
     return [*batches, Batch(tuple(rest), True)], written
 
 
@@ -102,6 +107,19 @@ def test_one_pass_is_held_back():
     assert store.feed(Batch((Chunk(0, sub_buffer([60])), Chunk(1, sub_buffer([55, 99]))), False)) == 0
     assert store.feed(Batch((Chunk(0, sub_buffer([70])), Chunk(1, sub_buffer([100]))), False)) == 3
     assert stamps_of(store)[-3:] == [55, 60, 70]
+
+
+def test_events_without_a_format_hold_back_and_let_go_as_others_do():
+    store = new_store()
+    store.feed(Batch((Chunk(0, sub_buffer([60])),), False))
+    # CPU 1 has more behind what nobody knows, and it may be older than what CPU 0 has.
+    passed = store.feed(Batch((Chunk(0, sub_buffer([100])), Chunk(1, sub_buffer([10], unknown=[10]))), False))
+    assert passed == 0
+    store.feed(Batch((Chunk(1, sub_buffer([11, 110], unknown=[110])),), True))
+    assert stamps_of(store) == [11, 60, 100]
+    # All up to 110 was written before the next pass began.
+    assert store.feed(Batch((Chunk(0, sub_buffer([105])),), True)) == 1
+    assert (store.late, store.undecodable) == (0, 2)
 
 
 def test_an_event_that_comes_too_late_is_shown_and_counted():
