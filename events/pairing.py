@@ -1,0 +1,104 @@
+"""Entry and exit of one call: a pair is only made where it is proven.
+
+A task leaves its calls in the reverse order of entering them, so an exit belongs to the youngest open entry of its
+function. That alone would pair wrongly where one was missed; both ends therefore carry the same proof:
+the stack pointer at the call, and the argument values that the kernel kept from the entry. What has no partner that
+matches is told as such, never guessed.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import NamedTuple
+
+
+class Alone(enum.Enum):
+    """Why an end has no other end."""
+
+    NO_ENTRY = "its entry was not seen"
+    """It began before the probe was armed, or the entry was missed or filtered out."""
+    NO_EXIT = "its exit was not seen"
+    """Calls around it have ended, so it has too, and the exit was missed or filtered out."""
+    LOST = "events were lost meanwhile"
+    """Its other end may be among them, so that nothing later is proof."""
+    TOO_MANY = "too many calls are open"
+    """It was forgotten to stay within bounds."""
+
+
+class End(NamedTuple):
+    """One end of a call."""
+
+    seq: int
+    """Row of the event."""
+    task: int
+    """Thread id; of an idle task, which all have the id 0, `idle_task`."""
+    function: int
+    """Number of the probe with its two events."""
+    at_exit: bool
+    proof: Hashable
+    """What both ends of one call have in common, see the module."""
+
+
+class Call(NamedTuple):
+    """A pair, or an end that stays alone."""
+
+    entry: int | None
+    """Row of the entry."""
+    exit: int | None
+    """Row of the exit."""
+    alone: Alone | None = None
+    """None: a proven pair."""
+
+
+def idle_task(cpu: int) -> int:
+    """The idle task of a CPU, for `End.task`."""
+    return -1 - cpu
+
+
+class Pairing:
+    """Takes the ends in the order of time. Bounded: at most `limit` calls are open at once."""
+
+    def __init__(self, limit: int = 1 << 16) -> None:
+        self.limit = limit
+        self.open = 0
+        """Calls that have begun and not ended yet."""
+        self._stacks: OrderedDict[int, list[End]] = OrderedDict()
+        """Task -> its open entries, the outermost first; the task that entered a call last comes last."""
+
+    def take(self, end: End) -> list[Call]:
+        """What became of it, and of the calls that it shows to be over."""
+        return self._leave(end) if end.at_exit else self._enter(end)
+
+    def lose(self) -> list[Call]:
+        """Events were lost here: no end from before proves anything any more."""
+        calls = [Call(end.seq, None, Alone.LOST) for stack in self._stacks.values() for end in stack]
+        self._stacks.clear()
+        self.open = 0
+        return sorted(calls)
+
+    def _enter(self, end: End) -> list[Call]:
+        self._stacks.setdefault(end.task, []).append(end)
+        self._stacks.move_to_end(end.task)
+        self.open += 1
+        if self.open <= self.limit:
+            return []
+        # The task that has been still for longest is the likeliest to be gone.
+        task, stack = next(iter(self._stacks.items()))
+        forgotten = [stack.pop(0)] if task == end.task else self._stacks.pop(task)
+        self.open -= len(forgotten)
+        return [Call(entry.seq, None, Alone.TOO_MANY) for entry in forgotten]
+
+    def _leave(self, end: End) -> list[Call]:
+        stack = self._stacks.get(end.task, [])
+        for at in range(len(stack) - 1, -1, -1):
+            entry = stack[at]
+            if entry.function == end.function and entry.proof == end.proof:
+                over = stack[at + 1 :]
+                del stack[at:]
+                self.open -= 1 + len(over)
+                if not stack:
+                    del self._stacks[end.task]
+                return [*(Call(inner.seq, None, Alone.NO_EXIT) for inner in over), Call(entry.seq, end.seq)]
+        return [Call(None, end.seq, Alone.NO_ENTRY)]
