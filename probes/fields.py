@@ -5,6 +5,7 @@ Nodes are made when they are opened; each says what ticking it captures, or why 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from btf.btf import Btf
@@ -37,7 +38,8 @@ class Node:
     """As the kernel stores it: `s64`, `string`, `%pD`, `b1` for a bit; empty for a struct."""
     offset: int | None = None
     """Bytes from the last pointer; None: it is in a register."""
-    expandable: bool = False
+    step: str = ""
+    """How C goes on behind it: `->`, `.` or `[`; empty: nothing is behind it."""
     reason: str = ""
     """Why it can't be captured; empty: it can."""
     expression: Variable | ReturnValue | None = field(default=None, repr=False)
@@ -45,12 +47,24 @@ class Node:
     at_exit: bool = False
     """There at the exit only."""
 
+    @property
+    def expandable(self) -> bool:
+        """Whether there is something behind it."""
+        return bool(self.step)
+
 
 class Tree:
     """The tree of one function on one target."""
 
-    def __init__(self, btf: Btf | None, function: str, machine: str) -> None:
-        self._signature = signature_of(btf, function) if btf is not None else None
+    def __init__(
+        self,
+        btf: Btf | None,
+        function: str,
+        machine: str,
+        look_up: Callable[[Btf, str], Signature | None] = signature_of,
+    ) -> None:
+        """Take a function's name; a tracepoint's with `look_up` being `probes.signature.tracepoint_of`."""
+        self._signature = look_up(btf, function) if btf is not None else None
         self._machine = machine
 
     def roots(self) -> tuple[Node, ...]:
@@ -71,14 +85,23 @@ class Tree:
 
     def children(self, node: Node) -> tuple[Node, ...]:
         """Give what is one step below a node; nothing where there is nothing."""
+        return tuple(self._below(node))
+
+    def child(self, node: Node, name: str) -> Node | None:
+        """Give the member of this name (the element of this number) below a node; None: there is none."""
+        return next(self._below(node, name), None)
+
+    def _below(self, node: Node, only: str | None = None) -> Iterator[Node]:
         signature, parent = self._signature, node.expression
         if signature is None or parent is None:
-            return ()
+            return
         below = children(signature.btf, node.type_id, MAX_ELEMENTS)
         if not below.op:
-            return _pointed(signature, node)
+            yield from _pointed(signature, node)
         base = 0 if below.op == "->" else node.offset
-        return tuple(_field(signature, parent, below.op, member, base, node.at_exit) for member in below.fields)
+        for member in below.fields:
+            if only is None or member.name == only:
+                yield _field(signature, parent, below.op, member, base, node.at_exit)
 
 
 def _argument(signature: Signature, name: str, type_id: int, where: Passed) -> Node:
@@ -130,9 +153,7 @@ def _node(
     best = best_type(btf, type_id)
     kind = f"b{bit_size}" if bit_size else best or ""
     arg = FetchArg(expression) if bit_size else tick(signature, expression, type_id)
-    node = Node(
-        label, arg, c_type(btf, type_id), kind, offset, _expandable(btf, type_id), "", expression, type_id, at_exit
-    )
+    node = Node(label, arg, c_type(btf, type_id), kind, offset, _step(btf, type_id), "", expression, type_id, at_exit)
     if best is None:
         return _without(node, _reason(btf, type_id))
     if offset is None and best.endswith("]"):
@@ -147,7 +168,7 @@ def _without(node: Node, reason: str) -> Node:
         node.c_type,
         "",
         node.offset,
-        node.expandable,
+        node.step,
         reason,
         node.expression,
         node.type_id,
@@ -155,16 +176,18 @@ def _without(node: Node, reason: str) -> Node:
     )
 
 
-def _expandable(btf: Btf, type_id: int) -> bool:
+def _step(btf: Btf, type_id: int) -> str:
     kind = stripped(btf, type_id)
     if isinstance(kind, Struct):
-        return bool(kind.members)
+        return "." if kind.members else ""
     if isinstance(kind, Array):
-        return not is_text(btf, kind.type_id) and is_complete(btf, kind.type_id)
+        return "[" if not is_text(btf, kind.type_id) and is_complete(btf, kind.type_id) else ""
     if not isinstance(kind, Ptr):
-        return False
+        return ""
     target = stripped(btf, kind.type_id)
-    return bool(target.members) if isinstance(target, Struct) else _has_value(btf, kind.type_id)
+    if isinstance(target, Struct):
+        return "->" if target.members else ""
+    return "[" if _has_value(btf, kind.type_id) else ""
 
 
 def _reason(btf: Btf, type_id: int) -> str:
