@@ -56,9 +56,11 @@ class Capturer:
             pairs = zip(self.signature.params, self.where, strict=False)
             whole = (p.type_id for p, w in pairs if w.slots == (expression.number,) and not w.by_reference)
             type_id = next(whole, None)
-        if arg.type is not None and (arg.type in _UNVALUED or "[" in arg.type):
-            type_id = None
-        return Column(name, str(expression), type_id, is_retval)
+        valued = arg.type is None or not (arg.type in _UNVALUED or "[" in arg.type)
+        kept = valued and (
+            isinstance(expression, Argument) or (isinstance(expression, Variable) and not expression.path)
+        )
+        return Column(name, str(expression), type_id if valued else None, is_retval, kept)
 
     def _locate(self, expression: Variable | ReturnValue) -> Value:
         if self.signature is None:

@@ -63,6 +63,14 @@ class _State:
     out: list[Passed] = field(default_factory=list)
 
 
+_PUSHED_BY_CALL = {"x86_64": 8, "i686": 4}
+
+
+def pushed_by_call(machine: str) -> int:
+    """Bytes of the return address that a call puts on the stack; 0: it goes into a register."""
+    return _PUSHED_BY_CALL.get(machine, 0)
+
+
 def passed(btf: Btf, params: Sequence[Param], machine: str, returns: int = 0) -> tuple[Passed, ...]:
     """Say for each parameter where it is; `...` at the end is left out.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from btf.btf import Btf
 from probes.argument import check_argument, check_entry_data
 from probes.capture import Capturer, field_name, needs_entry, needs_exit
-from probes.convention import passed
+from probes.convention import passed, pushed_by_call
 from probes.dialect import MAX_ARGS, MAX_DENTRY_ARGS, dialect_of
 from probes.errors_table import message_of
 from probes.expand import expand_dentry
@@ -66,13 +66,19 @@ def lower(probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: 
     ends, split_losses = _ends(probe, fields, facts)
     losses += split_losses
     events = []
+    paired = len(ends) > 1
+    frame = unique_field("frame", {field.name for field in fields}) if paired else ""
     for at_exit, members in ends:
         dialect = dialect_of(facts)
         known = signature if mechanism.by_name else None
         site = Site(dialect, btf, known, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe)
         capturer = Capturer(site, signature, where, mechanism.by_name and dialect.btf_args)
-        words, columns = _capture(probe, members, capturer, losses)
-        events.append(_event(probe, mechanism, at_exit, words, columns, group, event, len(ends) > 1))
+        words, columns = _capture(probe, members, capturer, losses, MAX_ARGS - paired)
+        if paired:
+            words.append(f"{frame}=$stack")
+        made = _event(probe, mechanism, at_exit, words, columns, group, event, paired)
+        shift = pushed_by_call(facts.machine) if paired and at_exit else 0
+        events.append(replace(made, frame=frame, frame_shift=shift))
     return Plan(probe, tuple(_filtered(probe, events, losses)), tuple(dict.fromkeys(losses)))
 
 
@@ -115,14 +121,14 @@ def _ends(
 
 
 def _capture(
-    probe: Probe, fields: list[_Field], capturer: Capturer, losses: list[str]
+    probe: Probe, fields: list[_Field], capturer: Capturer, losses: list[str], limit: int
 ) -> tuple[list[str], list[Column]]:
     """Write the words of one event; what came with `$$args` and can't be had is left out and told."""
     words: list[str] = []
     columns: list[Column] = []
     taken = _Taken([])
     for field in fields:
-        if len(words) == MAX_ARGS:
+        if len(words) == limit:
             losses.append(f"{field.name}: an event has at most {MAX_ARGS} fields")
             continue
         try:

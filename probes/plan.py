@@ -18,6 +18,8 @@ class Column:
     btf_type: int | None = None
     """Type id of the value in the target's BTF, to name enums, bools and errno; None: unknown."""
     is_retval: bool = False
+    kept: bool = False
+    """An argument as it was at the entry: an exit that has the column has that value too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,10 @@ class PlannedEvent:
     triggers: tuple[str, ...] = ()
     """For the event's `trigger` file."""
     columns: tuple[Column, ...] = ()
+    frame: str = ""
+    """Of two events that are paired: the field with the stack pointer, which tells one call from another."""
+    frame_shift: int = 0
+    """Bytes by which that field is above what the entry of the same call recorded."""
 
     @property
     def path(self) -> str:

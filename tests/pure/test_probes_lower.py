@@ -44,15 +44,15 @@ def refusal(spec: str, name: str) -> tuple[str, str]:
 
 def test_names_where_the_kernel_takes_them() -> None:
     assert lines("f vfs_read%both file->f_pos count $retval", "7.2") == [
-        "f:pw_1/vfs_read__entry vfs_read f_pos=file->f_pos count",
-        "f:pw_1/vfs_read__exit vfs_read%return f_pos=file->f_pos count ret=$retval",
+        "f:pw_1/vfs_read__entry vfs_read f_pos=file->f_pos count frame=$stack",
+        "f:pw_1/vfs_read__exit vfs_read%return f_pos=file->f_pos count ret=$retval frame=$stack",
     ]
 
 
 def test_kprobes_where_there_are_no_fprobes() -> None:
     assert lines("f vfs_read%both file->f_pos $retval", "arm64") == [
-        "p:pw_1/vfs_read__entry vfs_read f_pos=file->f_pos",
-        "r:pw_1/vfs_read__exit vfs_read f_pos=file->f_pos ret=$retval",
+        "p:pw_1/vfs_read__entry vfs_read f_pos=file->f_pos frame=$stack",
+        "r:pw_1/vfs_read__exit vfs_read f_pos=file->f_pos ret=$retval frame=$stack",
     ]
     with pytest.raises(CannotLower) as caught:
         btf, facts, _ = kernel("arm64")
@@ -74,8 +74,8 @@ def test_numbers_and_offsets_where_there_are_no_names() -> None:
 def test_arguments_at_exit_become_an_event_of_their_own() -> None:
     found = plan("f vfs_read%return count $retval if ret > 0", "6.1")
     assert [(e.line, e.at_exit, e.filter) for e in found.events] == [
-        ("p:pw_1/vfs_read__entry vfs_read count=$arg3:u64", False, ""),
-        ("r:pw_1/vfs_read__exit vfs_read ret=$retval:s64", True, "ret > 0"),
+        ("p:pw_1/vfs_read__entry vfs_read count=$arg3:u64 frame=$stack", False, ""),
+        ("r:pw_1/vfs_read__exit vfs_read ret=$retval:s64 frame=$stack", True, "ret > 0"),
     ]
     assert any("count" in loss and "entry only" in loss for loss in found.losses)
     assert any("vfs_read__entry" in loss and "not filtered" in loss for loss in found.losses)
@@ -168,6 +168,14 @@ def test_fields_have_names_of_their_own() -> None:
     spec = "f vfs_read file->f_inode->i_ino file->f_mapping->host->i_ino f_pos=count file->f_pos"
     names = [column.name for column in plan(spec, "7.2").events[0].columns]
     assert names == ["i_ino", "host_i_ino", "f_pos", "file_f_pos"]
+
+
+def test_two_events_of_a_call_can_be_paired() -> None:
+    entry, leave = plan("f vfs_read%both file->f_pos pos[0] count frame=file $retval", "7.2").events
+    assert (entry.frame, entry.frame_shift, leave.frame, leave.frame_shift) == ("frame_2", 0, "frame_2", 8)
+    assert [column.label for column in leave.columns if column.kept] == ["count", "file"]
+    alone = plan("f vfs_read%return count", "7.2").events[0]
+    assert (alone.frame, alone.frame_shift) == ("", 0)
 
 
 def test_columns_say_what_they_hold() -> None:
@@ -313,7 +321,7 @@ def test_whatever_is_ticked_this_kernel_takes(name: str) -> None:
         for event in found.events:
             fields += len(event.columns)
             assert kernel_verdict(event.line, btf, facts).ok, event.line
-            assert len(event.columns) == len(event.line.split()) - 2
+            assert len(event.columns) == len(event.line.split()) - 2 - bool(event.frame)
     assert lowered > 25
     assert fields > lowered
 
