@@ -59,14 +59,13 @@ class ShellDialect:
 
     def guard(self, undo: Step) -> None:
         self._count += 1
-        number, command = self._count, quote(self._command(undo))
-        self._shell.run(f'g_{number}={command}; guards="{number} $guards"', undo.path)
-        self._guards.append((undo, number))
+        self._shell.run(f"t_guard {self._count} {quote(self._command(undo))}", undo.path)
+        self._guards.append((undo, self._count))
 
     def unguard(self, undo: Step) -> None:
         for at in range(len(self._guards) - 1, -1, -1):
             if self._guards[at][0] == undo:
-                self._shell.run(f"unset g_{self._guards.pop(at)[1]}")
+                self._shell.run(f"t_unguard {self._guards.pop(at)[1]}")
                 break
 
     def hold(self, path: str) -> None:
@@ -80,7 +79,7 @@ class ShellDialect:
         # An answer first: the other shell could only say that nothing came.
         self._shell.run(f"t_there {self._word(instance + '/trace_pipe')}", instance)
         stream = TextStream(self._another(), instance)
-        self._streams.append(stream)
+        self._streams = [*(known for known in self._streams if not known.closed), stream]
         return stream
 
     def stream_pids(self) -> tuple[int, ...]:

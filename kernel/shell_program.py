@@ -30,6 +30,13 @@ t_undo() {
   done
   guards=
 }
+t_guard() { eval "g_$1=\$2"; guards="$1 $guards"; }
+t_unguard() {
+  k=
+  for g in $guards; do [ "$g" = "$1" ] || k="$k$g "; done
+  guards=$k
+  unset "g_$1"
+}
 t_born() { read -r born <"/proc/$$/stat" && born=${born##*) } && set -- $born && shift 19 && born=$1; }
 t_watch() {
   [ -z "$watch" ] || kill "$watch"

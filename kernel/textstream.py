@@ -29,24 +29,26 @@ class TextStream:
             raise ValueError("the process needs pipes")
         self._process, self._to, self._from = process, process.stdin, process.stdout
         self._rest = b""
-        self._closed = False
+        self.closed = False
         self._closing = threading.Lock()
         self._reading = threading.Lock()
         token = secrets.token_hex(16)
         script = STREAM + f"t_run {quote(instance)} {token}\n"
         write_all(self._to.fileno(), script.encode("utf-8", "surrogateescape"))
         self.pids = self._hello(self._from, token.encode())
+        """Processes over there that read for us; none once they have ended: another may get the number."""
 
     def read(self, timeout: float) -> Batch | None:
         end = time.monotonic() + timeout
         with self._reading:
-            while not self._closed:
+            while not self.closed:
                 if not select.select([self._from], [], [], max(0.0, end - time.monotonic()))[0]:
                     return None
                 data = os.read(self._from.fileno(), 1 << 18)
                 if not data:
-                    if self._closed:
+                    if self.closed:
                         break
+                    self.pids = ()
                     raise TargetLost("the line was cut, or trace_pipe on the far side ended")
                 lines, newline, self._rest = (self._rest + data).rpartition(b"\n")
                 if len(self._rest) > 1 << 20:
@@ -58,9 +60,10 @@ class TextStream:
 
     def close(self) -> None:
         with self._closing:  # whoever comes second may count on it too that the buffers are let go
-            if not self._closed:
-                self._closed = True
+            if not self.closed:
+                self.closed = True
                 self._end()
+                self.pids = ()
 
     def _end(self) -> None:
         with contextlib.suppress(OSError, ValueError):

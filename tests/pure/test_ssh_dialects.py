@@ -183,6 +183,23 @@ def test_undoes_what_is_guarded_when_we_vanish(far: FarSide, tmp_path: Path, end
         dialect.read(str(log), 10)
 
 
+@pytest.mark.parametrize("kind", SHELLS)
+def test_what_is_guarded_no_more_takes_no_room(kind: str, tmp_path: Path) -> None:
+    """A long watch arms and disarms without end."""
+    with far_side(kind) as far:
+        dialect, shell = far.dialect, far.dialect._shell
+        kept, passing = (Step(Effect.APPEND, str(tmp_path / "log"), data) for data in (b"kept", b"passing"))
+        (tmp_path / "log").write_text("")
+        dialect.guard(kept)
+        before = shell.run('echo "$guards" >&3')
+        for _ in range(20):
+            dialect.guard(passing)
+            dialect.unguard(passing)
+        assert shell.run('echo "$guards" >&3') == before
+        dialect.close()
+        assert (tmp_path / "log").read_text() == "kept"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_undoes_after_too_long_a_silence(kind: str, tmp_path: Path) -> None:
     log = tmp_path / "log"

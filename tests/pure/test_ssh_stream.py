@@ -179,6 +179,10 @@ def test_text_comes_in_whole_lines(shell: str, tmp_path: Path) -> None:
             assert stream.read(30) is None
             assert eventually(lambda: not any(runs(pid) for pid in pids), 3.0)
             stream.close()
+            assert far.dialect.stream_pids() == (), "another process may get these numbers"
+            again = far.dialect.stream(str(folder))
+            assert far.dialect.stream_pids() == again.pids
+            assert far.dialect._streams == [again]
     finally:
         os.close(pipe)
 
@@ -224,6 +228,7 @@ def test_a_cut_text_stream_is_noticed(shell: str, which: int, tmp_path: Path) ->
                 os.kill(pids[1], signal.SIGKILL)
             with pytest.raises(TargetLost):
                 stream.read(10)
+            assert far.dialect.stream_pids() == ()
             stream.close()
             assert eventually(lambda: not any(runs(pid) for pid in pids), 3.0)
     finally:
