@@ -19,6 +19,8 @@ class Known:
         self._connection = connection
         self._columns: dict[str, dict[str, Column]] = {}
         self._plans: list[Plan] = []
+        self._frames: set[tuple[str, str]] = set()
+        """(event, field) of what only tells calls apart."""
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -36,6 +38,7 @@ class Known:
             self._plans.append(armed.plan)
         for event in armed.plan.events:
             self._columns[event.path] = {column.name: column for column in event.columns}
+            self._frames.add((event.path, event.frame))
 
     def values(self, record: Record) -> list[tuple[str, str]]:
         """Name and value of each field that somebody asked for; values by their names where they have one."""
@@ -43,7 +46,7 @@ class Known:
         columns = self._columns.get(record.event, {})
         named = []
         for name, value in record.values.items():
-            if name in PROBE_FIELDS:
+            if name in PROBE_FIELDS or (record.event, name) in self._frames:
                 continue
             column = columns.get(name)
             kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)

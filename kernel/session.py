@@ -99,7 +99,8 @@ class Session:
                 armed = Armed(plan, MappingProxyType(self._read_formats(plan)))
                 for event in plan.events:
                     self._condition(event, holding.defined)
-                for event in plan.events:
+                # The exit first: an exit without an entry is seen to be one, an entry without an exit is not.
+                for event in reversed(plan.events):
                     self._enable(event, holding.enabled)
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.

@@ -254,3 +254,13 @@ def test_formats_of_armed_events_are_read_from_our_instance():
         # Records that are still undecoded need them.
         assert session.formats() == armed.formats
         assert session.cmdlines() == {812: "cat", 7: "two words"}
+
+
+def test_an_exit_is_never_without_its_entry():
+    """Switched on before it and off after it: what is seen of a call is all of it, or the exit alone."""
+    target = FakeTarget()
+    with open_session(target) as session:
+        armed = session.arm(plan(session, "entry", "exit"))
+        session.disarm(armed)
+    switched = [(step.path.split("/")[-2], step.data) for step in target.steps if step.path.endswith("/enable")]
+    assert switched == [("exit", b"1"), ("entry", b"1"), ("entry", b"0"), ("exit", b"0")]
