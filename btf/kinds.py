@@ -38,14 +38,6 @@ class Kind(enum.IntEnum):
     ENUM64 = 19
 
 
-class Linkage(enum.IntEnum):
-    """BTF_FUNC_* and BTF_VAR_*."""
-
-    STATIC = 0
-    GLOBAL = 1
-    EXTERN = 2
-
-
 INT_SIGNED = 1
 INT_CHAR = 2
 INT_BOOL = 4

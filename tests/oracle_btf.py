@@ -18,7 +18,7 @@ from typing import Any
 
 from btf import layout, render, types, walk
 from btf.btf import Btf
-from btf.kinds import Kind, Linkage
+from btf.kinds import Kind
 
 LIMIT = 20
 """Differences of one sort that are told."""
@@ -158,7 +158,7 @@ def as_json(thing: types.Type) -> Json:
         case types.Fwd():
             record["fwd_kind"] = thing.keyword
         case types.Func() | types.Var():
-            record |= {"type_id": thing.type_id, "linkage": Linkage(thing.linkage).name.lower()}
+            record |= {"type_id": thing.type_id, "linkage": _LINKAGES[thing.linkage]}
         case types.FuncProto():
             params = [{"name": p.name or "(anon)", "type_id": p.type_id} for p in thing.params]
             record |= {"ret_type_id": thing.type_id, "vlen": len(params), "params": params}
@@ -202,6 +202,8 @@ def _flat(by_id: dict[int, Json], record: Json, base: int) -> Iterator[tuple[str
             yield name, offset, member.get("bitfield_size", 0), member["type_id"]
 
 
+_LINKAGES = ("static", "global", "extern")
+"""By the numbers of BTF_FUNC_* and BTF_VAR_*."""
 _BUILT_IN = {"__builtin_va_list", "__gnuc_va_list"}
 """bpftool leaves these to the compiler."""
 _TWIN = re.compile(r"___\d+\b")
