@@ -11,17 +11,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from btf.btf import Btf
+from probes.command import is_own
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.kernel_verdict import kernel_verdict
 from probes.lower import lower
-from probes.parse import ParseError, is_own, parse_probe
+from probes.parse import ParseError, parse_probe
 from probes.plan import Plan
 from probes.probe import Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 
-__all__ = ["Checked", "check", "check_plan", "kernel_verdict"]
+__all__ = ["Checked", "check", "check_plan", "check_typed", "kernel_verdict"]
 
 
 class Checked(NamedTuple):
@@ -69,6 +70,25 @@ def check_plan(
         return Checked(Verdict(command), lower(probe, btf, facts, group))
     except CannotLower as error:
         return Checked(Verdict(command, error.refusal), None)
+
+
+def check_typed(
+    text: str,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str = "",
+    environment: Environment = UNKNOWN,
+    existing: Sequence[str] = (),
+) -> Checked:
+    """Like `check_plan`, for a text as a person types it: what this kernel refuses as it stands may yet be lowered."""
+    checked = check_plan(text, btf, facts, group, environment, existing)
+    if checked.verdict.ok:
+        return checked
+    try:
+        probe = parse_probe(text)
+    except ParseError:
+        return checked
+    return check_plan(probe, btf, facts, group, environment, existing)
 
 
 def _plan_of(text: str, btf: Btf | None, facts: TargetFacts, group: str) -> Plan | None:

@@ -1,7 +1,8 @@
 """Commands of tracefs as values: text -> tree -> the same text, for every kind of dynamic event.
 
 A probe on a kernel function is a `Probe`; so are a tracepoint probe and an event probe, whose place is the tracepoint
-or the event. `parse_command` reads what `dynamic_events` takes; the words are kept as they were written.
+or the event. `parse_command` reads what `dynamic_events` takes, and what is ours: `$$args`, `%both`, a symbol in a
+program, a filter. The words are kept as they were written.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from dataclasses import dataclass
 
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
-from probes.parse import arguments_of, parse_probe, words_of
+from probes.parse import arguments_of, parse_probe, uses_own, words_of
 from probes.parse_error import refuse
 from probes.probe import Kind, Place, Probe
 from probes.text import split
 
 _SEPARATOR = re.compile(r"\s*;\s*")
+_OFFSET = re.compile(r"([0-9][0-9a-zA-Z]*)(%return)?(?:\(([^()]*)\))?")
+_STATIC = re.compile(r"(.*/.*):(sdt_[A-Za-z0-9_]+:[A-Za-z0-9_]+)()()")
+_FUNCTION = re.compile(r"(.*/.*):([A-Za-z_.$][^:%+()]*)(\+[0-9][0-9a-zA-Z]*)?(%return)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class UserProbe:
 
     path: str
     offset: str
-    """As written."""
+    """As written: bytes from the file's beginning, or behind a symbol `+0x10` or nothing."""
     suffix: bool = False
     """Whether `%return` stands behind the offset."""
     fetchargs: tuple[FetchArg, ...] = ()
@@ -35,16 +39,26 @@ class UserProbe:
     """The letter, and what stands behind it; the kernel ignores that."""
     name: str | None = None
     """`group/event`; None: left to the kernel."""
+    symbol: str = ""
+    """A function, or a static probe as `sdt_PROVIDER:NAME`: ours, the kernel takes numbers."""
+    filter: str = ""
+    """A filter on the recorded fields: ours, the kernel takes it elsewhere."""
 
     @property
     def returns(self) -> bool:
         """Whether it is at a function's exit."""
         return self.suffix or self.head.startswith("r")
 
+    @property
+    def subject(self) -> str:
+        """What it sits on."""
+        return f"{self.path}:{self.symbol}{self.offset}"
+
     def __str__(self) -> str:
         counter = "" if self.reference is None else f"({self.reference})"
-        place = f"{self.path}:{self.offset}{'%return' if self.suffix else ''}{counter}"
-        return " ".join([_head(self.head, self.name), place, *map(str, self.fetchargs)])
+        place = f"{self.subject}{'%return' if self.suffix else ''}{counter}"
+        condition = ["if", self.filter] if self.filter else []
+        return " ".join([_head(self.head, self.name), place, *map(str, self.fetchargs), *condition])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +85,11 @@ class SyntheticEvent:
     """The semicolons as written; fewer than needed: `; `."""
     prefix: str = "s:"
 
+    @property
+    def subject(self) -> str:
+        """Its name, without the group that all of them have."""
+        return self.name.removeprefix("synthetic/")
+
     def __str__(self) -> str:
         text = f"{self.prefix}{self.name}"
         for number, group in enumerate(self.fields):
@@ -92,7 +111,9 @@ class Deletion:
         return " ".join([f"{self.head}:{self.name}", *self.match])
 
 
-Command = Probe | UserProbe | SyntheticEvent | Deletion
+Armable = Probe | UserProbe | SyntheticEvent
+"""What can be lowered and armed."""
+Command = Armable | Deletion
 
 
 def parse_command(text: str) -> Command:
@@ -108,6 +129,17 @@ def parse_command(text: str) -> Command:
     if first in ("t", "e"):
         return _event(text)
     return parse_probe(text)
+
+
+def is_own(text: str) -> bool:
+    """Whether the text uses what only probewright knows, so that the kernel would not take it as it stands."""
+    words = split(text)
+    if not words or words[0].text[0] not in "fprte":
+        return False
+    place = words[1].text if len(words) > 1 else ""
+    user = words[0].text[0] in "pr" and "/" in place
+    symbol = user and any(form.fullmatch(place) for form in (_STATIC, _FUNCTION))
+    return symbol or uses_own(text, has_filter=words[0].text[0] == "e")
 
 
 def parse_synthetic(text: str) -> SyntheticEvent:
@@ -146,15 +178,11 @@ def _event(text: str) -> Probe:
     head, name = _named(words[0].text)
     if len(words) < 2:
         raise refuse("no_place", len(words[0].text))
-    kind = Kind(head[0])
-    if kind is Kind.TRACEPOINT and condition:
-        raise refuse("BAD_FETCH_ARG", 0, "if")
     group, event = split_name(name) if name is not None else ("", "")
     separator = name[len(group)] if name is not None and group else "/"
-    place = Place(words[1].text)
     return Probe(
-        place,
-        kind=kind,
+        Place(words[1].text),
+        kind=Kind(head[0]),
         fetchargs=arguments_of(words),
         filter=condition,
         group=group,
@@ -165,13 +193,18 @@ def _event(text: str) -> Probe:
 
 
 def _user(text: str) -> UserProbe:
-    words = split(text)
+    words, condition = words_of(text)
     head, name = _named(words[0].text)
-    path, colon, rest = words[1].text.rpartition(":")
-    match = re.fullmatch(r"([0-9][0-9a-zA-Z]*)(%return)?(?:\(([^()]*)\))?", rest)
-    if not colon or match is None:
+    place, arguments = words[1].text, arguments_of(words)
+    path, colon, rest = place.rpartition(":")
+    found = _OFFSET.fullmatch(rest)
+    if colon and found is not None:
+        suffix = found[2] is not None
+        return UserProbe(path, found[1], suffix, arguments, found[3], head, name, filter=condition)
+    named = _STATIC.fullmatch(place) or _FUNCTION.fullmatch(place)
+    if named is None:
         raise refuse("BAD_UPROBE_OFFS", len(words[0].text) + 1 + len(path) + 1, rest)
-    return UserProbe(path, match[1], match[2] is not None, arguments_of(words), match[3], head, name)
+    return UserProbe(named[1], named[3] or "", bool(named[4]), arguments, None, head, name, named[2], condition)
 
 
 def _named(word: str) -> tuple[str, str | None]:

@@ -16,7 +16,7 @@ from probes.parse_fetcharg import parse_fetcharg
 from probes.probe import Kind, Place, Probe, When
 from probes.text import Word, kstrtol, kstrtoul, split
 
-__all__ = ["ParseError", "arguments_of", "is_own", "parse_fetcharg", "parse_probe", "refuse", "words_of"]
+__all__ = ["ParseError", "arguments_of", "parse_fetcharg", "parse_probe", "refuse", "uses_own", "words_of"]
 
 _FILTER = re.compile(r"\sif(?:\s+|$)")
 
@@ -144,18 +144,19 @@ def _split_offset(text: str) -> tuple[str, str, str]:
     return text[: match.start()], match.group(), text[match.end() :]
 
 
-def is_own(text: str) -> bool:
-    """Whether the text uses what only probewright knows: `$$args`, `%both`, a filter, `[i]`."""
+def uses_own(text: str, has_filter: bool = False) -> bool:
+    """Whether a text has what only probewright knows: `$$args`, `%both`, `[i]`, and a filter, unless it is such
+    that the kernel takes one.
+    """
     command = text.split("#", 1)[0]
-    words = split(text)
-    if not words or words[0].text[0] not in "fpr":
-        return False
-    place = words[1].text if len(words) > 1 else ""
-    return (
-        place.endswith("%both")
-        or _FILTER.search(command) is not None
-        or any(re.search(r"(^|=|\()\$\$args$", word.text) or _OWN_INDEX.search(word.text) for word in words[2:])
+    condition = _FILTER.search(command)
+    if condition is not None and not has_filter:
+        return True
+    words = split(command if condition is None else command[: condition.start()])
+    return (len(words) > 1 and words[1].text.endswith("%both")) or any(
+        _OWN_ARGUMENTS.search(word.text) or _OWN_INDEX.search(word.text) for word in words[2:]
     )
 
 
+_OWN_ARGUMENTS = re.compile(r"(^|=|\()\$\$args$")
 _OWN_INDEX = re.compile(r"^[^:\\]*[A-Za-z0-9_]\[[0-9]+\]")

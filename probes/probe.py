@@ -10,7 +10,7 @@ import enum
 import re
 from dataclasses import dataclass, replace
 
-from probes.fetcharg import AllArguments, FetchArg
+from probes.fetcharg import FetchArg
 
 _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 
@@ -90,9 +90,9 @@ class Probe:
         return any(a.expression == arg.expression for a in self.fetchargs)
 
     @property
-    def wants_all(self) -> bool:
-        """Whether `$$args` or `$arg*` is among the fetchargs."""
-        return any(isinstance(a.expression, AllArguments) for a in self.fetchargs)
+    def subject(self) -> str:
+        """What it sits on: a function, a tracepoint, an event."""
+        return self.place.symbol
 
     @property
     def returns_by_value(self) -> bool:

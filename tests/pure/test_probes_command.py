@@ -12,6 +12,7 @@ from probes.command import (
     SyntheticEvent,
     SyntheticField,
     UserProbe,
+    is_own,
     parse_command,
     parse_synthetic,
 )
@@ -59,6 +60,18 @@ def test_every_command_that_a_kernel_takes_is_kept(name: str) -> None:
             UserProbe("/bin/x", "0x10", True, (FetchArg(Register("ax")),), "0x8", "r10", "a/b"),
         ),
         (
+            "p /usr/lib/a.so.6:read_it+0x10 %di if di > 4",
+            UserProbe(
+                "/usr/lib/a.so.6", "+0x10", fetchargs=(FetchArg(Register("di")),), symbol="read_it", filter="di > 4"
+            ),
+        ),
+        ("r /bin/x:main%return", UserProbe("/bin/x", "", True, head="r", symbol="main")),
+        ("p /lib/c:so:sdt_libc:setjmp", UserProbe("/lib/c:so", "", symbol="sdt_libc:setjmp")),
+        (
+            "t sched_switch $comm if comm == 1",
+            Probe(Place("sched_switch"), kind=Kind.TRACEPOINT, fetchargs=(FetchArg(Comm()),), filter="comm == 1"),
+        ),
+        (
             "s:synthetic/x u64 a; unsigned int b",
             SyntheticEvent(
                 "synthetic/x", ((SyntheticField("u64", "a"),), (SyntheticField("unsigned int", "b"),)), ("; ",)
@@ -77,7 +90,8 @@ def test_trees(text: str, tree: Command) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "column"),
     [
-        ("p:a/ /bin/x:y", "BAD_UPROBE_OFFS", 12),
+        ("p:a/ /bin/x:1-2", "BAD_UPROBE_OFFS", 12),
+        ("r /bin/x:y if", "no_filter", 13),
         ("e:/b sched.sched_switch", "NO_GROUP_NAME", 2),
         ("t", "no_place", 1),
         ("-:", "no_event_named", 0),
@@ -113,6 +127,7 @@ _expressions = st.recursive(
     max_leaves=4,
 )
 _fetchargs = st.lists(st.builds(FetchArg, _expressions, st.none() | _names), max_size=3).map(tuple)
+_symbols = st.sampled_from(["", "main", "foo.part.0", "_ZN3fooE", "sdt_libc:setjmp"])
 _numbers = st.integers(0, 1 << 40).map(hex)
 _synthetic_fields = st.builds(SyntheticField, st.sampled_from(["u64", "unsigned int", "char"]), _names)
 _commands = st.one_of(
@@ -136,6 +151,12 @@ _commands = st.one_of(
         st.sampled_from(["p", "r"]),
         st.none() | _names,
     ),
+    st.builds(
+        lambda symbol, args, condition: UserProbe("/bin/x", "", False, args, symbol=symbol, filter=condition),
+        _symbols.filter(bool),
+        _fetchargs,
+        st.sampled_from(["", "a == 1"]),
+    ),
     st.builds(SyntheticEvent, _names, st.lists(st.tuples(_synthetic_fields), min_size=1, max_size=4).map(tuple)).map(
         lambda e: SyntheticEvent(e.name, e.fields, ("; ",) * (len(e.fields) - 1))
     ),
@@ -146,3 +167,30 @@ _commands = st.one_of(
 @given(_commands)
 def test_text_of_any_tree_is_read_back(command: Command) -> None:
     assert parse_command(str(command)) == command
+
+
+def test_what_is_ours() -> None:
+    for text in (
+        "f vfs_read $$args",
+        "f vfs_read%both",
+        "p vfs_read count if count > 1",
+        "f vfs_read pos[0]",
+        "t sched_switch $$args",
+        "t sched_switch if x == 1",
+        "e sched.sched_switch $$args if prev_pid > 1",
+        "p /bin/x:main",
+        "r /bin/x:sdt_a:b",
+        "p /bin/x:0x10 %di if di > 1",
+    ):
+        assert is_own(text), text
+    for text in (
+        "f vfs_read%return file count:u8[4]",
+        "e sched/sched_switch x=$prev_pid if prev_pid > 1",
+        "e sched/sched_switch x=$prev_pid if prev_pid > $$args",
+        "f vfs_read # if $$args",
+        "p /bin/x:0x10%return(0x8) +0(%di):u8[4]",
+        "s:x u64 a[3]",
+        "-:a/b",
+        "",
+    ):
+        assert not is_own(text), text

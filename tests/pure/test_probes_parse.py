@@ -22,7 +22,7 @@ from probes.fetcharg import (
     Variable,
     variable,
 )
-from probes.parse import ParseError, is_own, parse_fetcharg, parse_probe
+from probes.parse import ParseError, parse_fetcharg, parse_probe
 from probes.probe import Kind, Place, Probe, When
 from tests.probes_data import KERNELS, Case, kernel
 
@@ -174,16 +174,6 @@ def test_filter_needs_words() -> None:
     with pytest.raises(ParseError) as caught:
         parse_probe("f vfs_read count if ")
     assert caught.value.refusal.code == "no_filter"
-
-
-def test_what_is_ours() -> None:
-    assert is_own("f vfs_read $$args")
-    assert is_own("f vfs_read%both")
-    assert is_own("p vfs_read count if count > 1")
-    assert is_own("f vfs_read pos[0]")
-    assert not is_own("f vfs_read%return file count:u8[4]")
-    assert not is_own("e sched/sched_switch x=$prev_pid if prev_pid > 1")
-    assert not is_own("f vfs_read # if $$args")
 
 
 def test_probe_of_ticks() -> None:
