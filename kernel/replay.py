@@ -16,6 +16,7 @@ from kernel.undo import UndoFailure
 from probes.parse import ParseError
 from probes.plan import Plan, PlannedEvent
 from probes.plan_json import plan_from_dict
+from probes.probe import Probe
 from probes.verdict import Refusal, Verdict
 
 _AT_ONCE = 1 << 20
@@ -87,7 +88,7 @@ class ReplaySession:
 
     def arm(self, plan: Plan) -> Armed:
         """Show a recorded probe again. Raises ProbeRefused where the recording does not hold it."""
-        same = [armed for armed in self.recorded if armed.plan.probe.place.symbol == plan.probe.place.symbol]
+        same = [armed for armed in self.recorded if armed.plan.probe.subject == plan.probe.subject]
         for armed in same:
             if _covers(armed.plan, plan):
                 if armed not in self._armed:
@@ -130,13 +131,15 @@ class ReplaySession:
         if same:
             hint = f"it holds {'; '.join(str(armed.plan.probe) for armed in same)}"
         else:
-            names = sorted({armed.plan.probe.place.symbol for armed in self.recorded})
+            names = sorted({armed.plan.probe.subject for armed in self.recorded})
             hint = f"it holds {', '.join(names) or 'no events'}; choose a live target to probe something else"
-        return Refusal("not_recorded", "This recording does not hold that.", 0, plan.probe.place.symbol, hint)
+        return Refusal("not_recorded", "This recording does not hold that.", 0, plan.probe.subject, hint)
 
 
 def _covers(recorded: Plan, wanted: Plan) -> bool:
     """Whether every event and value that is wanted is in what was recorded, under the same filter."""
+    if not isinstance(recorded.probe, Probe) or not isinstance(wanted.probe, Probe):
+        return recorded.probe == wanted.probe
     if recorded.probe.filter != wanted.probe.filter:
         return False
     ends = {event.at_exit: event for event in recorded.events}

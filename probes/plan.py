@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from probes.probe import Probe
+from probes.command import Armable
+
+DEFAULT_GROUP = "probewright"
+"""Of events whose probe names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class PlannedEvent:
     line: str
     """For `dynamic_events`."""
     remove: str
-    """For `dynamic_events`, takes it away again."""
+    """For `dynamic_events`, takes it away again, with all its probes."""
     at_exit: bool = False
     filter: str = ""
     """For the event's `filter` file."""
@@ -42,6 +45,13 @@ class PlannedEvent:
     """Of two events that are paired: the field with the stack pointer, which tells one call from another."""
     frame_shift: int = 0
     """Bytes by which that field is above what the entry of the same call recorded."""
+    more: tuple[str, ...] = ()
+    """For `dynamic_events`: lines that put further probes on the same event."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All lines that make it."""
+        return (self.line, *self.more)
 
     @property
     def path(self) -> str:
@@ -53,7 +63,7 @@ class PlannedEvent:
 class Plan:
     """The events of one probe, and what this target could not give."""
 
-    probe: Probe
+    probe: Armable
     events: tuple[PlannedEvent, ...]
     losses: tuple[str, ...] = ()
     """One line for each thing that was lost in lowering."""

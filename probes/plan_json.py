@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from probes.parse import parse_probe
+from probes.command import Deletion, parse_command
 from probes.plan import Column, Plan, PlannedEvent
 
 
@@ -23,5 +23,9 @@ def plan_from_dict(plain: dict[str, Any]) -> Plan:
     events = []
     for event in plain["events"]:
         columns = tuple(Column(**column) for column in event["columns"])
-        events.append(PlannedEvent(**{**event, "columns": columns, "triggers": tuple(event["triggers"])}))
-    return Plan(parse_probe(plain["probe"]), tuple(events), tuple(plain["losses"]))
+        lists = {name: tuple(event.get(name, ())) for name in ("triggers", "more")}
+        events.append(PlannedEvent(**{**event, **lists, "columns": columns}))
+    probe = parse_command(plain["probe"])
+    if isinstance(probe, Deletion):
+        raise TypeError("a deletion is no plan")
+    return Plan(probe, tuple(events), tuple(plain["losses"]))

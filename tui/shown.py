@@ -94,7 +94,7 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
     if watching is None:
         return {}
     if not watching.live:
-        return {armed.plan.probe.place.symbol: None for armed in watching.armed}
+        return {armed.plan.probe.subject: None for armed in watching.armed}
     rates = (
         {watching.store.event(number): rate for number, rate in watching.store.rates().items()}
         if watching.store
@@ -102,7 +102,7 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
     )
     found: dict[str, float | None] = {}
     for armed in watching.armed:
-        name = armed.plan.probe.place.symbol
+        name = armed.plan.probe.subject
         found[name] = (found.get(name) or 0.0) + sum(rates.get(event.path, 0.0) for event in armed.plan.events)
     return found
 
