@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from array import array
 from bisect import bisect_left, bisect_right
+from functools import cached_property
 from typing import NamedTuple
 
 _SOME_ADDRESS = re.compile(rb"^0*[1-9a-f]", re.MULTILINE)
 _HIGHEST = 1 << 64
+_FAR = 64
+"""Symbols that are looked at for a neighbour."""
+_PADDING = "__pfx_"
 _LAST_SIZE = 4096
 """What is given to the last symbol of a module, whose end nobody says."""
 
+_CODE = frozenset("tTwW")
 _TRAMPOLINES = ("arch_rethook_trampoline", "__kretprobe_trampoline")
 _PROBED = "[unknown/kretprobe'd]"
 """What stands for the caller where another return probe has put a trampoline in its place (trace_output.c)."""
@@ -25,6 +31,21 @@ class Place(NamedTuple):
     size: int
     """Bytes up to the next symbol."""
     module: str = ""
+
+
+class Entry(NamedTuple):
+    """One line of the table."""
+
+    address: int
+    letter: str
+    """As nm(1) has it: `t` and `w`, small or capital, are code."""
+    name: str
+    module: str = ""
+
+    @property
+    def code(self) -> bool:
+        """Whether there are instructions."""
+        return self.letter in _CODE
 
 
 class Symbols:
@@ -58,12 +79,12 @@ class Symbols:
             return
         addresses, lines = [], []
         for line in self._data.split(b"\n"):
-            number = line.split(b" ", 1)[0]
+            words = line.split(None, 2)
             try:
-                address = int(number, 16)
+                address = int(words[0], 16) if len(words) > 2 else 0
             except ValueError:
                 continue
-            if 0 < address < _HIGHEST and len(line) > len(number) + 3:
+            if 0 < address < _HIGHEST:
                 addresses.append(address)
                 lines.append(line)
         order = sorted(range(len(addresses)), key=addresses.__getitem__)
@@ -99,10 +120,49 @@ class Symbols:
         stop = self._stop(start, module)
         return Place(name, address - start, stop - start, module) if address < stop else None
 
+    def named(self, name: str) -> list[Entry]:
+        """All symbols of a name, by address."""
+        return [entry for entry in self.beginning(name) if entry.name == name]
+
+    def beginning(self, start: str) -> list[Entry]:
+        """All symbols whose names begin so, by name and address."""
+        wanted = start.encode("utf-8", "backslashreplace")
+        order = self._by_name
+        first = bisect_left(order, wanted, key=self._raw_name)
+        rest = map(order.__getitem__, range(first, len(order)))
+        found = itertools.takewhile(lambda at: self._raw_name(at).startswith(wanted), rest)
+        return [self._entry(at) for at in found]
+
+    @cached_property
+    def _by_name(self) -> array[int]:
+        """Places of the lines in the order of their names (0.3 s for 190,000)."""
+        self.prepare()
+        names = [line.split(None, 3)[2] for line in self._lines or ()]
+        return array("I", sorted(range(len(names)), key=names.__getitem__))
+
+    def _raw_name(self, at: int) -> bytes:
+        return (self._lines or [])[at].split(None, 3)[2]
+
+    def neighbours(self, address: int) -> tuple[Entry | None, Entry | None]:
+        """The symbols of code before and behind the one that begins at an address, as the linker put them."""
+        self.prepare()
+        count = len(self._addresses)
+        at, after = bisect_left(self._addresses, address), bisect_right(self._addresses, address)
+        return self._first_code(range(at - 1, -1, -1)), self._first_code(range(after, count))
+
+    def _first_code(self, places: range) -> Entry | None:
+        entries = (self._entry(at) for at in places[:_FAR])
+        return next(
+            (e for e in entries if e.code and not e.name.startswith(_PADDING) and ".cold" not in e.name), None
+        )
+
+    def _entry(self, at: int) -> Entry:
+        words = (self._lines or [])[at].decode("utf-8", "backslashreplace").split(None, 3)
+        return Entry(self._addresses[at], words[1], words[2], words[3].strip("[] \r") if len(words) > 3 else "")
+
     def _symbol(self, at: int) -> tuple[str, str]:
-        lines = self._lines or []
-        words = lines[at].decode("utf-8", "backslashreplace").split(None, 3)
-        return words[2] if len(words) > 2 else "", words[3].strip("[] \r") if len(words) > 3 else ""
+        entry = self._entry(at)
+        return entry.name, entry.module
 
     def _stop(self, start: int, module: str) -> int:
         """First address behind the symbol: that of the next one of the same module."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from probes.facts import Feature, TargetFacts, Trouble
+from probes.reasons import Why
 
 CAP_DAC_OVERRIDE = 1
 """include/uapi/linux/capability.h"""
@@ -66,7 +67,7 @@ def _reach(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
     root = sight.may(CAP_DAC_OVERRIDE)
     sudo = "" if facts.uid == 0 else "sudo "
     if not facts.tracefs and not sight.tracefs_known:
-        yield Trouble("this kernel has no tracefs (built without CONFIG_FTRACE)", _ELSEWHERE)
+        yield Trouble("this kernel has no tracefs (built without CONFIG_FTRACE)", _ELSEWHERE, code=Why.TRACER)
     elif not facts.tracefs:
         remedy = f"{sudo}mount -t tracefs nodev /sys/kernel/tracing{'' if facts.uid else where}"
         yield Trouble("tracefs is not mounted", remedy)
@@ -75,7 +76,7 @@ def _reach(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
     elif "ro" in sight.mount_options:
         yield Trouble("tracefs is mounted read-only", f"{sudo}mount -o remount,rw {facts.tracefs}")
     if not root:
-        yield Trouble("only root arms probes", _BECOME_ROOT)
+        yield Trouble("only root arms probes", _BECOME_ROOT, code=Why.PRIVILEGES)
 
 
 def _build(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
@@ -92,9 +93,11 @@ def _build(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
         why = [f"CONFIG_{name}" for name in ("KPROBES", "FPROBE") if sight.config.get(name) == "n"]
         names = " and ".join(why) if why else "CONFIG_KPROBE_EVENTS and CONFIG_FPROBE_EVENTS"
         verb = "is" if names.count("CONFIG_") == 1 else "are"
-        yield Trouble(f"function probes are not built into this kernel ({names} {verb} not set)", _ELSEWHERE)
+        yield Trouble(
+            f"function probes are not built into this kernel ({names} {verb} not set)", _ELSEWHERE, code=Why.TRACER
+        )
     elif looked and not facts.has(Feature.DYNAMIC_EVENTS):
-        yield Trouble("this kernel has no dynamic_events", _ELSEWHERE)
+        yield Trouble("this kernel has no dynamic_events", _ELSEWHERE, code=Why.TRACER)
     elif looked and not facts.has(Feature.FPROBE_EVENTS):
         yield Trouble("no fprobe events in this kernel: functions are probed by kprobes", fatal=False)
 
@@ -103,7 +106,9 @@ def _policy(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
     """What someone forbids or has switched off."""
     if facts.lockdown == "confidentiality":
         remedy = "boot without lockdown=confidentiality on the kernel command line (Secure Boot may set it)"
-        yield Trouble("the kernel is locked down for confidentiality: no tracing, no kprobes", remedy)
+        yield Trouble(
+            "the kernel is locked down for confidentiality: no tracing, no kprobes", remedy, code=Why.LOCKDOWN
+        )
     kprobes_off = sight.settings.get("kprobes/enabled") == "0"
     if kprobes_off and facts.has(Feature.KPROBE_EVENTS):
         fatal = not facts.has(Feature.FPROBE_EVENTS)

@@ -9,9 +9,11 @@ from functools import cached_property
 from btf.btf import Btf
 from btf.errors import BtfError
 from btf.render import prototype
-from probes.facts import Feature, TargetFacts
+from probes.attach import attachability
+from probes.facts import TargetFacts
 from probes.functions import index_of
 from probes.probe import Kind
+from probes.reasons import UNSEEN, Attachability
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class Function:
     """What can attach: `Kind.FPROBE`, `Kind.KPROBE`, `Kind.KRETPROBE`."""
     reason: str = ""
     """Why something can't; empty: everything can."""
+    word: str = ""
+    """The first reason in a word."""
     copies: tuple[str, ...] = ()
     """What the compiler made of it: `name.isra.0`, `name.constprop.0`, ..."""
 
@@ -43,6 +47,8 @@ class Catalog:
         self._btf = btf
         self._facts = facts
         self._index = index_of(facts)
+        self.ground = UNSEEN
+        """What else can be asked; whoever has looked at the machine more closely puts it here."""
 
     @cached_property
     def names(self) -> Sequence[str]:
@@ -59,19 +65,12 @@ class Catalog:
 
     def function(self, name: str) -> Function:
         """Look at one function; one that nobody knows has no kinds and says so."""
-        module = self._index.modules.get(name, "")
-        copies = self._copies.get(name, ())
-        kinds, reason = self._kinds(name, copies)
-        return Function(name, module, self._prototype(name), kinds, reason, copies)
+        about = self.attachability(name)
+        return Function(name, about.module, self._prototype(name), about.kinds, about.text, about.word, about.copies)
 
-    @cached_property
-    def _copies(self) -> dict[str, tuple[str, ...]]:
-        copies: dict[str, tuple[str, ...]] = {}
-        for name in self._index.modules:
-            base, dot, _ = name.partition(".")
-            if dot:
-                copies[base] = (*copies.get(base, ()), name)
-        return copies
+    def attachability(self, name: str) -> Attachability:
+        """The same with each reason and what can be probed instead; exact when the ground has been looked at."""
+        return attachability(name, self._facts, self._btf, self.ground)
 
     def _prototype(self, name: str) -> str:
         if self._btf is None:
@@ -81,40 +80,3 @@ class Catalog:
             return prototype(self._btf, func) if func is not None else ""
         except BtfError:
             return ""
-
-    def _known(self, name: str) -> bool:
-        return self._btf is not None and self._btf.function(name) is not None
-
-    def _kinds(self, name: str, copies: tuple[str, ...]) -> tuple[frozenset[Kind], str]:
-        facts = self._facts
-        count = self._index.count(name)
-        if not count:
-            return frozenset(), self._untraceable(name, copies)
-        kinds: set[Kind] = set()
-        reasons: list[str] = []
-        if facts.has(Feature.FPROBE_EVENTS):
-            kinds.add(Kind.FPROBE)
-        if not facts.has(Feature.KPROBE_EVENTS):
-            reasons.append("no tracer for it in this kernel" if not kinds else "no kprobe events in this kernel")
-        elif count > 1:
-            reasons.append(f"{count} functions have this name: a kprobe can't tell them apart, an fprobe takes all")
-        elif name in facts.blacklist:
-            reasons.append("on the kprobe blacklist")
-        else:
-            kinds |= {Kind.KPROBE, Kind.KRETPROBE}
-        if not self._known(name):
-            base, dot, suffix = name.partition(".")
-            made = f": a {suffix.partition('.')[0]} copy of {base}" if dot else ""
-            reasons.append(f"no BTF for it, arguments only by number{made}")
-        return frozenset(kinds), "; ".join(reasons)
-
-    def _untraceable(self, name: str, copies: tuple[str, ...]) -> str:
-        if not self._facts.has(Feature.FPROBE_EVENTS) and not self._facts.has(Feature.KPROBE_EVENTS):
-            return "no tracer for functions in this kernel"
-        if name in self._facts.blacklist:
-            return "not traceable, and on the kprobe blacklist"
-        if copies:
-            return f"the compiler made {', '.join(copies)} of it: probe that instead"
-        if self._known(name):
-            return "not traceable: inlined everywhere, optimised away, or marked notrace"
-        return "no such function on this target"

@@ -46,6 +46,8 @@ class Trouble:
     """One line, a command where there is one: `mount -t tracefs nodev /sys/kernel/tracing`."""
     fatal: bool = True
     """Whether no probe at all can be armed because of it."""
+    code: str = ""
+    """What it is, for a program: a value of `probes.reasons.Why`; empty: none of those."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str =
     values["tracers"] = tuple(plain.get("tracers", ()))
     values["bpf_programs"] = tuple(plain.get("bpf_programs", ()))
     values["troubles"] = tuple(
-        Trouble(str(t["what"]), str(t.get("remedy", "")), bool(t.get("fatal", True)))
+        Trouble(str(t["what"]), str(t.get("remedy", "")), bool(t.get("fatal", True)), str(t.get("code", "")))
         for t in plain.get("troubles", ())
     )
     return TargetFacts(

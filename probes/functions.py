@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from probes.facts import TargetFacts
 
@@ -18,6 +18,9 @@ class FunctionIndex:
 
     loaded: frozenset[str] = frozenset()
     """Modules that have traceable functions."""
+
+    copies: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Name -> what the compiler made of it: `name.isra.0`, `name.constprop.0`, ..."""
 
     def count(self, name: str) -> int:
         """How often a name is traceable."""
@@ -47,4 +50,9 @@ def _build(functions: tuple[str, ...]) -> FunctionIndex:
         if name in modules:
             repeated[name] = repeated.get(name, 1) + 1
         modules[name] = module.strip("[]")
-    return FunctionIndex(modules, repeated, frozenset(modules.values()) - {""})
+    copies: dict[str, tuple[str, ...]] = {}
+    for name in modules:
+        base, dot, _ = name.partition(".")
+        if dot:
+            copies[base] = (*copies.get(base, ()), name)
+    return FunctionIndex(modules, repeated, frozenset(modules.values()) - {""}, copies)

@@ -1,0 +1,43 @@
+"""The parts of a kernel's code that tracing treats apart, by the symbols that mark their bounds."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+
+
+class Section(enum.StrEnum):
+    """A part of the code (include/asm-generic/vmlinux.lds.h)."""
+
+    INIT = "init"
+    """Runs while the kernel boots, then its memory is freed; with what is for unloading built-in code."""
+    NOINSTR = "noinstr"
+    """No instrumentation: runs where tracing isn't safe (entry from user space, idle, NMI)."""
+    ENTRY = "entry"
+    """Assembly between user space and the kernel."""
+    KPROBES = "kprobes"
+    """Runs while a probe is being served."""
+
+
+_BOUNDS = (
+    (Section.NOINSTR, "__noinstr_text_start", "__noinstr_text_end"),
+    (Section.NOINSTR, "__cpuidle_text_start", "__cpuidle_text_end"),
+    (Section.ENTRY, "__entry_text_start", "__entry_text_end"),
+    (Section.KPROBES, "__kprobes_text_start", "__kprobes_text_end"),
+    (Section.INIT, "_sinittext", "_einittext"),
+    (Section.INIT, "__exittext_begin", "__exittext_end"),
+    (Section.INIT, "__init_begin", "__init_end"),
+)
+
+
+class Sections:
+    """Which part an address is in; the bounds are looked up once."""
+
+    def __init__(self, address_of: Callable[[str], int | None]) -> None:
+        """`address_of` gives the address of a symbol, None where there is no such symbol."""
+        bounds = ((section, address_of(start), address_of(end)) for section, start, end in _BOUNDS)
+        self._bounds = [(section, start, end) for section, start, end in bounds if start is not None and end]
+
+    def at(self, address: int) -> Section | None:
+        """None: ordinary code, or code of a module."""
+        return next((section for section, start, end in self._bounds if start <= address < end), None)
