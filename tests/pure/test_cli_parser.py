@@ -38,3 +38,52 @@ def test_every_command_explains_itself(command, capsys):
         parse([command, "--help"])
     assert end.value.code == 0
     assert "exit status: 0 done, 1 refused" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--for", "nan"], "'nan' is not a time to wait"),
+        (["--for", "inf"], "'inf' is not a time"),
+        (["--for", "-1"], "'-1' is not a time"),
+        (["--for", "0"], "'0' is not a time"),
+        (["--for", "500ms"], "say seconds"),
+        (["--count", "0"], "0 events are none"),
+        (["--count", "-2"], "'-2' is not a number"),
+        (["--count", "²"], "is not a number"),
+    ],
+)
+@pytest.mark.parametrize("command", [["run", "f vfs_read"], ["record", "f vfs_read", "-o", "x.pwr"]])
+def test_bounds_that_are_none_are_told_in_a_sentence(command, words, said, capsys):
+    with pytest.raises(SystemExit) as end:
+        parse([*command, *words])
+    assert end.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["run"], ["check"], ["record", "-o", "x.pwr"]])
+def test_an_empty_specification_is_none(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        parse([*command, " "])
+    assert end.value.code == 2
+    assert "an empty specification" in capsys.readouterr().err
+
+
+def test_bounds():
+    arguments = parse(["run", "f vfs_read", "--for", "0.5s", "--count", "3"])
+    assert (arguments.seconds, arguments.count) == (0.5, 3)
+    assert parse(["list", "--limit", "0"]).limit == 0
+
+
+def test_what_is_said_of_a_machine_is_said_of_this_one():
+    assert parse(["doctor"]).target == parse(["clean"]).target == "local"
+    assert parse(["-t", "auto", "doctor"]).target == parse(["clean", "-t", "auto"]).target == "auto"
+    assert parse(["list"]).target == parse([]).target == "auto"
+
+
+def test_the_lab_takes_no_other_target(capsys):
+    with pytest.raises(SystemExit):
+        parse(["lab", "--target", "ssh://x"])
+    with pytest.raises(SystemExit):
+        parse(["show", ""])
+    assert "say a function or a type" in capsys.readouterr().err

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from kernel import leftovers
+from kernel.connection import Connection
+from kernel.errors import TargetUnusable
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
 
@@ -13,6 +15,7 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         failed = False
+        _require_tracefs(connection)
         found = leftovers.find(connection.target)
         for leftover in found:
             errors = leftovers.remove(connection.target, leftover)
@@ -26,3 +29,11 @@ def run(arguments: argparse.Namespace) -> int:
         return REFUSED if failed else DONE
     finally:
         connection.close()
+
+
+def _require_tracefs(connection: Connection) -> None:
+    """Where nobody can look, nobody can say that nothing is there. Raises TargetUnusable."""
+    facts = connection.facts
+    if connection.target.owner and not facts.readme:
+        what, remedy = next(((t.what, t.remedy) for t in facts.troubles if t.fatal), ("tracefs cannot be read", ""))
+        raise TargetUnusable(f"{connection.target.name}: {what}", remedy, facts.troubles)

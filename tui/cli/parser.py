@@ -6,22 +6,29 @@ Without a command the application starts; a lone argument that is no command is 
 from __future__ import annotations
 
 import argparse
+import math
 
 COMMANDS = ("list", "show", "check", "run", "record", "doctor", "clean", "lab")
 
-_TARGETS = """targets:
+_STATUS = "exit status: 0 done, 1 refused or nothing found, 2 usage, 3 target unusable"
+_TARGETS = f"""targets:
   auto                        this machine where it can be probed, else the recording that ships with probewright
   local                       this machine
   ssh://[user@]host[:port]    another machine; nothing has to be installed there
   lab[:KERNEL]                a throw-away machine: lab, lab:6.12, lab:arm64:6.12, lab:full, lab:/path/to/bzImage
   FILE.pwr, FOLDER, FILE.tar.xz   a recording, or saved facts of a kernel
 
-exit status: 0 done, 1 refused or nothing found, 2 usage, 3 target unusable"""
+{_STATUS}"""
+_OF_THIS_MACHINE = ("doctor", "clean")
+"""Commands that are about a machine: of a recording nobody asks them unless he says so."""
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """Read the arguments; usage errors end the process with status 2."""
-    return (_commands() if _first_word(argv) in COMMANDS else _application()).parse_args(argv)
+    arguments = (_commands() if _first_word(argv) in COMMANDS else _application()).parse_args(argv)
+    if arguments.target is None:
+        arguments.target = "local" if arguments.command in _OF_THIS_MACHINE else "auto"
+    return arguments
 
 
 def _first_word(argv: list[str]) -> str:
@@ -38,6 +45,7 @@ def _first_word(argv: list[str]) -> str:
 def _application() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="probewright",
+        usage="%(prog)s [-h] [--version] [-t TARGET] [TARGET]\n       %(prog)s COMMAND [-h] ...",
         description="Build Linux kernel probes by picking, and watch their events.",
         epilog=f"commands: {', '.join(COMMANDS)} (each with --help)\n\n{_TARGETS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -48,13 +56,10 @@ def _application() -> argparse.ArgumentParser:
     return parser
 
 
-def _common(parser: argparse.ArgumentParser, *, json: bool = False) -> None:
-    # A sub-parser must not put its own default over what stood in front of the command.
-    default = argparse.SUPPRESS if json else "auto"
-    parser.add_argument("-t", "--target", default=default, metavar="TARGET", help="default: auto")
+def _common(parser: argparse.ArgumentParser, said: str = "auto", default: str | None = None) -> None:
+    text = f"what to probe, see below (default: {said})"
+    parser.add_argument("-t", "--target", default=default, metavar="TARGET", help=text)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    if json:
-        parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
 class _Version(argparse.Action):
@@ -74,37 +79,40 @@ def _commands() -> argparse.ArgumentParser:
     _common(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    def command(name: str, text: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(
-            name,
-            help=text,
-            description=text,
-            epilog=_TARGETS,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        _common(sub, json=True)
+    def command(name: str, text: str, epilog: str = _TARGETS) -> argparse.ArgumentParser:
+        shape = argparse.RawDescriptionHelpFormatter
+        return commands.add_parser(name, help=text, description=text, epilog=epilog, formatter_class=shape)
+
+    def printing(name: str, text: str) -> argparse.ArgumentParser:
+        sub = command(name, text)
+        # Its default must not stand over what stood in front of the command.
+        _common(sub, "local" if name in _OF_THIS_MACHINE else "auto", argparse.SUPPRESS)
+        sub.add_argument("--json", action="store_true", help="one JSON object a line")
         return sub
 
-    sub = command("list", "List functions and what kind of probe can attach to them.")
-    sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold")
+    sub = printing("list", "List functions and what kind of probe can attach to them.")
+    sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold, in any order")
     sub.add_argument("--limit", type=_natural, default=0, metavar="N", help="at most N (0: all)")
-    sub = command("show", "Show a function's signature and fields, or a type with its offsets.")
-    sub.add_argument("name", metavar="FUNCTION|TYPE")
-    sub = command("check", "Say what the kernel would answer to a specification, and what would be written.")
+    sub = printing("show", "Show a function's signature and fields, or a type with its offsets.")
+    sub.add_argument("name", type=_name, metavar="FUNCTION|TYPE", help="vfs_read, file, 'struct file'")
+    sub = printing("check", "Say what the kernel would answer to a specification, and what would be written.")
     _specs(sub, required=False)
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
-    sub = command("run", "Arm probes, print their events, and take the probes away again.")
+    sub = printing("run", "Arm probes, print their events, and take the probes away again.")
     _specs(sub)
     _bounds(sub)
-    sub = command("record", "Arm probes and write everything to a recording.")
+    sub = printing("record", "Arm probes and write everything to a recording.")
     _specs(sub)
     _bounds(sub)
-    sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr")
-    command("doctor", "Say what this target can do, what it can not, and what would help.")
-    command("clean", "Remove what a session that died has left in the kernel.")
-    sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.")
+    sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
+    printing("doctor", "Say what this machine or target can do, what it can not, and what would help.")
+    printing("clean", "Remove what a session that died has left in the kernel.")
+    sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.", _STATUS)
     sub.add_argument(
-        "--kernel", default="7.2", metavar="KERNEL", help="6.1, 6.12, 7.2, arm64:6.12, full, or an image's path"
+        "--kernel",
+        default="7.2",
+        metavar="KERNEL",
+        help="6.1, 6.12, 7.2, arm64:6.12, full, or an image's path (default: %(default)s)",
     )
     return parser
 
@@ -114,24 +122,48 @@ def _specs(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
         "specs",
         nargs="+" if required else "*",
         metavar="SPEC",
+        type=_spec,
         help="a probe in the kernel's syntax, e.g. 'f vfs_read%%return file->f_pos count $retval'",
     )
 
 
 def _bounds(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--for", dest="seconds", type=_seconds, metavar="SECONDS", help="stop after this time")
-    parser.add_argument("--count", type=_natural, metavar="N", help="stop after N events")
+    parser.add_argument(
+        "--for", dest="seconds", type=_seconds, metavar="SECONDS", help="stop after this time; else Ctrl+C does"
+    )
+    parser.add_argument("--count", type=_positive, metavar="N", help="stop after N events; else Ctrl+C does")
+
+
+def _spec(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("an empty specification")
+    return text
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("say a function or a type")
+    return text
 
 
 def _natural(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    number = _natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 events are none: leave it out for no limit")
     return number
 
 
 def _seconds(text: str) -> float:
-    number = float(text.removesuffix("s"))
-    if number <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a time to wait")
+    try:
+        number = float(text.removesuffix("s"))
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time to wait: say seconds, as 5, 5s or 0.5")
     return number

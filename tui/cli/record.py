@@ -22,6 +22,9 @@ def run(arguments: argparse.Namespace) -> int:
     if path.exists():
         print(f"probewright: {plain(str(path))} is there already", file=sys.stderr)
         return USAGE
+    if not path.parent.is_dir():  # said before anything is armed
+        print(f"probewright: {plain(str(path.parent))} is no folder", file=sys.stderr)
+        return USAGE
     connection = connect(arguments.target, arming=True)
     watch = Watch(connection)
     shown = 0
