@@ -1,27 +1,29 @@
-"""Rows in blocks of arrays, over pages of bytes: no Python object lives as long as an event.
+"""Rows in blocks of arrays, over slabs of bytes: no Python object lives as long as an event.
 
-A row is 20 bytes: time stamp, key (which page, where in it) and id of its format. Every block but the last has
-BLOCK_ROWS rows, so a sequence number leads to its row by a division. Whole blocks are dropped, oldest first; a page
+A row is 20 bytes: time stamp, key (which slab, where in it) and id of its format. Every block but the last has
+BLOCK_ROWS rows, so a sequence number leads to its row by a division. Whole blocks are dropped, oldest first; a slab
 goes with the last block that has a row in it.
 """
 
 from __future__ import annotations
 
-from array import array
+from bisect import bisect_left
 from collections import deque
 from typing import NamedTuple
 
-from events.merge import Run
+import numpy as np
+
+from events.runs import EMPTY, Run, joined
 from events.subbuffer import WORD_BITS
 
-BLOCK_ROWS = 1024
+BLOCK_ROWS = 4096
 _ROW_BYTES = 20
-_PAGE_OVERHEAD = 160
-"""Bytes that Python needs for a page besides its content."""
+_SLAB_OVERHEAD = 160
+"""Bytes that Python needs for a slab besides its content."""
 
 
-class Page(NamedTuple):
-    """Bytes of one CPU that rows point into."""
+class Slab(NamedTuple):
+    """Bytes of one CPU that rows point into: sub-buffers one behind the other, or lines."""
 
     cpu: int
     """-1 for text, where each line says it."""
@@ -29,13 +31,22 @@ class Page(NamedTuple):
     text: bool = False
 
 
-class Block(NamedTuple):
+class Block:
     """Rows `first` and following."""
 
-    first: int
-    stamps: array[int]
-    keys: array[int]
-    ids: array[int]
+    __slots__ = ("first", "rows", "used")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.rows = Run(
+            np.empty(BLOCK_ROWS, np.int64), np.empty(BLOCK_ROWS, np.int64), np.empty(BLOCK_ROWS, np.int32)
+        )
+        self.used = 0
+
+    def part(self, start: int, stop: int) -> Run:
+        """The rows of these sequence numbers, as far as they are here; a view."""
+        first, after = max(0, start - self.first), min(self.used, stop - self.first)
+        return self.rows.part(first, max(first, after))
 
 
 class Blocks:
@@ -43,48 +54,48 @@ class Blocks:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
-        self.pages: dict[int, Page] = {}
+        self.slabs: dict[int, Slab] = {}
         self.first_seq = 0
         self.next_seq = 0
         self.bytes = 0
-        """What rows and pages take."""
-        self._next_page = 0
-        self._oldest_page = 0
-        # Sliding minimum: (first row of a block, lowest page from that block on), lowest pages rising.
+        """What rows and slabs take."""
+        self._next_slab = 0
+        self._oldest_slab = 0
+        # Sliding minimum: (first row of a block, lowest slab from that block on), lowest slabs rising.
         self._lows: deque[tuple[int, int]] = deque()
 
-    def add_page(self, page: Page) -> int:
-        """Keep a page; gives its number."""
-        number = self._next_page
-        self.pages[number] = page
-        self._next_page += 1
-        self.bytes += len(page.data) + _PAGE_OVERHEAD
+    def add_slab(self, slab: Slab) -> int:
+        """Keep a slab; gives its number."""
+        number = self._next_slab
+        self.slabs[number] = slab
+        self._next_slab += 1
+        self.bytes += len(slab.data) + _SLAB_OVERHEAD
         return number
 
     def discard(self, first: int) -> None:
-        """Let go of pages from number `first` on, which no row points into."""
-        for number in range(first, self._next_page):
-            self.bytes -= len(self.pages.pop(number).data) + _PAGE_OVERHEAD
+        """Let go of slabs from number `first` on, which no row points into."""
+        for number in range(first, self._next_slab):
+            self.bytes -= len(self.slabs.pop(number).data) + _SLAB_OVERHEAD
 
     @property
-    def next_page(self) -> int:
-        """Number that the next page gets."""
-        return self._next_page
+    def next_slab(self) -> int:
+        """Number that the next slab gets."""
+        return self._next_slab
 
     def append(self, run: Run) -> None:
         """Add rows at the end."""
         at, total = 0, len(run.stamps)
         while at < total:
-            if not self.blocks or len(self.blocks[-1].stamps) == BLOCK_ROWS:
-                self.blocks.append(Block(self.next_seq, array("Q"), array("Q"), array("I")))
+            if not self.blocks or self.blocks[-1].used == BLOCK_ROWS:
+                self.blocks.append(Block(self.next_seq))
             block = self.blocks[-1]
-            stop = min(total, at + BLOCK_ROWS - len(block.stamps))
-            keys = run.keys[at:stop]
-            # An array made of a list and joined: half the time of extend() with the list.
-            block.stamps.extend(array("Q", run.stamps[at:stop]))
-            block.keys.extend(array("Q", keys))
-            block.ids.extend(array("I", run.ids[at:stop]))
-            self._note_low(block.first, min(keys) >> WORD_BITS)
+            stop = min(total, at + BLOCK_ROWS - block.used)
+            part = run.part(at, stop)
+            used = block.used + stop - at
+            own = block.rows.part(block.used, used)
+            own.stamps[:], own.keys[:], own.ids[:] = part
+            block.used = used
+            self._note_low(block.first, int(part.keys.min()) >> WORD_BITS)
             self.next_seq += stop - at
             self.bytes += (stop - at) * _ROW_BYTES
             at = stop
@@ -103,8 +114,24 @@ class Blocks:
         if not self.first_seq <= seq < self.next_seq:
             raise IndexError(seq)
         number, offset = divmod(seq - self.first_seq, BLOCK_ROWS)
+        stamps, keys, ids = self.blocks[number].rows
+        return int(stamps[offset]), int(keys[offset]), int(ids[offset])
+
+    def rows(self, start: int, stop: int) -> Run:
+        """The rows from `start` to before `stop`, as far as they are kept; not to be written into."""
+        start, stop = max(start, self.first_seq), min(stop, self.next_seq)
+        if start >= stop:
+            return EMPTY
+        first, last = ((seq - self.first_seq) // BLOCK_ROWS for seq in (start, stop - 1))
+        return joined([block.part(start, stop) for block in self.blocks[first : last + 1]])
+
+    def at_time(self, ts: int) -> int:
+        """The first row that is not older, `next_seq` where all are."""
+        number = bisect_left(self.blocks, ts, key=lambda block: int(block.rows.stamps[block.used - 1]))
+        if number == len(self.blocks):
+            return self.next_seq
         block = self.blocks[number]
-        return block.stamps[offset], block.keys[offset], block.ids[offset]
+        return block.first + int(np.searchsorted(block.rows.stamps[: block.used], ts))
 
     def evict(self, limit: int, held_key: int | None) -> None:
         """Drop the oldest blocks until at most `limit` bytes are left; the last block stays.
@@ -113,20 +140,23 @@ class Blocks:
             limit: bytes.
             held_key: lowest key of rows that will still be appended.
         """
-        while self.bytes > limit and len(self.blocks) > 1:
-            block = self.blocks.pop(0)
-            self.bytes -= len(block.stamps) * _ROW_BYTES
-            self.first_seq = self.blocks[0].first
+        gone = 0
+        while self.bytes > limit and gone < len(self.blocks) - 1:
+            block = self.blocks[gone]
+            gone += 1
+            self.bytes -= block.used * _ROW_BYTES
+            self.first_seq = self.blocks[gone].first
             while self._lows and self._lows[0][0] == block.first:
                 self._lows.popleft()
-            low = self._lows[0][1] if self._lows else self._next_page
+            low = self._lows[0][1] if self._lows else self._next_slab
             if held_key is not None:
                 low = min(low, held_key >> WORD_BITS)
             self._free(low)
+        del self.blocks[:gone]
 
     def _free(self, low: int) -> None:
-        for number in range(self._oldest_page, low):
-            page = self.pages.pop(number, None)
-            if page is not None:
-                self.bytes -= len(page.data) + _PAGE_OVERHEAD
-        self._oldest_page = max(self._oldest_page, low)
+        for number in range(self._oldest_slab, low):
+            slab = self.slabs.pop(number, None)
+            if slab is not None:
+                self.bytes -= len(slab.data) + _SLAB_OVERHEAD
+        self._oldest_slab = max(self._oldest_slab, low)

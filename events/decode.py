@@ -197,8 +197,8 @@ class Decoder:
         rows: list[Row] = []
         header, layouts, formats = self.header, self._layouts, self.formats
         sizes = DATA_BYTES[header.byteorder]
-        columns = index((page,), header, 0)
-        for ts, word, number in zip(columns.stamps, columns.keys, columns.ids, strict=True):
+        walked = index(page, (0, len(page)), header)
+        for ts, word, number in zip(*walked[:3], strict=True):
             layout = layouts.get(number)
             if layout is None:
                 if number not in formats:

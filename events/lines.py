@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from events.format import EventFormat
-from events.subbuffer import WORD_BITS, WORD_MASK, Columns
+from events.subbuffer import WORD_BITS, WORD_MASK, Lists, Walked
 from events.text import parse_line, parse_lost
 
 FIRST_OWN_ID = 1 << 16
@@ -17,9 +17,9 @@ FIRST_OWN_ID = 1 << 16
 class Indexed(NamedTuple):
     """What a piece of text held."""
 
-    pages: tuple[bytes, ...]
-    """To be kept; the keys count their bytes."""
-    columns: Columns
+    pieces: tuple[bytes, ...]
+    """To be kept as slabs; the keys count their bytes."""
+    walked: Walked
     lost: Counter[int]
     """Lost events by CPU."""
 
@@ -40,29 +40,30 @@ class LineIndex:
         """Name of an event without a format; empty: no such id was given."""
         return self._names.get(number, "")
 
-    def index(self, data: bytes, first_page: int) -> Indexed:
+    def index(self, data: bytes, first_slab: int) -> Indexed:
         """Take the next piece."""
         text = self._rest + data
         end = _whole(text)
         self._rest = text[end:][-WORD_MASK:]
-        columns = Columns([], [], [], 0)
+        lists: Lists = ([], [], [])
         lost: Counter[int] = Counter()
-        pages = tuple(_pieces(text[:end]))
-        bad = sum(self._page(page, number, columns, lost) for number, page in enumerate(pages, first_page))
-        return Indexed(pages, columns._replace(undecodable=bad), lost)
+        pieces = tuple(_pieces(text[:end]))
+        bad = sum(self._piece(piece, number, lists, lost) for number, piece in enumerate(pieces, first_slab))
+        return Indexed(pieces, Walked(*lists, bad), lost)
 
-    def _page(self, page: bytes, number: int, columns: Columns, lost: Counter[int]) -> int:
+    def _piece(self, piece: bytes, number: int, lists: Lists, lost: Counter[int]) -> int:
+        stamps, keys, ids = lists
         at = bad = 0
-        for raw in page.removesuffix(b"\n").split(b"\n"):
+        for raw in piece.removesuffix(b"\n").split(b"\n"):
             text = raw.decode("utf-8", "backslashreplace")
             line = parse_line(text)
             if line is not None:
-                columns.stamps.append(line.ts)  # type: ignore[attr-defined]
-                columns.keys.append(number << WORD_BITS | at)  # type: ignore[attr-defined]
-                columns.ids.append(self._id(line.event))  # type: ignore[attr-defined]
+                stamps.append(line.ts)
+                keys.append(number << WORD_BITS | at)
+                ids.append(self._id(line.event))
             elif (found := parse_lost(text)) is not None:
                 lost[found[0]] += found[1]
-            elif not columns.keys and text.strip() and not text.startswith((" => ", "#")):
+            elif not keys and text.strip() and not text.startswith((" => ", "#")):
                 bad += 1  # else it goes on with what the event above it says: a stack, a string with a line's end
             at += len(raw) + 1
         return bad

@@ -7,24 +7,14 @@ began after the latest event of the passes before it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from itertools import chain
-from typing import NamedTuple
 
-_MOST_HELD = 200_000
+import numpy as np
+
+from events.runs import Run, joined
+
+_MOST_HELD = 1_000_000
 """Rows; a stream that never says which CPU was drained must not fill the memory."""
-
-
-class Run(NamedTuple):
-    """Events of one CPU in the order of its buffer, or of all CPUs in the order of time."""
-
-    stamps: Sequence[int]
-    keys: Sequence[int]
-    ids: Sequence[int]
-
-
-_EMPTY = Run((), (), ())
 
 
 class Merger:
@@ -42,7 +32,7 @@ class Merger:
     @property
     def lowest_key(self) -> int | None:
         """Smallest key of what is held; None: nothing is."""
-        return min((min(run.keys) for run in self._held), default=None)
+        return min((int(run.keys.min()) for run in self._held), default=None)
 
     def merge(self, runs: Sequence[Run], ends: Collection[int], drained: bool) -> Run:
         """Take one pass, give what is final now, in order of time.
@@ -56,12 +46,12 @@ class Merger:
         limit = self._seen if drained else min([self._seen, *ends])
         self._seen = max([self._seen, *ends])
         self._held += [_ordered([run]) for run in runs]
-        cuts = [bisect_right(run.stamps, limit) for run in self._held]
+        cuts = [int(np.searchsorted(run.stamps, limit, side="right")) for run in self._held]
         if len(self) - sum(cuts) > _MOST_HELD:
             return self.flush()
         pairs = list(zip(self._held, cuts, strict=True))
-        self._held = [_part(run, cut, len(run.stamps)) for run, cut in pairs if cut < len(run.stamps)]
-        return _ordered([_part(run, 0, cut) for run, cut in pairs if cut])
+        self._held = [run.part(cut, len(run.stamps)) for run, cut in pairs if cut < len(run.stamps)]
+        return _ordered([run.part(0, cut) for run, cut in pairs if cut])
 
     def flush(self) -> Run:
         """Give everything that is held."""
@@ -69,18 +59,11 @@ class Merger:
         return _ordered(held)
 
 
-def _part(run: Run, start: int, stop: int) -> Run:
-    return Run(run.stamps[start:stop], run.keys[start:stop], run.ids[start:stop])
-
-
 def _ordered(runs: Sequence[Run]) -> Run:
     """All rows in order of time; rows of one time stay in the order in which they stand here."""
-    if not runs:
-        return _EMPTY
-    together = runs[0] if len(runs) == 1 else Run(*([*chain(*columns)] for columns in zip(*runs, strict=True)))
+    together = joined(runs)
     stamps = together.stamps
-    rising = sorted(stamps)
-    if stamps == rising:
+    if (stamps[:-1] <= stamps[1:]).all():
         return together
-    order = sorted(range(len(stamps)), key=stamps.__getitem__)
-    return Run(rising, *([*map(column.__getitem__, order)] for column in together[1:]))
+    order = stamps.argsort(kind="stable")
+    return together.of(order)

@@ -16,21 +16,23 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from events.batch import Chunk
 from events.format import HeaderPage
 
 WORD_BITS = 22
-"""A key is `number of the page << WORD_BITS | word of the event's header in the page`."""
+"""A key is `number of the slab << WORD_BITS | word of the event's header in the slab`; see `events.blocks`."""
 WORD_MASK = (1 << WORD_BITS) - 1
 
-_MISSED_EVENTS = 1 << 31
+MISSED_EVENTS = 1 << 31
 _MISSED_STORED = 1 << 30
-_COMMIT_MASK = (1 << 30) - 1
-_TS_MSB = 0xF8 << 56
-_TS_LIMIT = 1 << 63
+COMMIT_MASK = (1 << 30) - 1
+TS_MSB = 0xF8 << 56
+TS_LIMIT = (1 << 63) - (1 << 50)
+"""All deltas of one sub-buffer together are less than 1 << 50, so that no time stamp is 1 << 63 or above."""
 _DELTA_MASK = (1 << 27) - 1
 _PADDING, _TIME_EXTEND = 29, 30
 
@@ -45,8 +47,8 @@ DATA_BYTES = {
 """Bytes of data behind the first word of an event, by the byte that holds type_len; 0: ask `payload`."""
 
 
-class Columns(NamedTuple):
-    """Events of some pages, one list a column; all lists have one length."""
+class Walked(NamedTuple):
+    """Events of some sub-buffers, one sequence a column; all have one length."""
 
     stamps: Sequence[int]
     """Nanoseconds (or ticks of the clock that was chosen), < 2**63."""
@@ -55,16 +57,12 @@ class Columns(NamedTuple):
     ids: Sequence[int]
     """`common_type`: the id of the event's format."""
     undecodable: int
-    """Pages that broke off; what follows the break in them is lost."""
-
-
-Walker = Callable[[Sequence[bytes], HeaderPage, int], Columns]
-"""(pages, header, number of the first page) -> Columns; `index` is one, a vectorised one may stand in for it."""
+    """Sub-buffers that broke off; what follows the break in them is lost."""
 
 
 def commit(page: bytes, header: HeaderPage) -> int:
     """Bytes of data the page says it has."""
-    return _commit_word(page, header) & _COMMIT_MASK
+    return _commit_word(page, header) & COMMIT_MASK
 
 
 def _commit_word(page: bytes, header: HeaderPage) -> int:
@@ -84,9 +82,9 @@ def _data_end(page: bytes, header: HeaderPage) -> tuple[int, bool]:
 def missed(page: bytes, header: HeaderPage) -> int:
     """Events that were overwritten before this page; -1: some, and the kernel had no room to say how many."""
     word = _commit_word(page, header)
-    if not word & _MISSED_EVENTS:
+    if not word & MISSED_EVENTS:
         return 0
-    at = header.data_offset + (word & _COMMIT_MASK)
+    at = header.data_offset + (word & COMMIT_MASK)
     stored = page[at : at + header.long_size]
     if not word & _MISSED_STORED or len(stored) < header.long_size:
         return -1
@@ -131,8 +129,8 @@ def events_in(chunk: Chunk, header: HeaderPage) -> int:
 
 def walk(page: bytes, header: HeaderPage) -> list[tuple[int, int, int]]:
     """(time stamp, offset of the record in the page, bytes of the record) of each event, in the page's order."""
-    columns = index((page,), header, 0)
-    return [(ts, *payload(page, word, header)) for ts, word in zip(columns.stamps, columns.keys, strict=True)]
+    walked = index(page, (0, len(page)), header)
+    return [(ts, *payload(page, word, header)) for ts, word in zip(walked.stamps, walked.keys, strict=True)]
 
 
 def payload(page: bytes, word: int, header: HeaderPage) -> tuple[int, int]:
@@ -144,31 +142,46 @@ def payload(page: bytes, word: int, header: HeaderPage) -> tuple[int, int]:
     return at + 8, int.from_bytes(page[at + 4 : at + 8], header.byteorder) - 4
 
 
-class _Lists(NamedTuple):
-    stamps: list[int]
-    keys: list[int]
-    ids: list[int]
+Lists = tuple[list[int], list[int], list[int]]
+"""Stamps, keys and ids."""
 
 
-def index(pages: Sequence[bytes], header: HeaderPage, first_page: int) -> Columns:
-    """All events of the pages; see `Walker`."""
-    lists = _Lists([], [], [])
+def index(data: bytes, bounds: Sequence[int], header: HeaderPage, base: int = 0) -> Walked:
+    """All events of sub-buffers that lie one behind the other.
+
+    Args:
+        data: their bytes.
+        bounds: offset of each, multiples of 4, and of the end of the last.
+        header: their layout.
+        base: key of the first word of `data`.
+    """
+    lists: Lists = ([], [], [])
     undecodable = 0
-    for number, page in enumerate(pages, first_page):
-        undecodable += not _index_page(page, header, number << WORD_BITS, lists)
-    return Columns(*lists, undecodable)
+    for start, stop in pairwise(bounds):
+        page = data[start:stop]
+        ts = int.from_bytes(page[:8], header.byteorder)
+        readable = len(page) >= header.data_offset and ts < TS_LIMIT
+        first = header.data_offset >> 2
+        undecodable += not (readable and go_on(page, header, base + (start >> 2), first, ts, lists))
+    return Walked(*lists, undecodable)
 
 
-def _index_page(page: bytes, header: HeaderPage, base: int, lists: _Lists) -> bool:
-    """Add the events of one page to the lists; False: the page broke off."""
+def go_on(page: bytes, header: HeaderPage, base: int, at: int, ts: int, lists: Lists) -> bool:
+    """Add the events of one page from word `at` on to the lists; False: the page broke off.
+
+    Args:
+        page: its bytes.
+        header: its layout.
+        base: key of its first word.
+        at: word where an event begins.
+        ts: time of what stands before it.
+        lists: to be added to.
+    """
     end, honest = _data_end(page, header)
-    ts = int.from_bytes(page[:8], header.byteorder)
-    if not end or ts >= _TS_LIMIT:
-        return False
     end >>= 2
     words = words_of(page, header)
     run, id_shift = (_run_little, 0) if header.byteorder == "little" else (_run_big, 16)
-    at, step = header.data_offset >> 2, 0
+    step = 0
     try:
         while True:
             ts, at, moved = run(words, at, end, ts, base, lists)
@@ -179,13 +192,13 @@ def _index_page(page: bytes, header: HeaderPage, base: int, lists: _Lists) -> bo
             if step <= 0:
                 return step < 0 and honest
             if is_event:
-                lists.ids.append((words[at + 2] >> id_shift) & 0xFFFF)
-                lists.stamps.append(ts)
-                lists.keys.append(base + at)
+                lists[2].append((words[at + 2] >> id_shift) & 0xFFFF)
+                lists[0].append(ts)
+                lists[1].append(base + at)
             at += step
     except IndexError:
         return False
-    if at > end and lists.keys and lists.keys[-1] == base + at - step:
+    if at > end and lists[1] and lists[1][-1] == base + at - step:
         for column in lists:
             column.pop()
     return honest and at == end
@@ -194,7 +207,7 @@ def _index_page(page: bytes, header: HeaderPage, base: int, lists: _Lists) -> bo
 # The two loops below are where the time goes, 150 ns an event: the byte order is not asked for in them.
 
 
-def _run_little(words: array[int], at: int, end: int, ts: int, base: int, lists: _Lists) -> tuple[int, int, int]:
+def _run_little(words: array[int], at: int, end: int, ts: int, base: int, lists: Lists) -> tuple[int, int, int]:
     """Add events from word `at` on while their first word says their length; (time, word, length of the last one)."""
     stamps, keys, ids = lists
     steps, step = _WORD_STEP, 0
@@ -212,7 +225,7 @@ def _run_little(words: array[int], at: int, end: int, ts: int, base: int, lists:
     return ts, at, step
 
 
-def _run_big(words: array[int], at: int, end: int, ts: int, base: int, lists: _Lists) -> tuple[int, int, int]:
+def _run_big(words: array[int], at: int, end: int, ts: int, base: int, lists: Lists) -> tuple[int, int, int]:
     stamps, keys, ids = lists
     steps, step = _WORD_STEP, 0
     while at < end:
@@ -253,12 +266,12 @@ def _rare(type_len: int, delta: int, second: int, ts: int) -> tuple[int, int, bo
     moved = (second << 27) + delta
     if type_len == _TIME_EXTEND:
         ts += moved
-    elif ts & _TS_MSB:  # rb_fix_abs_ts()
-        moved |= ts & _TS_MSB
+    elif ts & TS_MSB:  # rb_fix_abs_ts()
+        moved |= ts & TS_MSB
         ts = moved + (1 << 59) if moved < ts else moved
     else:
         ts = moved
-    return ts, (2 if ts < _TS_LIMIT else 0), False
+    return ts, (2 if ts < TS_LIMIT else 0), False
 
 
 def words_of(page: bytes, header: HeaderPage) -> array[int]:

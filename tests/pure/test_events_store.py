@@ -154,7 +154,7 @@ def test_limit_in_bytes_and_numbers_that_never_shift():
         with pytest.raises(IndexError):
             store.row(gone)
     assert store.totals == {700: seen}
-    kept = store._blocks.pages
+    kept = store._blocks.slabs
     assert sum(len(p.data) for p in kept.values()) < store.bytes <= limit
     assert min(kept) > 0
 
@@ -197,7 +197,7 @@ def test_pages_that_give_no_rows_are_not_kept():
         store.feed(Batch((Chunk(0, sub_buffer([ts] * 9)), Chunk(-1, b"no event\n" * 9, text=True)), True))
     assert store.undecodable == 18_000
     assert store.bytes == 0
-    assert not store._blocks.pages
+    assert not store._blocks.slabs
 
 
 def test_missed_events_without_a_number():

@@ -11,7 +11,7 @@ from events.decode import Decoder
 from events.format import HeaderPage
 from events.record import detail
 from events.store import Store
-from events.subbuffer import WORD_BITS, commit, count, index, missed, trim, walk
+from events.subbuffer import WORD_BITS, WORD_MASK, commit, count, index, missed, payload, trim, walk
 from events.text import kernel_text
 from tests.events_data import captured, entry, event, formats_of, page, u32, word
 
@@ -54,10 +54,13 @@ def test_every_type_of_event(header):
     ]
     assert walk(made, header) == expected
     assert count(made, header) == 4
-    columns = index((made, made), header, 5)
-    assert columns.ids == [7, 8, 9, 7] * 2
-    assert [key >> WORD_BITS for key in columns.keys] == [5] * 4 + [6] * 4
-    assert columns.undecodable == 0
+    walked = index(made * 2, (0, len(made), 2 * len(made)), header, 5 << WORD_BITS)
+    assert walked.ids == [7, 8, 9, 7] * 2
+    assert [payload(made * 2, key & WORD_MASK, header)[0] for key in walked.keys] == [
+        at + page_start for page_start in (0, len(made)) for _, at, _ in expected
+    ]
+    assert {key >> WORD_BITS for key in walked.keys} == {5}
+    assert walked.undecodable == 0
     assert commit(made, header) == len(data)
     assert trim(made, header) == made[: start + len(data)]
 
@@ -114,7 +117,7 @@ def test_full_page_has_no_room_for_the_number_of_missed_events():
 @pytest.mark.parametrize("before", [b"", event(entry(7, 1), 5)])
 def test_what_cannot_be_is_counted(data, before):
     header = HeaderPage()
-    columns = index((page(10, before + data, header),), header, 0)
+    columns = index(page(10, before + data, header), (0, header.page_size), header)
     assert columns.undecodable == 1
     assert len(columns.stamps) == len(columns.keys) == len(columns.ids) == bool(before)
 
@@ -123,8 +126,8 @@ def test_a_commit_behind_the_page_is_counted_and_the_rest_read():
     header = HeaderPage()
     made = bytearray(page(10, event(entry(7, 1), 5) * 3, header))
     made[8:12] = (header.data_size + 4).to_bytes(4, "little")
-    assert index((bytes(made),), header, 0).undecodable == 1
-    assert index((b"", b"123", bytes(15)), header, 0).undecodable == 3
+    assert index(bytes(made), (0, len(made)), header).undecodable == 1
+    assert index(bytes(28), (0, 0, 12, 27), header).undecodable == 3
 
 
 @st.composite
@@ -165,7 +168,7 @@ def test_broken_pages_never_raise(made, order):
 @given(st.binary(max_size=300), st.integers(0, 70), st.sampled_from(HEADERS))
 def test_random_bytes_as_events_never_raise(data, ts, header):
     made = page(1 << ts if ts < 64 else 0, data[: len(data) & ~3], header)
-    columns = index((made,), header, 0)
+    columns = index(made, (0, len(made)), header)
     assert all(0 <= stamp < 1 << 63 for stamp in columns.stamps)
     assert count(made, header) >= len(columns.stamps)
     assert walk(made, header) == walk(trim(made, header), header)

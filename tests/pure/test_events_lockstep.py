@@ -1,0 +1,100 @@
+"""All sub-buffers at once give what one after the other gives, whatever their bytes are."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events import lockstep
+from events.format import HeaderPage
+from events.subbuffer import index
+from tests.events_data import KERNELS, SETS, captured, entry, event, page, u32, word
+
+HEADERS = [HeaderPage(order, size, 8 + size, 4096 - 8 - size) for order in ("little", "big") for size in (4, 8)]
+BASE = 5 << 22
+
+
+@pytest.fixture(params=[(1, 1), (1, 3), (1, 16), (64, 16)], ids=str)
+def limits(request, monkeypatch):
+    """How few pages go the slow way: also none."""
+    monkeypatch.setattr(lockstep, "MANY", request.param[0])
+    monkeypatch.setattr(lockstep, "_FEW", request.param[1])
+
+
+def same(pages: list[bytes], header: HeaderPage) -> int:
+    """Compare both ways; gives the number of events."""
+    data, bounds = b"".join(pages), [0, *accumulate(map(len, pages))]
+    slow, (fast, broken) = index(data, bounds, header, BASE), lockstep.index(data, bounds, header, BASE)
+    assert broken == slow.undecodable
+    for ours, theirs in zip(fast, slow[:3], strict=True):
+        assert ours.tolist() == theirs
+    return len(slow.stamps)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", SETS)
+def test_real_pages(kernel, name, limits):
+    taken = captured(kernel, name)
+    size = taken.decoder.header.page_size
+    pages = [raw[at : at + size] for raw in taken.raw.values() for at in range(0, len(raw), size)]
+    assert same(pages * 12, taken.decoder.header) > 100
+
+
+@st.composite
+def pieces(draw: st.DrawFn, order: str) -> bytes:
+    """Something that can stand in a sub-buffer, or nearly."""
+    kind = draw(st.sampled_from(["event", "event", "event", "long", "extend", "stamp", "gone", "end", "noise"]))
+    delta = draw(st.integers(0, 1 << 20))
+    if kind in ("event", "long"):
+        made = entry(draw(st.integers(0, 3000)), 1, bytes(draw(st.integers(0, 40)) * 4), order)
+        return event(made, delta, order, long_form=kind == "long")
+    if kind in ("extend", "stamp"):
+        high = draw(st.sampled_from([0, 1, 1 << 20, (1 << 32) - 1]))
+        return word(30 if kind == "extend" else 31, delta, order) + u32(high, order)
+    if kind == "gone":
+        words = draw(st.integers(1, 5))
+        return word(29, draw(st.sampled_from([1, 9])), order) + u32(words * 4, order) + bytes(words * 4 - 4)
+    if kind == "end":
+        return word(29, 0, order) + bytes(4 * draw(st.integers(0, 3)))
+    return draw(st.binary(min_size=4, max_size=12).filter(lambda noise: len(noise) % 4 == 0))
+
+
+@st.composite
+def made_pages(draw: st.DrawFn, header: HeaderPage) -> bytes:
+    data = b"".join(draw(st.lists(pieces(header.byteorder), max_size=12)))[: header.data_size]
+    ts = draw(st.sampled_from([0, 5, 1 << 40, (0x20 << 56) | 7, (1 << 63) - (1 << 51), (1 << 63) - 1, 1 << 63]))
+    made = bytearray(page(ts, data, header, draw(st.sampled_from([0, 0, 1 << 31, 4, 4096]))))
+    for place in draw(st.lists(st.integers(0, len(data) // 4 + 4), max_size=2)):
+        made[place * 4 : place * 4 + 4] = u32(draw(st.integers(0, 0xFFFFFFFF)), header.byteorder)
+    whole = st.sampled_from([len(made)] * 4 + [header.data_offset + (len(data) & ~3), 0, 12, 20, 40])
+    return bytes(made[: draw(whole)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from(HEADERS))
+@pytest.mark.parametrize("few", [1, 4])
+def test_made_and_damaged_pages(few, data, header):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lockstep, "MANY", 1)
+        patch.setattr(lockstep, "_FEW", few)
+        same(data.draw(st.lists(made_pages(header), min_size=1, max_size=8)), header)
+
+
+def test_one_page_that_is_much_longer_than_the_others():
+    header = HeaderPage("little", 8, 16, 65536 - 16)
+    short = page(9, event(entry(7, 1), 5) * 3, header)
+    long = page(1, event(entry(8, 1), 2) * 5000, header)
+    assert same([short] * 80 + [long] + [short] * 80, header) == 160 * 3 + 5000
+
+
+def test_what_is_dense():
+    header = HeaderPage()
+    full = page(1, event(entry(7, 1, bytes(40)), 5) * 78, header)
+    assert lockstep.is_dense(full * 3, header)
+    assert not lockstep.is_dense(full + page(1, event(entry(7, 1), 5), header) + full, header)
+    assert not lockstep.is_dense(full * 9 + page(1, b"", header), header)
+    assert not lockstep.is_dense(full * 9 + page(1, full[16:4000], header, 1 << 31), header)
+    assert not lockstep.is_dense(full * 9 + full[:8] + u32(5000) + full[12:], header)
