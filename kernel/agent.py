@@ -133,10 +133,12 @@ class Agent:
     def ping(self, _: int, silence: bytes) -> None:
         self.silence = float(number(silence))
 
-    def read(self, ident: int, path: bytes, limit: bytes) -> None:
+    def read(self, ident: int, path: bytes, limit: bytes, offset: bytes = b"0") -> None:
         left = number(limit)
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
+            if number(offset):
+                os.lseek(fd, number(offset), os.SEEK_SET)
             while left > 0:
                 parts, size, wanted = [], 0, min(PART, left)
                 while size < wanted:  # sysfs and seq files give a page a call

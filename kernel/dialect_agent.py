@@ -20,8 +20,8 @@ class AgentDialect:
         self._line = Line(process, silence)
         self.pid = self._line.pid
 
-    def read(self, path: str, limit: int) -> bytes:
-        return self._line.fetch(frames.READ, encode(path), b"%d" % limit, path=path, limit=limit)
+    def read(self, path: str, limit: int, offset: int = 0) -> bytes:
+        return self._line.fetch(frames.READ, encode(path), b"%d" % limit, b"%d" % offset, path=path, limit=limit)
 
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
         return self._line.fetch_all(frames.READ, [(path, encode(path)) for path in paths], 64 << 20)

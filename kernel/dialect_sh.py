@@ -13,6 +13,8 @@ from kernel.shell import SILENCE, Shell
 from kernel.target import Effect, Step
 from kernel.textstream import TextStream
 
+_BLOCK = 4096
+"""Bytes that `t_read_at` counts by."""
 _HOLDS = range(4, 10)
 """Descriptors for held files: POSIX redirects single digits only."""
 
@@ -35,10 +37,18 @@ class ShellDialect:
         self._held: dict[int, str] = {}
         self._streams: list[TextStream] = []
 
-    def read(self, path: str, limit: int) -> bytes:
+    def read(self, path: str, limit: int, offset: int = 0) -> bytes:
+        if offset:
+            return self._read_at(path, limit, offset)
         if self._shell.packs and path.startswith("/sys/kernel/btf/"):
             return self._unpack(path, limit)
         return self._shell.run(f"t_read {self._word(path)} {limit}", path, limit)
+
+    def _read_at(self, path: str, limit: int, offset: int) -> bytes:
+        """By whole blocks: what is in front of the offset is cut off here."""
+        first, last = offset // _BLOCK, -(-(offset + limit) // _BLOCK)
+        command = f"t_read_at {self._word(path)} {first} {last - first}"
+        return self._shell.run(command, path, (last - first) * _BLOCK)[offset % _BLOCK :][:limit]
 
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:  # noqa: ARG002 - one after the other
         return {}

@@ -34,7 +34,7 @@ class Dialect(Protocol):
 
     @property
     def pid(self) -> int: ...
-    def read(self, path: str, limit: int) -> bytes: ...
+    def read(self, path: str, limit: int, offset: int = 0) -> bytes: ...
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
         """Many files in one go where the dialect can: a long line costs its delay once. Empty where it cannot."""
 
@@ -103,13 +103,13 @@ class FarTarget:
     def btf(self, module: str | None = None) -> bytes:
         return btfcache.fetch(self._far, self._name, module)
 
-    def read(self, path: str, limit: int = 64 << 20) -> bytes:
+    def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
         known = self._ahead.get(path)
         if known is None:
-            return self._far.read(path, limit)
+            return self._far.read(path, limit, offset)
         if isinstance(known, FileRefused):
             raise known
-        return known[:limit]
+        return known[offset : offset + limit]
 
     def perform(self, step: Step) -> None:
         self._far.perform(step)

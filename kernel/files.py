@@ -14,13 +14,15 @@ CHUNK = 1 << 16
 _FLAGS = {Effect.WRITE: os.O_WRONLY | os.O_TRUNC, Effect.APPEND: os.O_WRONLY | os.O_APPEND}
 
 
-def read(path: str, limit: int = 64 << 20) -> bytes:
-    """Whole content of a file, up to `limit` bytes. Raises FileRefused."""
+def read(path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+    """Whole content of a file from `offset` on, up to `limit` bytes. Raises FileRefused."""
     parts: list[bytes] = []
     left = limit
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
+            if offset:
+                os.lseek(fd, offset, os.SEEK_SET)
             while left > 0 and (part := os.read(fd, min(left, CHUNK))):
                 parts.append(part)
                 left -= len(part)

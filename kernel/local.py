@@ -171,8 +171,8 @@ class LocalTarget:
     def btf(self, module: str | None = None) -> bytes:
         return files.read(f"/sys/kernel/btf/{module or 'vmlinux'}")
 
-    def read(self, path: str, limit: int = 64 << 20) -> bytes:
-        return files.read(path, limit)
+    def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        return files.read(path, limit, offset)
 
     def perform(self, step: Step) -> None:
         if step.effect is Effect.RMDIR:

@@ -78,9 +78,9 @@ class RecordingTarget(RememberedTarget):
     def btf(self, module: str | None = None) -> bytes:
         return self._blob("btf", module or "", f"/sys/kernel/btf/{module or 'vmlinux'}")
 
-    def read(self, path: str, limit: int = _LARGEST_FILE) -> bytes:
+    def read(self, path: str, limit: int = _LARGEST_FILE, offset: int = 0) -> bytes:
         if path == "/proc/kallsyms":
-            return self._blob("symbols", "", path)[:limit]
+            return self._blob("symbols", "", path)[offset : offset + limit]
         raise FileRefused(path, errno.ENOENT)
 
     def list(self, path: str) -> Sequence[str]:
@@ -130,15 +130,15 @@ class SavedFacts(RememberedTarget):
     def btf(self, module: str | None = None) -> bytes:
         return self.read(f"/sys/kernel/btf/{module or 'vmlinux'}")
 
-    def read(self, path: str, limit: int = _LARGEST_FILE) -> bytes:
+    def read(self, path: str, limit: int = _LARGEST_FILE, offset: int = 0) -> bytes:
         known = self._proc.get(path)
         if known is not None:
-            return known.encode()
+            return known.encode()[offset : offset + limit]
         name = _PATHS.get(path) or path.removeprefix(f"{_TRACEFS}/").removeprefix("events/header_page/")
         name = {"events/header_page": "header_page"}.get(name, name)
         if name not in self._names:
             raise FileRefused(path, errno.ENOENT)
-        return self._content(name)[:limit]
+        return self._content(name)[offset : offset + limit]
 
     def list(self, path: str) -> Sequence[str]:
         if path == "/sys/kernel/btf":

@@ -64,6 +64,7 @@ t_read() {
   [ ! -d "$1" ] || { e='Is a directory'; return 1; }  # not every head says so
   e=$( { head -c "$2" <"$1" >&3; } 2>&1 )
 }
+t_read_at() { e=$( { dd if="$1" bs=4096 skip="$2" count="$3" >&3; } 2>&1 ); }
 t_pack() { e=$( { gzip -1 -c <"$1" >&3; } 2>&1 ); }
 t_list() {
   e=$(ls "$1/" 2>&1 >/dev/null) || return 1

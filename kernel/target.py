@@ -63,8 +63,8 @@ class Target(Protocol):
     def btf(self, module: str | None = None) -> bytes:
         """Raw BTF of the kernel, or the split BTF of a loaded module. Raises FileRefused where there is none."""
 
-    def read(self, path: str, limit: int = 64 << 20) -> bytes:
-        """Whole content of a file, up to `limit` bytes."""
+    def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        """Whole content of a file from `offset` on, up to `limit` bytes."""
 
     def perform(self, step: Step) -> None:
         """Carry out one effect."""

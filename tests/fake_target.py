@@ -101,11 +101,11 @@ class FakeTarget:
     def btf(self, module: str | None = None) -> bytes:
         return self.read(f"/sys/kernel/btf/{module or 'vmlinux'}")
 
-    def read(self, path: str, limit: int = 64 << 20) -> bytes:
+    def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
         self._alive()
         if path not in self.files:
             raise FileRefused(path, errno.ENOENT)
-        return self.files[path][:limit]
+        return self.files[path][offset : offset + limit]
 
     def list(self, path: str) -> Sequence[str]:
         self._alive()

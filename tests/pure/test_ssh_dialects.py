@@ -54,6 +54,19 @@ def test_reads_any_bytes_up_to_the_limit(far: FarSide, tmp_path: Path) -> None:
     assert far.dialect.read("/proc/version", 4096) == Path("/proc/version").read_bytes()
 
 
+def test_reads_from_an_offset(far: FarSide, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(BYTES)
+    for offset, limit in ((1, 10), (4095, 2), (4096, 4096), (5000, 1 << 20), (len(BYTES) - 3, 10), (len(BYTES), 10)):
+        assert far.dialect.read(str(path), limit, offset) == BYTES[offset : offset + limit], (offset, limit)
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)
+        file.seek((1 << 40) - 5)
+        file.write(b"tail!")
+    assert far.dialect.read(str(path), 100, (1 << 40) - 9) == b"\0\0\0\0tail!"
+    assert refusal(far.dialect.read, str(tmp_path / "none"), 10, 4096) == errno.ENOENT
+
+
 def test_reads_what_is_larger_than_any_buffer(far: FarSide, tmp_path: Path) -> None:
     data = os.urandom(1 << 20) + b"x" * (2 << 20)
     (tmp_path / "large").write_bytes(data)
