@@ -37,7 +37,18 @@ class Sections:
         """`address_of` gives the address of a symbol, None where there is no such symbol."""
         bounds = ((section, address_of(start), address_of(end)) for section, start, end in _BOUNDS)
         self._bounds = [(section, start, end) for section, start, end in bounds if start is not None and end]
+        start, end = address_of("_stext"), address_of("_etext")
+        self._text = range(start, end) if start is not None and end is not None else None
 
     def at(self, address: int) -> Section | None:
         """None: ordinary code, or code of a module."""
         return next((section for section, start, end in self._bounds if start <= address < end), None)
+
+    def is_code(self, address: int) -> bool | None:
+        """Whether instructions of the kernel itself lie there; None: its bounds aren't known.
+
+        The letter in kallsyms is no proof: newer kernels call data `t` as well.
+        """
+        if self._text is None:
+            return None
+        return address in self._text or self.at(address) is Section.INIT

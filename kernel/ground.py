@@ -1,0 +1,42 @@
+"""What `probes.attach` asks of a machine besides its facts: symbols by name, modules that aren't loaded.
+
+Each file is read when it is first asked for, which takes a moment on a machine far away: for a worker.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from events.kallsyms import Entry, Symbols
+from kernel.modules import AbsentModules
+from kernel.target import Target
+from probes.kernel_text import Sections
+from probes.reasons import Ground, Symbol
+
+
+def look(target: Target, release: str, symbols: Symbols | None) -> Ground:
+    """Look at a machine more closely; what it doesn't show stays unknown."""
+    absent = functools.lru_cache(maxsize=256)(AbsentModules(target, release).with_function)
+    if symbols is None:
+        return Ground(absent=absent)
+    sections = Sections(lambda name: next((entry.address for entry in symbols.named(name)), None))
+
+    def named(name: str) -> Sequence[Symbol]:
+        entries = symbols.named(name)
+        return [_symbol(entry, symbols, sections, among=len(entries)) for entry in entries]
+
+    def copies(name: str) -> Sequence[str]:
+        return [e.name for e in symbols.beginning(f"{name}.") if e.code and ".cold" not in e.name]
+
+    return Ground(named, copies, absent)
+
+
+def _symbol(entry: Entry, symbols: Symbols, sections: Sections, among: int) -> Symbol:
+    section = None if entry.module else sections.at(entry.address)
+    code = entry.code and (bool(entry.module) or sections.is_code(entry.address) is not False)
+    if among < 2:
+        return Symbol(entry.address, code, entry.module, section)
+    before, after = symbols.neighbours(entry.address)
+    names = [found.name if found else "" for found in (before, after)]
+    return Symbol(entry.address, code, entry.module, section, *names)
