@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from btf.kinds import INT_BOOL, INT_CHAR, INT_SIGNED, Kind
+from btf.kinds import INT_BOOL, INT_SIGNED, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,6 @@ class Int(_Base):
     @property
     def is_signed(self) -> bool:
         return bool(self.encoding & INT_SIGNED)
-
-    @property
-    def is_char(self) -> bool:
-        """One byte of text, as C or the encoding says."""
-        return bool(self.encoding & INT_CHAR) or (self.size == 1 and "char" in self.name)
 
     @property
     def is_bool(self) -> bool:
@@ -193,11 +188,6 @@ class FuncProto(_Reference):
 
     kind: ClassVar[Kind] = Kind.FUNC_PROTO
     params: tuple[Param, ...] = ()
-
-    @property
-    def is_variadic(self) -> bool:
-        """Whether the last parameter is `...`."""
-        return bool(self.params) and self.params[-1] == Param("", 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
 
+from kernel.drain import write_all
 from kernel.errors import FileRefused
 from kernel.target import Effect, Step
 
@@ -43,7 +43,7 @@ def perform(step: Step) -> None:
         else:
             fd = os.open(step.path, _FLAGS[step.effect] | os.O_CLOEXEC)
             try:
-                _write_all(fd, step.data)
+                write_all(fd, step.data)
             finally:
                 os.close(fd)
     except OSError as error:
@@ -56,14 +56,3 @@ def list_folder(path: str) -> list[str]:
         return sorted(os.listdir(path))
     except OSError as error:
         raise FileRefused(path, error.errno or 0) from None
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    """Go on after a short write, as the C library does: some files of tracefs take one word a call."""
-    while True:
-        done = os.write(fd, data)
-        data = data[done:]
-        if not data:
-            return
-        if not done:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))

@@ -14,7 +14,6 @@ except ImportError:  # a python3 built without it: everything goes plain
 
 HEAD = struct.Struct("!IIB")
 MAX_REQUEST = 1 << 20
-MAX_ANSWER = 64 << 20
 PART = 256 << 10
 PING, READ, LIST, LINKS, PERFORM, GUARD, UNGUARD, HOLD, STREAM, CREDIT, SYNC, STOP, BYE = range(1, 14)
 OK, ERROR, MORE, PASS = range(64, 68)

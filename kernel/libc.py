@@ -10,11 +10,6 @@ import errno
 import os
 from typing import Any, NamedTuple
 
-TRACEFS_MAGIC = 0x74726163
-"""include/uapi/linux/magic.h"""
-DEBUGFS_MAGIC = 0x64626720
-SECURITYFS_MAGIC = 0x73636673
-
 
 class _Statfs(ctypes.Structure):
     """`struct statfs` of asm-generic/statfs.h on 64-bit machines (s390x has 32-bit words and is not covered)."""

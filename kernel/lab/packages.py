@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 import subprocess
 import tarfile
 import time
@@ -234,8 +233,3 @@ def contents(work: Work, package: Path) -> Iterator[Member]:
                 yield Member(info, path, tar.extractfile(info) if info.isreg() else None)
     finally:
         folder.unlink(missing_ok=True)
-
-
-def have_apt() -> bool:
-    """Whether this machine can fetch Debian packages at all."""
-    return bool(shutil.which("apt-get") and shutil.which("apt-cache") and shutil.which("dpkg-deb"))
