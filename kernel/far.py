@@ -12,6 +12,7 @@ from typing import Protocol
 
 from kernel import ancestry, btfcache
 from kernel.errors import FileRefused
+from kernel.facts import gather
 from kernel.target import Step, Stream
 from probes.facts import TargetFacts, Trouble
 
@@ -89,8 +90,6 @@ class FarTarget:
         return self._owner
 
     def facts(self) -> TargetFacts:
-        from kernel.facts import gather  # it knows targets; not at the top, where it would be a circle
-
         if self._facts is None:
             self._ahead = self._far.ahead(_SOON_WANTED)
             try:
