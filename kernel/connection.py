@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Container
 from functools import cached_property
 
@@ -135,6 +136,8 @@ class Connection:
     def warm(self) -> None:
         """Read what the first screen needs."""
         _ = self.catalog.names
+        if self.holds_events:  # they are shown at once: numpy must not be imported while a picture waits
+            importlib.import_module("events.store")
 
     def close(self) -> None:
         self.target.close()

@@ -11,11 +11,11 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from events.batch import Batch
 from events.decode import Decoder
-from events.format import EventFormat
-from events.store import Store
+from events.format import EventFormat, HeaderPage
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import KernelError, TargetUnusable
@@ -25,6 +25,9 @@ from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
 from kernel.undo import UndoFailure
 from probes.probe import Probe
+
+if TYPE_CHECKING:
+    from events.store import Store
 
 STORE_BYTES = 256 << 20
 """What the store may keep; the oldest events go first, and are counted."""
@@ -183,9 +186,7 @@ class Watch:
     def forget(self) -> None:
         """Begin with an empty store; what is armed stays, and so do the formats."""
         if self.store is not None:
-            old = self.store
-            self.store = Store(Decoder(self._formats, old.decoder.header), self._limit)
-            self.store.cmdlines = old.cmdlines
+            self.store = self._new_store(self._formats, self.store.decoder.header, self.store.cmdlines)
 
     def counts(self) -> Counts | None:
         """What was lost so far; asks the kernel."""
@@ -237,11 +238,19 @@ class Watch:
         if self._session is None:
             self._session = open_session(self.connection.target)
             self._session.pump.on_data = self._tell
-            self.store = Store(Decoder({}, self._session.header), self._limit)
-            self.store.cmdlines = self._session.cmdlines()
+            self.store = self._new_store({}, self._session.header, self._session.cmdlines())
             for armed in self._session.armed:
                 self.known.add(armed)
         return self._session
+
+    def _new_store(
+        self, formats: Mapping[int, EventFormat], header: HeaderPage, cmdlines: Mapping[int, str]
+    ) -> Store:
+        from events.store import Store  # and numpy, which who only looks at a kernel does not need
+
+        store = Store(Decoder(formats, header), self._limit)
+        store.cmdlines = cmdlines
+        return store
 
     def _tell(self) -> None:
         self.on_data()

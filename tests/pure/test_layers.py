@@ -38,6 +38,12 @@ def test_commands_come_without_a_screen():
     assert not {"textual", "rich"} & imported_with(names)
 
 
+def test_numpy_waits_until_there_are_events():
+    commands = ["tui.cli.parser", "tui.cli.list", "tui.cli.check", "tui.cli.show", "tui.cli.run"]
+    assert "numpy" not in imported_with(["tui.app", "kernel.watch", "kernel.open", *commands])
+    assert "numpy" in imported_with(["events.store"])
+
+
 def test_no_folder_hides_a_module_of_the_standard_library():
     folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
     assert not folders & sys.stdlib_module_names
