@@ -108,12 +108,8 @@ def _commands() -> argparse.ArgumentParser:
     printing("doctor", "Say what this machine or target can do, what it can not, and what would help.")
     printing("clean", "Remove what a session that died has left in the kernel.")
     sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.", _STATUS)
-    sub.add_argument(
-        "--kernel",
-        default="7.2",
-        metavar="KERNEL",
-        help="6.1, 6.12, 7.2, arm64:6.12, full, or an image's path (default: %(default)s)",
-    )
+    kernels = "6.1, 6.12, 7.2, arm64:6.12, full, or an image's path (default: %(default)s)"
+    sub.add_argument("--kernel", default="7.2", metavar="KERNEL", help=kernels)
     return parser
 
 
