@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from events.record import Record, detail
 from events.search import Found, contains
-from events.store import Store
 from events.text import show
 from kernel.connection import Connection
 from kernel.counts import Counts
@@ -15,6 +15,9 @@ from kernel.watch import Watch
 from widgets.event_detail import DetailField
 from widgets.event_rows import Event
 from widgets.status_bar import Losses, Status
+
+if TYPE_CHECKING:
+    from events.store import Store
 
 
 class ShownEvents:
