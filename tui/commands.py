@@ -38,6 +38,8 @@ COMMANDS = (
     Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),
     Command("lowered", "l", "Lines", "Show the lines that will be written for this kernel.", "compose"),
     Command("filter", "f", "Filter", "Set a filter on the recorded fields, e.g. count > 4096.", "compose"),
+    Command("view('events')", "e", "Events", "Show the events one by one.", "live"),
+    Command("view('calls')", "x", "Entry→exit", "Show calls: what each changed, returned and took.", "live"),
     Command("disarm", "d", "Disarm", "Take the probe of the event under the cursor away.", "live"),
     Command("disarm_all", "D", "Disarm all", "Take every probe away.", "live", footer=False),
     Command("record", "w", "Record", "Write events to a recording from now on, or stop.", "live"),

@@ -26,9 +26,9 @@ _TITLES = {
     "FieldPane": "Find a field",
     "FieldList": "Fields",
     "SpecPane": "Specification",
-    "EventPane": "Search",
+    "TablePane": "Search",
     "TailList": "Follow or hold",
-    "EventTable": "Events",
+    "TailTable": "Events",
     "EventDetail": "Details",
     "TargetChooser": "Targets",
 }

@@ -8,7 +8,7 @@ from typing import Final
 
 from widgets.safe_text import width
 
-_NUMBER: Final = re.compile(r"[-+]?(0x[0-9a-f]+|[\d,]+(\.\d+)?)$")
+_NUMBER: Final = re.compile(r"[-+]?(0x[0-9a-f]+|[\d,]+(\.\d+)?( [num]?s)?)$")
 _WIDEST: Final = 40
 _NARROWEST: Final = 8
 _READABLE: Final = 20

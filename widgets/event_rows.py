@@ -9,6 +9,7 @@ from widgets.columns import Columns
 from widgets.matching import highlighted
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe
+from widgets.tail_table import Found
 
 FIXED = ("time", "cpu", "task", "event")
 """Columns that every event has."""
@@ -42,22 +43,6 @@ class Event(Protocol):
         """`group/name`."""
 
 
-class Found(Protocol):
-    """One step of a search (`events.search.Found`)."""
-
-    @property
-    def seq(self) -> int | None:
-        """Row that matches; None: none yet."""
-
-    @property
-    def next(self) -> int:
-        """Where the next step starts."""
-
-    @property
-    def done(self) -> bool:
-        """A row was found, or there are no more."""
-
-
 class EventStore(Protocol):
     """Where events come from (`events.store.Store`): rows `first_seq` to `next_seq - 1`."""
 
@@ -78,21 +63,6 @@ class EventStore(Protocol):
 
 Cells = Callable[[Event], Mapping[str, str]]
 """Event -> text by field name, foreign text allowed."""
-
-
-class NoEvents:
-    """A store with nothing in it."""
-
-    first_seq = 0
-    next_seq = 0
-
-    def record(self, seq: int) -> Event:
-        """Nothing is there."""
-        raise IndexError(seq)
-
-    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:  # noqa: ARG002
-        """Nothing is found."""
-        raise IndexError(start)
 
 
 class EventRows:
@@ -119,6 +89,14 @@ class EventRows:
     def forget(self) -> None:
         """Format rows anew: what a name stands for has changed."""
         self._texts.clear()
+
+    def total(self, available: int) -> int:
+        """Columns that a row takes."""
+        return self.columns.total(available)
+
+    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+        """One bounded step of a search for a text."""
+        return self.store.find(text, start, direction, budget)
 
     def prepare(self, first: int, after: int) -> bool:
         """Format rows that will be drawn; True: columns became wider, so that all of them look different."""

@@ -24,3 +24,16 @@ def short(number: float) -> str:
 def rate(per_second: float) -> str:
     """`1.2k/s`."""
     return f"{short(per_second)}/s"
+
+
+def duration(nanoseconds: int) -> str:
+    """Three digits: `812 ns`, `3.21 us`, `18.2 ms`, `1.20 s`, `314 s`."""
+    if nanoseconds < 1000:
+        return f"{nanoseconds} ns"
+    value, unit = nanoseconds / 1e3, "us"
+    for larger in ("ms", "s"):
+        if value < 999.5:
+            break
+        value, unit = value / 1e3, larger
+    decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:.{decimals}f} {unit}"

@@ -99,6 +99,10 @@ class LiveState:
     losses: Losses = Losses()
     note: str = ""
     """`3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
+    views: tuple[str, ...] = ()
+    """Names of the views there are."""
+    view: int = 0
+    """Which of them is shown."""
 
 
 class LiveLine(Widget):
@@ -122,10 +126,21 @@ def live_line(state: LiveState, columns: int) -> Content:
     pace = [] if state.per_second is None else [f"  {rate(state.per_second)}"]
     figures: list[Run] = [(text, "") for text in (*pace, f"  shown {grouped(state.shown)}")]
     note: list[Run] = [(f"  {safe(state.note)}", "dim")] if state.note else []
+    views: list[Run] = [
+        (f"[{name}] " if n == state.view else f" {name}  ", "bold" if n == state.view else "dim")
+        for n, name in enumerate(state.views)
+    ]
     for quiet in (False, True):
         right = list(state.losses.runs(quiet))
-        for left in ([mark, *figures, *note], [mark, *figures], [mark, figures[0]], [mark]):
-            if _wide(left) + 2 + _wide(right) <= columns and (quiet or len(left) > len(figures)):
+        for left in (
+            [*views, mark, *figures, *note],
+            [*views, mark, *figures],
+            [mark, *figures, *note],
+            [mark, *figures],
+            [mark, figures[0]],
+            [mark],
+        ):
+            if _wide(left) + 2 + _wide(right) <= columns and (quiet or figures[-1] in left):
                 return _joined(left, right, columns)
     lost = [run for run in right if run[0].strip() != "lost 0"]
     sign: Run = (mark[0][0], mark[1])

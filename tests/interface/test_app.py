@@ -17,11 +17,11 @@ from probes.probe import When
 from tui.app import Probewright
 from tui.startup import Opening
 from widgets.event_detail import EventDetail
-from widgets.event_table import EventTable
 from widgets.function_list import FunctionList
 from widgets.help import HelpScreen
 from widgets.probe_editor import ProbeEditor
 from widgets.spec_pane import SpecPane
+from widgets.tail_table import TailTable
 from widgets.target_chooser import TargetChooser
 from widgets.trouble import TroubleDialog
 
@@ -206,7 +206,7 @@ async def test_pause_and_follow(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.watching and app.watching.ended, pilot)
-        table = app.screen.query_one(EventTable)
+        table = app.screen.query_one("#events TailTable", TailTable)
         await until(lambda: table.has_focus, pilot)
         await pilot.press("space")
         await until(lambda: not table.following, pilot)

@@ -12,32 +12,43 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from kernel.session import Armed
+from tui.calls import ShownCalls, detail_of_call, ends_of, note_of_calls
 from tui.commands import bindings
 from tui.screens.detail import DetailScreen
 from tui.shown import ShownEvents, detail_of, fields_of, losses_of, note_of, status_of
-from widgets.event_pane import EventPane
-from widgets.event_rows import NoEvents
-from widgets.event_table import EventTable
+from widgets.call_rows import CallRows
+from widgets.event_rows import EventRows
 from widgets.key_line import KeyLine
 from widgets.status_bar import LiveLine, LiveState, Status, TopLine
+from widgets.table_pane import TablePane
+from widgets.tail_table import Nothing, TailTable
 
 if TYPE_CHECKING:
+    from events.store import Store
+    from kernel.watch import Watch
     from tui.app import Probewright
+
+VIEWS = {"events": "events", "calls": "entry→exit"}
+"""Views of what came, by the ids of their panes."""
+_PAIRING = 0.01
+"""Seconds that pairing may take at once."""
 
 
 class LiveScreen(Screen[None]):
     """See the module; decisions about what is shown are in `tui.shown`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("live")
-    AUTO_FOCUS = "EventTable"
+    AUTO_FOCUS = "TailTable"
 
     def __init__(self) -> None:
         super().__init__()
         self._top = TopLine()
         self._line = LiveLine()
-        self._pane = EventPane()
+        self._panes = {view: TablePane(id=view) for view in VIEWS}
+        self._view = "events"
         self._shown: ShownEvents | None = None
         self._fields: tuple[str, ...] = ()
+        self._calls: ShownCalls | None = None
 
     @property
     def bench(self) -> Probewright:
@@ -47,8 +58,11 @@ class LiveScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield self._top
         yield self._line
-        yield self._pane
+        yield from self._panes.values()
         yield KeyLine("help")
+
+    def on_mount(self) -> None:
+        self._panes["calls"].display = False
 
     def on_screen_resume(self) -> None:
         self.tick()
@@ -58,7 +72,6 @@ class LiveScreen(Screen[None]):
 
     def connected(self) -> None:
         """Another target is open: nothing of the old one is shown any more."""
-        self._shown, self._fields = None, ()
         self._show_nothing()
         self.refresh_state()
 
@@ -71,16 +84,35 @@ class LiveScreen(Screen[None]):
         if self._shown is None or fields != self._fields:
             self._fields = fields
             self._shown = ShownEvents(watching, watching.store)
-            self._pane.table.show(self._shown, fields, self._shown.cells)
-        self._pane.table.tick()
+            self._panes["events"].table.show(EventRows(self._shown, fields, self._shown.cells))
+        if self._view == "calls":
+            self._tick_calls(watching, watching.store)
+        self.table.tick()
         self._show_line()
 
+    def _tick_calls(self, watching: Watch, store: Store) -> None:
+        """Pair what came; what takes longer than a moment goes on in the next ones."""
+        if self._calls is None:
+            self._calls = ShownCalls(watching, store)
+            self._panes["calls"].table.show(CallRows(self._calls))
+        self._calls.tick(_PAIRING)
+        if self._calls.calls.behind:
+            self.set_timer(_PAIRING, self.tick, name="pairing")
+
+    @property
+    def table(self) -> TailTable:
+        """What is on the screen."""
+        return self._panes[self._view].table
+
     def _show_nothing(self) -> None:
-        self._pane.table.show(NoEvents(), (), lambda event: {})  # noqa: ARG005 - there is none
+        self._shown, self._fields, self._calls = None, (), None
+        for pane in self._panes.values():
+            pane.table.show(Nothing())
 
     def names_changed(self) -> None:
         """Tasks have names now that they had not before."""
-        self._pane.table.names_changed()
+        for pane in self._panes.values():
+            pane.table.names_changed()
 
     def refresh_state(self) -> None:
         """What is armed or lost has changed."""
@@ -98,51 +130,79 @@ class LiveScreen(Screen[None]):
             self._line.state = LiveState(note="nothing is armed: F2, pick a function, Enter")
             return
         self._line.state = LiveState(
-            following=self._pane.table.following,
+            views=tuple(VIEWS.values()),
+            view=tuple(VIEWS).index(self._view),
+            following=self.table.following,
             per_second=sum(store.rates().values()) if watching.live else None,
             shown=store.next_seq,
             losses=losses_of(watching, self.bench.counts),
-            note=note_of(watching),
+            note=self._note(watching),
         )
+
+    def _note(self, watching: Watch) -> str:
+        if self._view == "events" or self._calls is None:
+            return note_of(watching)
+        if not ends_of(watching.known.plans):
+            return "no probe has both ends of a call: F2, b, Enter"
+        return note_of_calls(self._calls.calls)
 
     # -- requests of the table ----------------------------------------------------------------------------------
 
-    @on(EventTable.Followed)
-    def _followed(self, event: EventTable.Followed) -> None:
+    @on(TailTable.Followed)
+    def _followed(self, event: TailTable.Followed) -> None:
         event.stop()
         self._show_line()
 
-    @on(EventTable.DetailRequested)
-    def _detail_requested(self, event: EventTable.DetailRequested) -> None:
+    @on(TailTable.DetailRequested)
+    def _detail_requested(self, event: TailTable.DetailRequested) -> None:
         event.stop()
         watching = self.bench.watching
         if watching is None or watching.store is None:
             return
         try:
-            record = watching.store.record(event.seq)
+            if self._view == "calls" and self._calls is not None:
+                title, fields = detail_of_call(watching, *self._calls.records(event.row))
+            else:
+                record = watching.store.record(event.row)
+                title = f"{record.event} of {record.comm}-{record.pid} on CPU {record.cpu}"
+                fields = detail_of(watching, record)
         except IndexError:
             self.notify("this event was dropped to make room for newer ones", markup=False)
             return
-        title = f"{record.event} of {record.comm}-{record.pid} on CPU {record.cpu}"
-        self.app.push_screen(DetailScreen(title, detail_of(watching, record)))
+        self.app.push_screen(DetailScreen(title, fields))
 
     # -- commands -----------------------------------------------------------------------------------------------
+
+    def action_view(self, view: str) -> None:
+        """Show the events, or the calls they belong to."""
+        self._panes[self._view].display = False
+        self._view = view
+        self._panes[view].display = True
+        self.set_focus(self.table)
+        self.tick()
 
     def _armed_under_cursor(self) -> Armed | None:
         """The probe whose event is under the cursor; the only one there is, where there is no cursor."""
         watching = self.bench.watching
         if watching is None or not watching.armed:
             return None
-        table = self._pane.table
+        table = self.table
         if watching.store is not None and not table.following:
             try:
-                event = watching.store.record(table.cursor).event
+                event = self._event_at(watching.store, table.cursor)
             except IndexError:
                 event = ""
             for armed in watching.armed:
                 if any(planned.path == event for planned in armed.plan.events):
                     return armed
         return watching.armed[0] if len(watching.armed) == 1 else None
+
+    def _event_at(self, store: Store, row: int) -> str:
+        """The event of a row. Raises IndexError."""
+        if self._view == "calls" and self._calls is not None:
+            record = next(filter(None, self._calls.records(row)), None)
+            return record.event if record else ""
+        return store.record(row).event
 
     def action_disarm(self) -> None:
         armed = self._armed_under_cursor()
@@ -173,7 +233,6 @@ class LiveScreen(Screen[None]):
         watching = self.bench.watching
         if watching is not None:
             watching.forget()
-            self._shown = None
             self._show_nothing()
             self.tick()
             self.refresh_state()

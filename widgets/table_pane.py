@@ -1,4 +1,4 @@
-"""Live events with a search line: `/` asks for a text, `n` and `N` go to the events that have it."""
+"""A table with a search line: `/` asks for a text, `n` and `N` go to the rows that have it."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
 from textual.widgets import Input, Label
 
-from widgets.event_table import EventTable
 from widgets.figures import grouped
 from widgets.safe_text import safe_content
 from widgets.search_line import SearchLine
+from widgets.tail_table import TailTable
 
 _STEP: Final = 0.012
 """Seconds that one step of a search may take; between two the screen goes on."""
 
 
-class EventPane(Vertical):
-    """An `EventTable` (`.table`) and its search."""
+class TablePane(Vertical):
+    """A `TailTable` (`.table`) and its search."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "Search", key_display="/", id="events.search", tooltip="Find events with a text"),
-        Binding("n", "hit(1)", "Next hit", show=False, id="events.next_hit", tooltip="Next event with the text"),
-        Binding("N", "hit(-1)", "Hit before", show=False, id="events.hit_before", tooltip="The event before with it"),
+        Binding("slash", "search", "Search", key_display="/", id="events.search", tooltip="Find rows with a text"),
+        Binding("n", "hit(1)", "Next hit", show=False, id="events.next_hit", tooltip="Next row with the text"),
+        Binding("N", "hit(-1)", "Hit before", show=False, id="events.hit_before", tooltip="The row before with it"),
         Binding("escape", "leave", "End search", show=False, id="events.leave", tooltip="Highlight nothing more"),
     ]
 
     DEFAULT_CSS = """
-    EventPane {
-        & EventTable { height: 1fr; }
+    TablePane {
+        & TailTable { height: 1fr; }
         & Horizontal { display: none; height: 1; background: $surface; }
         &.-searching Horizontal { display: block; }
         & .prompt { width: 2; color: $text-accent; text-style: bold; }
@@ -48,8 +48,8 @@ class EventPane(Vertical):
         classes: str | None = None,
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
-        self.table = EventTable()
-        self._query = SearchLine("text in an event; Enter: the newest before, n next, N before")
+        self.table = TailTable()
+        self._query = SearchLine("text in a row; Enter: the newest before, n next, N before")
         self._found = Label("", classes="found", markup=False)
         self._step_timer: Timer | None = None
 
@@ -78,11 +78,11 @@ class EventPane(Vertical):
         self.screen.set_focus(self.table)
 
     def action_hit(self, direction: int) -> None:
-        """Go to the next event with the text."""
+        """Go to the next row with the text."""
         table, text = self.table, self._query.value
-        if text and table.store.next_seq > table.store.first_seq:
+        if text and table.rows.next > table.rows.first:
             self._stop()
-            newest = table.store.next_seq - 1
+            newest = table.rows.next - 1
             self._go_on(text, newest if table.following else table.cursor + direction, direction)
 
     @on(Input.Changed)
@@ -98,7 +98,7 @@ class EventPane(Vertical):
         self.action_hit(-1)
 
     def _go_on(self, text: str, start: int, direction: int) -> None:
-        found = self.table.store.find(text, start, direction, _STEP)
+        found = self.table.find(text, start, direction, _STEP)
         if not found.done:
             self._found.update(f"at {grouped(found.next)}")
             self._step_timer = self.set_timer(0.001, lambda: self._go_on(text, found.next, direction))

@@ -12,9 +12,9 @@ from textual import events
 
 from tests.interface.widget_host import Host, count_paints
 from widgets.columns import Columns
-from widgets.event_pane import EventPane
-from widgets.event_rows import Event, seconds
-from widgets.event_table import EventTable
+from widgets.event_rows import Event, EventRows, seconds
+from widgets.table_pane import TablePane
+from widgets.tail_table import TailTable
 
 FIELDS = ("f_pos", "count", "ret")
 
@@ -63,17 +63,17 @@ def cells(event: Event) -> Mapping[str, str]:
 
 
 def host(store: Store, theme: str = "", fields: tuple[str, ...] = FIELDS) -> Host:
-    def make() -> EventPane:
-        pane = EventPane()
+    def make() -> TablePane:
+        pane = TablePane()
 
         def ready() -> None:
-            pane.table.show(store, fields, cells)
+            pane.table.show(EventRows(store, fields, cells))
             pane.table.focus()
 
         pane.call_after_refresh(ready)
         return pane
 
-    return Host(make, EventTable.DetailRequested, EventTable.Followed, theme=theme)
+    return Host(make, TailTable.DetailRequested, TailTable.Followed, theme=theme)
 
 
 def rows(app: Host) -> list[str]:
@@ -165,12 +165,12 @@ async def test_space_holds_and_follows_and_enter_asks_for_details():
         await pilot.press("space")
         assert not app.widget.table.following
         await pilot.press("up", "up", "enter")
-        assert [m.seq for m in app.heard if isinstance(m, EventTable.DetailRequested)] == [997]
+        assert [m.row for m in app.heard if isinstance(m, TailTable.DetailRequested)] == [997]
         await pilot.pause(0.2)
         await pilot.press("space")
         assert app.widget.table.following
         await pilot.press("enter")
-        assert [m.seq for m in app.heard if isinstance(m, EventTable.DetailRequested)] == [997, 999]
+        assert [m.row for m in app.heard if isinstance(m, TailTable.DetailRequested)] == [997, 999]
 
 
 async def test_the_wheel_goes_back_from_what_is_seen_even_when_the_bar_is_late():
@@ -179,7 +179,7 @@ async def test_the_wheel_goes_back_from_what_is_seen_even_when_the_bar_is_late()
     async with app.shown() as pilot:
         store.next_seq = 50_000
         app.widget.table.tick()
-        await pilot._post_mouse_events([events.MouseScrollUp], EventTable, (5, 5))
+        await pilot._post_mouse_events([events.MouseScrollUp], TailTable, (5, 5))
         await pilot.pause()
         table = app.widget.table
         assert not table.following
@@ -193,10 +193,10 @@ async def test_a_click_holds_the_row_that_was_clicked():
     app = host(store)
     async with app.shown() as pilot:
         text = app.line(10)
-        await pilot.click(EventTable, offset=(8, 10))
+        await pilot.click(TailTable, offset=(8, 10))
         assert app.line(10) == "▌" + text[1:]
-        await pilot.double_click(EventTable, offset=(8, 5))
-        assert len([m for m in app.heard if isinstance(m, EventTable.DetailRequested)]) == 1
+        await pilot.double_click(TailTable, offset=(8, 5))
+        assert len([m for m in app.heard if isinstance(m, TailTable.DetailRequested)]) == 1
 
 
 async def test_rows_that_are_dropped_from_the_store():

@@ -1,0 +1,158 @@
+"""Decisions of the live place about calls: which events are their ends, and what is shown of one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from events.calls import Calls, EndOf
+from events.pairing import Alone
+from events.record import Record
+from events.search import Found
+from kernel.watch import Watch
+from probes.plan import Column, Plan, PlannedEvent
+from tui.shown import detail_of
+from widgets.call_rows import CallText, Seen
+from widgets.event_detail import DetailField
+from widgets.figures import duration, grouped
+
+if TYPE_CHECKING:
+    from events.store import Store
+
+
+def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndOf]:
+    """The events that are ends of calls, by their path."""
+    ends: dict[str, EndOf] = {}
+    for number, plan in enumerate(plans):
+        paired = [event for event in plan.events if event.frame]
+        kept = _kept(paired)
+        for event in paired:
+            ends[event.path] = EndOf(number, event.at_exit, event.frame, event.frame_shift, kept)
+    return ends
+
+
+def _kept(events: list[PlannedEvent]) -> tuple[str, ...]:
+    """Names of arguments that all of the events have."""
+    names = [{column.name for column in event.columns if column.kept} for event in events]
+    return tuple(sorted(set.intersection(*names))) if names else ()
+
+
+def note_of_calls(calls: Calls) -> str:
+    """For the line above the calls: how far pairing is, and what has no partner."""
+    if calls.behind:
+        return f"pairing, {grouped(calls.behind)} events to go"
+    alone = "".join(
+        f", {grouped(count)}: {reason.value}" for reason, count in sorted(calls.alone.items(), key=_by_count)
+    )
+    return f"{grouped(calls.paired)} pairs{alone}"
+
+
+def _by_count(item: tuple[Alone, int]) -> tuple[int, str]:
+    return -item[1], item[0].value
+
+
+def detail_of_call(
+    watching: Watch, entry: Record | None, leave: Record | None
+) -> tuple[str, tuple[DetailField, ...]]:
+    """Title and every field of both ends. Raises IndexError where neither is there."""
+    last = leave or entry
+    if last is None:
+        raise IndexError
+    fields: list[DetailField] = []
+    for name, record in (("entry", entry), ("exit", leave)):
+        if record is not None:
+            fields += [field._replace(name=f"{name}: {field.name}") for field in detail_of(watching, record)]
+    took = f", {duration(leave.ts - entry.ts)}" if entry and leave else ""
+    return f"{last.event} of {last.comm}-{last.pid}{took}", tuple(fields)
+
+
+class ShownCalls:
+    """Calls as the table shows them."""
+
+    def __init__(self, watching: Watch, store: Store) -> None:
+        self.calls = Calls(store)
+        self._watching = watching
+        self._store = store
+        self._plans: tuple[Plan, ...] = ()
+        self._columns: dict[str, tuple[str, Mapping[str, Column]]] = {}
+        """Path of an event -> its function, and its columns by their names."""
+
+    @property
+    def first(self) -> int:
+        return self.calls.first
+
+    @property
+    def next(self) -> int:
+        return self.calls.next
+
+    def tick(self, budget: float = 0.01) -> int:
+        """Look at what came, for at most so many seconds; gives the number of new rows."""
+        plans = self._watching.known.plans
+        if plans != self._plans:
+            self._plans = plans
+            self.calls.use(ends_of(plans))
+            for plan in plans:
+                for event in plan.events:
+                    columns = {column.name: column for column in event.columns}
+                    self._columns[event.path] = plan.probe.subject, columns
+        return self.calls.tick(budget)
+
+    def records(self, row: int) -> tuple[Record | None, Record | None]:
+        """Entry and exit of a row; None: not seen, or dropped. Raises IndexError where the row was dropped."""
+        call = self.calls.call(row)
+        return self._record(call.entry), self._record(call.exit)
+
+    def call(self, row: int) -> CallText:
+        """What is shown of a row. Raises IndexError where it was dropped."""
+        entry, leave = self.records(row)
+        last = leave or entry
+        if last is None:
+            raise IndexError(row)
+        function, columns = self._columns[last.event]
+        before, after = self._values(entry), self._values(leave)
+        returned = next((name for name, column in columns.items() if column.is_retval), "")
+        text = after.pop(returned, "")
+        kept = {name for name, column in columns.items() if column.kept}
+        names = dict.fromkeys([*after, *before])
+        values = (
+            Seen(name, before.get(name), None if name in kept and name in before else after.get(name))
+            for name in names
+        )
+        alone = self.calls.call(row).alone
+        return CallText(
+            last.ts,
+            f"{last.comm}-{last.pid}",
+            function,
+            leave.ts - entry.ts if entry and leave else None,
+            text,
+            text.startswith("-E"),
+            tuple(values),
+            alone.value if alone else "" if entry else "its entry was dropped",
+        )
+
+    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+        """One bounded step of a search for a text."""
+        deadline = time.monotonic() + budget
+        row = max(start, self.first) if direction > 0 else min(start, self.next - 1)
+        while self.first <= row < self.next:
+            if text.lower() in self._text(row).lower():
+                return Found(row, row + direction, True)
+            row += direction
+            if time.monotonic() >= deadline:
+                return Found(None, row, False)
+        return Found(None, row, True)
+
+    def _text(self, row: int) -> str:
+        call = self.call(row)
+        values = " ".join(f"{seen.name} {seen.before or ''} → {seen.after or ''}" for seen in call.values)
+        return f"{call.task} {call.function} {call.returned} {call.note} {values}"
+
+    def _values(self, record: Record | None) -> dict[str, str]:
+        return dict(self._watching.known.values(record)) if record else {}
+
+    def _record(self, seq: int | None) -> Record | None:
+        try:
+            return None if seq is None else self._store.record(seq)
+        except IndexError:
+            return None
