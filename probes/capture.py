@@ -39,11 +39,11 @@ class Capturer:
         """Write a fetcharg under a field name: the ways there are, the best first. Raises NotThere."""
         ways = []
         if self._nameable(arg.expression):
-            ways.append(_word(name, str(arg.expression), self._type(arg.type)))
+            ways.append(word_of(name, str(arg.expression), self._type(arg.type)))
         if not self.by_name or _holds_path(arg.expression):
             value, kind = self._by_offset(arg)
-            ways.append(_word(name, value, kind))
-        return ways or [_word(name, str(arg.expression), self._type(arg.type))]
+            ways.append(word_of(name, value, kind))
+        return ways or [word_of(name, str(arg.expression), self._type(arg.type))]
 
     def column(self, arg: FetchArg, name: str) -> Column:
         """Say what the field holds."""
@@ -101,7 +101,7 @@ class Capturer:
         if isinstance(expression, Variable | ReturnValue):
             if self.signature is None and isinstance(expression, ReturnValue) and not expression.path:
                 return "$retval", self._type(arg.type)
-            return self._typed(self._locate(expression), arg.type)
+            return self.typed(self._locate(expression), arg.type)
         if isinstance(expression, Dereference):
             return self._inner(expression), self._type(arg.type)
         return str(expression), self._type(arg.type)
@@ -119,7 +119,7 @@ class Capturer:
             return self._locate(expression).address
         return str(expression)
 
-    def _typed(self, value: Value, wanted: str | None) -> tuple[str, str | None]:
+    def typed(self, value: Value, wanted: str | None) -> tuple[str, str | None]:
         """Write a value with a type that says all the kernel would know by BTF."""
         signature = self.signature
         assert signature is not None  # noqa: S101 - the value was located with it
@@ -179,7 +179,7 @@ def needs_exit(expression: Expression) -> bool:
     return isinstance(expression, ReturnValue)
 
 
-def _word(name: str, value: str, kind: str | None) -> str:
+def word_of(name: str, value: str, kind: str | None) -> str:
     """Write the word; a bare name needs no `name=`."""
     head = "" if value == name and kind not in ("%pd", "%pD") else f"{name}="
     return f"{head}{value}" + (f":{kind}" if kind is not None else "")

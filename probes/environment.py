@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from probes.program import Program
+
 
 class EventField(NamedTuple):
     """One field of a static event, as its format file declares it."""
@@ -18,6 +20,8 @@ class EventField(NamedTuple):
     """Without the name: `char[16]`, `__data_loc char[]`, `pid_t`."""
     size: int = 0
     signed: bool = False
+    spec: str = ""
+    """How the event prints it: `x`, `pS`; empty where that is not said."""
 
 
 class SymbolCount(NamedTuple):
@@ -36,6 +40,12 @@ class Environment:
     symbol: Callable[[str], SymbolCount] | None = None
     file_error: Callable[[str], str] | None = None
     """`FILE_NOT_FOUND`, `NO_REGULAR_FILE`, or an empty string for a file that a uprobe can sit in."""
+    real_path: Callable[[str], str] | None = None
+    """What a path comes to, links followed: two probes are in one file if it is the same."""
+    groups_of: Callable[[str], tuple[str, ...]] | None = None
+    """Groups that have an event of a name, those of dynamic events left out: that of a tracepoint is among them."""
+    program: Callable[[str], Program] | None = None
+    """Symbols of a file. Raises `probes.program.NotPlaced` where it can't be read."""
 
 
 UNKNOWN = Environment()

@@ -6,16 +6,29 @@ Each kind of command has its module.
 from __future__ import annotations
 
 from btf.btf import Btf
+from probes.command import Armable, SyntheticEvent, UserProbe
+from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
+from probes.lower_event import lower_event
 from probes.lower_function import lower_function
+from probes.lower_synthetic import lower_synthetic
+from probes.lower_tracepoint import lower_tracepoint
+from probes.lower_user import lower_user
 from probes.plan import Plan
-from probes.probe import Probe
+from probes.probe import Kind
 from probes.refusal import CannotLower
 
 __all__ = ["CannotLower", "lower"]
 
 
-def lower(probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None = None) -> Plan:
+def lower(
+    probe: Armable,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str,
+    event: str | None = None,
+    environment: Environment = UNKNOWN,
+) -> Plan:
     """Turn a probe into the lines of one target.
 
     Args:
@@ -24,9 +37,18 @@ def lower(probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: 
         facts: what the target can do.
         group: group of the events; empty: the probe's own, else `probewright`.
         event: name of the event; of two events the part before `__entry` and `__exit`. None: the probe's, else by
-            the function's name.
+            what it sits on.
+        environment: events and programs there, for probes on such.
 
     Raises:
         CannotLower: this target can't do it; the refusal says which word is in the way (column in `str(probe)`).
     """
+    if isinstance(probe, SyntheticEvent):
+        return lower_synthetic(probe, facts)
+    if isinstance(probe, UserProbe):
+        return lower_user(probe, btf, facts, group, event, environment)
+    if probe.kind is Kind.TRACEPOINT:
+        return lower_tracepoint(probe, btf, facts, group, event, environment)
+    if probe.kind is Kind.EVENT:
+        return lower_event(probe, btf, facts, group, event, environment)
     return lower_function(probe, btf, facts, group, event)

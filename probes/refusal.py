@@ -11,6 +11,16 @@ _MESSAGES = {
     "blacklisted": "This function is on the kernel's kprobe blacklist",
     "unknown_filter_field": "The filter names a field that is not recorded",
     "filter_spans_events": "The filter names fields that no single event records",
+    "too_many_functions": "The pattern fits too many functions",
+    "unreadable_program": "The symbols of this file can't be read",
+    "no_symbols": "The symbols of this file are not known",
+    "no_such_symbol": "The file has no such symbol",
+    "ambiguous_symbol": "The symbol is not unique",
+    "indirect_symbol": "The symbol is no function itself",
+    "imported_symbol": "The function is not in this file",
+    "no_function": "The symbol is no function",
+    "outside_function": "No instruction of the function begins there",
+    "not_code": "The symbol is no code of this file",
 }
 
 

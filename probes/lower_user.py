@@ -1,0 +1,139 @@
+"""A probe in a program -> its line: the symbol's place in the file, arguments of a function by their registers."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, replace
+
+from btf.btf import Btf
+from probes.capture import word_of
+from probes.command import UserProbe
+from probes.dialect import dialect_of
+from probes.environment import Environment
+from probes.errors_table import message_of
+from probes.facts import Feature, TargetFacts
+from probes.fetcharg import AllArguments, Argument, Dereference, Expression, FetchArg, Register
+from probes.hints import hint_for
+from probes.lower_filter import filtered
+from probes.lower_words import capture, name_fields
+from probes.names import event_name, identifier, split_name
+from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.program import FileSpot, NotPlaced
+from probes.refusal import CannotLower, own
+from probes.selection import Selection, Wanted
+from probes.site import Refused, Site
+from probes.text import kstrtoul
+from probes.user_verdict import user_spot
+from probes.value import NotThere
+from probes.verdict import Refusal
+
+_REGISTERS = {
+    "x86_64": ("di", "si", "dx", "cx", "r8", "r9"),
+    "aarch64": tuple(f"x{number}" for number in range(8)),
+    "riscv64": tuple(f"a{number}" for number in range(8)),
+}
+"""By the kernel's names (regs_query_register_offset), where each calling convention puts plain arguments."""
+_NO_TYPES = "the types of a program are not known; name registers, or $arg1, $arg2, …"
+
+
+@dataclass(frozen=True, slots=True)
+class UserWriter:
+    """Writes what is captured in a program."""
+
+    site: Site
+    machine: str
+    at_function: bool
+    """On a function's first instruction, where the registers hold its arguments."""
+
+    def words(self, arg: FetchArg, name: str) -> list[str]:
+        return [word_of(name, str(self._in_registers(arg.expression)), arg.type)]
+
+    def column(self, arg: FetchArg, name: str) -> Column:
+        return Column(name, str(arg.expression), is_retval=str(arg.expression) == "$retval")
+
+    def _in_registers(self, expression: Expression) -> Expression:
+        """The kernel has no `$argN` here: the register that holds it."""
+        if isinstance(expression, Dereference):
+            return replace(expression, inner=self._in_registers(expression.inner))
+        if not isinstance(expression, Argument) or not self.at_function:
+            return expression
+        registers = _REGISTERS.get(self.machine, ())
+        if not 0 < expression.number <= len(registers):
+            reason = f"argument {expression.number} is in no register on {self.machine}"
+            raise NotThere("not_in_registers", reason, token=str(expression))
+        return Register(registers[expression.number - 1])
+
+
+def lower_user(
+    probe: UserProbe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
+    """See `probes.lower.lower`. Raises CannotLower."""
+    if not facts.has(Feature.UPROBE_EVENTS):
+        raise CannotLower(own("missing_capability", probe.head, 0, "This kernel has no user-space probes"))
+    spots, losses = _spots(probe, environment)
+    site = Site(dialect_of(facts, btf), btf, None, at_exit=probe.returns, user=True, environment=environment)
+    plain = bool(probe.symbol) and ":" not in probe.symbol and not probe.offset
+    chosen = _select(probe)
+    captured = capture(probe, name_fields(chosen), UserWriter(site, facts.machine, plain and not probe.returns))
+    losses += [*chosen.losses, *captured.losses]
+    own_group, own_name = split_name(probe.name or "")
+    group = group or own_group or DEFAULT_GROUP
+    name = event if event is not None else own_name or _default_name(probe)
+    path, letter = f"{group}/{name}", "r" if probe.returns else "p"
+    lines = [" ".join([f"{letter}:{path}", _place(probe.path, spot), *captured.words]) for spot in spots]
+    planned = PlannedEvent(
+        group, name, lines[0], f"-:{path}", probe.returns, columns=captured.columns, more=tuple(lines[1:])
+    )
+    return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))
+
+
+def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, ...], list[str]]:
+    """Say where in the file it sits, and what nobody checks. Raises CannotLower with the column of the symbol."""
+    column = len(str(probe).split(" ")[0]) + 1
+    try:
+        if not probe.symbol:
+            written = str(replace(probe, fetchargs=(), filter="")).split(" ")[1]
+            spot = user_spot(probe.head, written, environment)
+            return (FileSpot(spot.offset, spot.reference),), []
+        user_spot(probe.head, f"{probe.path}:0", environment)
+        if environment.program is None:
+            raise NotPlaced("no_symbols", "the file can't be read from here: give an offset")
+        spots = environment.program(probe.path).place(probe.symbol, kstrtoul(probe.offset.removeprefix("+")) or 0)
+    except Refused as error:
+        hint, _ = hint_for(error.code, error.token)
+        refusal = Refusal(error.code, message_of(error.code), column + error.offset, error.token, hint)
+        raise CannotLower(refusal) from None
+    except NotPlaced as error:
+        hint = f"{error}; did you mean {error.names[0]}?" if error.names else str(error)
+        at = column if error.code == "unreadable_program" else column + len(probe.path) + 1
+        token = probe.path if error.code == "unreadable_program" else f"{probe.symbol}{probe.offset}"
+        raise CannotLower(own(error.code, token, at, hint[:1].upper() + hint[1:], error.names)) from None
+    if not probe.offset:
+        return spots, []
+    return spots, [
+        f"{probe.offset}: nobody checks that an instruction begins there; inside one, it breaks the program"
+    ]
+
+
+def _place(path: str, spot: FileSpot) -> str:
+    counter = f"({spot.counter:#x})" if spot.counter else ""
+    return f"{path}:{spot.offset:#x}{counter}"
+
+
+def _select(probe: UserProbe) -> Selection:
+    wanted, losses = [], []
+    for index, arg in enumerate(probe.fetchargs):
+        if isinstance(arg.expression, AllArguments):
+            losses.append(f"{arg.expression}: {_NO_TYPES}")
+        else:
+            wanted.append(Wanted(arg, index))
+    return Selection(tuple(wanted), tuple(losses))
+
+
+def _default_name(probe: UserProbe) -> str:
+    """`bash_readline__exit`, `bash_0x1234__entry`."""
+    program = re.split(r"[.\-_]", posixpath.basename(probe.path), maxsplit=1)[0]
+    place = probe.symbol.rpartition(":")[2] + probe.offset.replace("+", "_")
+    static = ":" in probe.symbol
+    return event_name(identifier(f"{program}_{place}"), "" if static else "__exit" if probe.returns else "__entry")
