@@ -15,6 +15,7 @@ from kernel.open import shipped_recording
 from kernel.recording import FACT_BLOBS
 from probes.probe import When
 from tui.app import Probewright
+from tui.calls import ShownCalls
 from tui.startup import Opening
 from widgets.event_detail import EventDetail
 from widgets.function_list import FunctionList
@@ -200,6 +201,32 @@ async def test_details_of_an_event(recording):
         await until(lambda: app.screen.query(EventDetail), pilot)
         await pilot.press("escape")
         await until(lambda: app.live_place and app.live_place.is_current, pilot)
+
+
+async def test_calls_of_a_recording(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        await pilot.press("x")
+        table = app.screen.query_one("#calls TailTable", TailTable)
+        await until(lambda: table.has_focus and table.rows.next > 50, pilot)
+        source = ShownCalls(app.watching, app.watching.store)
+        while source.calls.behind:
+            source.tick()
+        calls = [source.call(row) for row in range(source.first, source.next)]
+        assert len(calls) == table.rows.next
+        assert source.calls.paired > 0.9 * len(calls)
+        writes = [call for call in calls if call.function == "vfs_write" and call.latency is not None]
+        for call in writes:
+            values = {seen.name: seen for seen in call.values}
+            moved = int(values["pos_0"].after) - int(values["pos_0"].before)
+            assert moved in (0, int(call.returned))  # a pipe has no position
+            assert int(call.returned) <= int(values["count"].before)
+        assert any(seen.changed for call in writes for seen in call.values)
+        await pilot.press("enter")
+        await until(lambda: app.screen.query(EventDetail), pilot)
+        await pilot.press("escape", "e")
+        await until(lambda: app.screen.query_one("#events TailTable", TailTable).has_focus, pilot)
 
 
 async def test_pause_and_follow(recording):
