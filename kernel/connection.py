@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import threading
 from collections.abc import Container
+from dataclasses import replace
 from functools import cached_property
 
 from btf.btf import Btf
 from btf.errors import BtfError
+from btf.render import prototype
 from events.kallsyms import Symbols
 from events.naming import Namer
 from kernel.errors import FileRefused, KernelError
@@ -16,14 +19,17 @@ from kernel.recording import RecordingTarget
 from kernel.surroundings import Surroundings
 from kernel.target import Target
 from probes.catalog import Catalog, Function
-from probes.check import Checked, check_plan
+from probes.check import Checked, check_plan, is_function
+from probes.command import Armable, Deletion, SyntheticEvent, UserProbe, parse_command
+from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.fields import Tree
 from probes.lower import lower
-from probes.names import MAX_EVENT_NAME, event_name
-from probes.parse import ParseError, parse_probe
+from probes.lower_tracepoint import STUB
+from probes.names import MAX_EVENT_NAME, event_name, split_name
+from probes.parse import ParseError
 from probes.plan import Plan
-from probes.probe import Probe
+from probes.probe import Kind, Probe
 
 
 class Connection:
@@ -34,6 +40,7 @@ class Connection:
         self.btf_error = ""
         """Why there is no BTF; empty where there is."""
         self._modules: dict[str, Btf | None] = {}
+        self._reading_module = threading.Lock()
         self._symbols_loaded = False
 
     @cached_property
@@ -67,24 +74,37 @@ class Connection:
         return isinstance(self.target, RecordingTarget) and bool(self.target.recording.plans)
 
     def btf_of(self, module: str | None) -> Btf | None:
-        """Types to read a function of `module` with: its split BTF, or the kernel's."""
+        """Types to read a function of `module` with: its split BTF, or the kernel's.
+
+        A module's are read at the first question, which may take long; the screens ask `unread_module` before.
+        """
         if not module or self.btf is None:
             return self.btf
         if module not in self._modules:
-            self._modules[module] = None
-            with contextlib.suppress(KernelError, BtfError):  # a line that is gone is told by whoever needs it next
-                self._modules[module] = Btf.load(self.target.btf(module), base=self.btf)
+            with self._reading_module:  # who comes second waits for what the first one reads
+                if module not in self._modules:
+                    self._modules[module] = self._read_module(module, self.btf)
         return self._modules[module] or self.btf
 
+    def unread_module(self, function: str) -> str:
+        """The module whose types have to be read before a probe on this function is looked at; empty: none."""
+        module = self.function(function).module
+        return module if self.btf is not None and module not in self._modules else ""
+
     def function(self, name: str) -> Function:
-        """One function; a name that nobody knows has no kinds and says so."""
-        return self.catalog.function(name)
+        """One function; a name that nobody knows has no kinds and says so.
+
+        One of a module has its prototype once the module's types were read.
+        """
+        function = self.catalog.function(name)
+        types = self._modules.get(function.module)
+        return replace(function, prototype=_prototype(types, name)) if types is not None else function
 
     def tree(self, function: str) -> Tree:
         """What a probe on a function can capture."""
         return Tree(self.btf_of(self.function(function).module), function, self.facts.machine)
 
-    def check(self, probe: Probe | str, group: str = "", look: bool = False) -> Checked:
+    def check(self, probe: Armable | str, group: str = "", look: bool = False) -> Checked:
         """What this kernel will answer, and the lines it would get; nothing is written.
 
         Args:
@@ -93,7 +113,7 @@ class Connection:
             look: ask the target for events, symbols and files too, each once; that may take long.
         """
         if not look:
-            return check_plan(probe, self._btf_for(probe), self.facts, group)
+            return check_plan(probe, self._btf_for(probe), self.facts, group, self._around(probe))
         around = self.surroundings
         return check_plan(probe, self._btf_for(probe), self.facts, group, around.environment, around.existing)
 
@@ -102,7 +122,7 @@ class Connection:
         """Events, symbols and files there, each looked up when it is asked for."""
         return Surroundings(self.target, self.facts.tracefs)
 
-    def lower(self, probe: Probe, group: str, taken: Container[str] = ()) -> Plan:
+    def lower(self, probe: Armable, group: str, taken: Container[str] = ()) -> Plan:
         """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`.
 
         Args:
@@ -111,15 +131,17 @@ class Connection:
             taken: paths of events that are armed. Another probe on the same function gets a number behind its name,
                 unless the user chose that name.
         """
-        btf = self._btf_for(probe)
-        plan = lower(probe, btf, self.facts, group)
+        btf, facts = self._btf_for(probe), self.facts
+        if not is_function(probe):
+            self.surroundings.forget()
+        around = self._around(probe)
+        plan = lower(probe, btf, facts, group, environment=around)
         # Of two events each puts its end behind the name it is given.
-        name = plan.events[0].event if len(plan.events) == 1 else probe.place.symbol
+        name = plan.events[0].event if len(plan.events) == 1 else probe.subject
         number = 2
-        while not probe.event and any(event.path in taken for event in plan.events):
-            plan = lower(
-                probe, btf, self.facts, group, event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
-            )
+        while not _is_named(probe) and any(event.path in taken for event in plan.events):
+            numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
+            plan = lower(probe, btf, facts, group, numbered, around)
             number += 1
         return plan
 
@@ -142,10 +164,42 @@ class Connection:
     def close(self) -> None:
         self.target.close()
 
-    def _btf_for(self, probe: Probe | str) -> Btf | None:
-        if isinstance(probe, str):
-            try:
-                probe = parse_probe(probe)
-            except ParseError:
-                return self.btf
-        return self.btf_of(probe.place.module or self.function(probe.place.symbol).module)
+    def _read_module(self, module: str, base: Btf) -> Btf | None:
+        with contextlib.suppress(KernelError, BtfError):  # a line that is gone is told by whoever needs it next
+            return Btf.load(self.target.btf(module), base=base)
+        return None
+
+    def _around(self, probe: Armable | str) -> Environment:
+        """What lowering asks about; of function probes it asks nothing, and nothing is read."""
+        try:
+            known = parse_command(probe) if isinstance(probe, str) else probe
+        except ParseError:
+            return UNKNOWN
+        return UNKNOWN if isinstance(known, Deletion) or is_function(known) else self.surroundings.nearby
+
+    def _btf_for(self, probe: Armable | str) -> Btf | None:
+        try:
+            known = parse_command(probe) if isinstance(probe, str) else probe
+        except ParseError:
+            return self.btf
+        if not isinstance(known, Probe) or known.kind is Kind.EVENT:
+            return self.btf
+        symbol = known.place.symbol
+        if known.kind is Kind.TRACEPOINT:
+            symbol = f"{STUB}{symbol}"
+        return self.btf_of(known.place.module or self.function(symbol).module)
+
+
+def _is_named(probe: Armable) -> bool:
+    """Whether the user chose the event's name."""
+    if isinstance(probe, UserProbe):
+        return bool(split_name(probe.name or "")[1])
+    return isinstance(probe, SyntheticEvent) or bool(probe.event)
+
+
+def _prototype(types: Btf, name: str) -> str:
+    """In C; empty where the types do not know it."""
+    with contextlib.suppress(BtfError):
+        found = types.function(name)
+        return prototype(types, found) if found is not None else ""
+    return ""

@@ -5,9 +5,11 @@ Everything is read when it is first asked for, and kept.
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import stat
+from dataclasses import replace
 from functools import cached_property
 
 from events.format import FormatError, parse_format
@@ -15,8 +17,14 @@ from kernel.errors import FileRefused
 from kernel.far import FarTarget
 from kernel.local import LocalTarget
 from kernel.target import Target
-from kernel.tracefs import decode
+from kernel.tracefs import decode, parse_dynamic_events
 from probes.environment import Environment, EventField, SymbolCount, likely_file
+from probes.program import NotPlaced, Program
+
+MAX_PROGRAM = 64 << 20
+"""Bytes of a program whose symbols are read: it comes whole over the line."""
+_PROGRAMS = 8
+"""Programs that are remembered; the symbols of a large one take some ten megabytes."""
 
 
 class Surroundings:
@@ -28,15 +36,31 @@ class Surroundings:
         self._tracefs = tracefs
         self._symbol = functools.lru_cache(maxsize=4096)(self._count)
         self._event = functools.lru_cache(maxsize=4096)(self._read_event)
+        self._program = functools.lru_cache(maxsize=_PROGRAMS)(self._read_program)
 
-    @cached_property
+    @property
     def environment(self) -> Environment:
         """Lookups for `kernel_verdict`."""
+        return replace(self.nearby, symbol=self._symbol if self._kallsyms else None)
+
+    @property
+    def nearby(self) -> Environment:
+        """Lookups for lowering: without the symbols, which take long to read."""
+        local = isinstance(self._target, LocalTarget)
         return Environment(
             self._event if self._events is not None else None,
-            self._symbol if self._kallsyms else None,
-            file_error if isinstance(self._target, LocalTarget) else likely_file,
+            None,
+            file_error if local else likely_file,
+            os.path.realpath if local else None,
+            self._groups_of if self._events is not None else None,
+            self._program,
         )
+
+    def forget(self) -> None:
+        """Look anew at events and programs: something is about to be armed."""
+        self.__dict__.pop("_events", None)
+        self._event.cache_clear()
+        self._program.cache_clear()
 
     @property
     def existing(self) -> tuple[str, ...]:
@@ -68,7 +92,28 @@ class Surroundings:
             fields = parse_format(self._text(f"events/{group}/{event}/format"), group).fields
         except FormatError:
             return ()
-        return tuple(EventField(field.name, field.type, field.size, field.signed) for field in fields)
+        return tuple(EventField(field.name, field.type, field.size, field.signed, field.spec) for field in fields)
+
+    def _groups_of(self, event: str) -> tuple[str, ...]:
+        """Groups of the events of this name that nobody made: of those, one is a tracepoint's."""
+        made = {found.path for found in parse_dynamic_events(self._text("dynamic_events"))}
+        groups = [path.partition(":")[0] for path in sorted(self._events or ()) if path.endswith(f":{event}")]
+        return tuple(group for group in groups if f"{group}/{event}" not in made)
+
+    def _read_program(self, path: str) -> Program:
+        """Symbols of a file. Raises NotPlaced."""
+        from probes.elf_symbols import ProgramError, read_program  # here: pyelftools, which few need
+
+        try:
+            data = self._target.read(path, MAX_PROGRAM + 1)
+            if len(data) > MAX_PROGRAM:
+                raise NotPlaced("unreadable_program", f"it is larger than {MAX_PROGRAM >> 20} MB; give an offset")
+            return read_program(data)
+        except FileRefused as error:
+            code = "FILE_NOT_FOUND" if error.errno == errno.ENOENT else "unreadable_program"
+            raise NotPlaced(code, str(error)) from None
+        except ProgramError as error:
+            raise NotPlaced("unreadable_program", str(error)) from None
 
     def _text(self, name: str) -> str:
         if not self._tracefs:

@@ -24,7 +24,7 @@ from kernel.recorder import Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
 from kernel.undo import UndoFailure
-from probes.probe import Probe
+from probes.command import Armable
 
 if TYPE_CHECKING:
     from events.store import Store
@@ -103,7 +103,7 @@ class Watch:
             self._open()
         self.on_data()
 
-    def arm(self, probe: Probe) -> Armed:
+    def arm(self, probe: Armable) -> Armed:
         """Lower and arm. Raises CannotLower, ProbeRefused, TargetUnusable, TargetLost."""
         try:
             with self._lock:

@@ -1,8 +1,8 @@
 """The verdict on a probe or on a text: pure, and under a millisecond, so that it can follow every key.
 
 A text in the kernel's own syntax gets the kernel's own answer, computed (`probes.kernel_verdict`). What only
-probewright knows (`$$args`, `%both`, a filter, `[i]`), and every `Probe`, is judged by whether the target can do it:
-by lowering.
+probewright knows (`$$args`, `%both`, a filter, `[i]`, symbols of programs), and every probe as a value, is judged by
+whether the target can do it: by lowering, and by what the kernel says of the lines.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from btf.btf import Btf
-from probes.command import is_own
+from probes.command import Armable, Deletion, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.kernel_verdict import kernel_verdict
 from probes.lower import lower
-from probes.parse import ParseError, parse_probe
+from probes.parse_error import ParseError, refuse
 from probes.plan import Plan
-from probes.probe import Probe
+from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 
@@ -30,16 +30,16 @@ class Checked(NamedTuple):
 
     verdict: Verdict
     plan: Plan | None
-    """None where the probe is refused, or where its text is no function probe of ours."""
+    """None where the probe is refused, or where its text is nothing to arm: a deletion."""
 
 
-def check(probe: Probe | str, btf: Btf | None, facts: TargetFacts) -> Verdict:
+def check(probe: Armable | str, btf: Btf | None, facts: TargetFacts) -> Verdict:
     """Say whether this target takes a probe, and if not why and where."""
     return check_plan(probe, btf, facts).verdict
 
 
 def check_plan(
-    probe: Probe | str,
+    probe: Armable | str,
     btf: Btf | None,
     facts: TargetFacts,
     group: str = "",
@@ -59,17 +59,19 @@ def check_plan(
     if isinstance(probe, str):
         if not is_own(probe):
             verdict = kernel_verdict(probe, btf, facts, existing, environment=environment)
-            return Checked(verdict, _plan_of(probe, btf, facts, group) if verdict.ok else None)
+            return Checked(verdict, _plan_of(probe, btf, facts, group, environment) if verdict.ok else None)
         command = " ".join(probe.split())
         try:
-            probe = parse_probe(probe)
+            probe = _armable(probe)
         except ParseError as error:
             return Checked(Verdict(command, error.refusal), None)
     command = str(probe)
     try:
-        return Checked(Verdict(command), lower(probe, btf, facts, group))
+        plan = lower(probe, btf, facts, group, environment=environment)
     except CannotLower as error:
         return Checked(Verdict(command, error.refusal), None)
+    verdict = Verdict(command) if is_function(probe) else _of_lines(plan, btf, facts, environment, existing)
+    return Checked(verdict, plan if verdict.ok else None)
 
 
 def check_typed(
@@ -85,15 +87,41 @@ def check_typed(
     if checked.verdict.ok:
         return checked
     try:
-        probe = parse_probe(text)
+        probe = _armable(text)
     except ParseError:
         return checked
     return check_plan(probe, btf, facts, group, environment, existing)
 
 
-def _plan_of(text: str, btf: Btf | None, facts: TargetFacts, group: str) -> Plan | None:
-    """The plan for a text the kernel takes; None for what is lowered nowhere yet."""
+def is_function(probe: Armable) -> bool:
+    """Whether it sits on a function of the kernel."""
+    return isinstance(probe, Probe) and probe.kind not in (Kind.TRACEPOINT, Kind.EVENT)
+
+
+def _of_lines(
+    plan: Plan, btf: Btf | None, facts: TargetFacts, environment: Environment, existing: Sequence[str]
+) -> Verdict:
+    """What the kernel says of the lines, one behind the other: lowering knows nothing of what is there already."""
+    there = list(existing)
+    for line in (line for event in plan.events for line in event.lines):
+        verdict = kernel_verdict(line, btf, facts, there, environment=environment)
+        if not verdict.ok:
+            return verdict
+        there.append(line)
+    return Verdict(str(plan.probe))
+
+
+def _armable(text: str) -> Armable:
+    """Read a text that is to be armed. Raises ParseError."""
+    command = parse_command(text)
+    if isinstance(command, Deletion):
+        raise refuse("deletion", 0, command.head)
+    return command
+
+
+def _plan_of(text: str, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment) -> Plan | None:
+    """The plan for a text the kernel takes; None for what is lowered nowhere."""
     try:
-        return lower(parse_probe(text), btf, facts, group)
+        return lower(_armable(text), btf, facts, group, environment=environment)
     except (ParseError, CannotLower):
         return None

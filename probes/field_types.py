@@ -1,4 +1,4 @@
-"""Fields of an event as an event probe reads them: the type that shows each best (trace_eprobe.c, get_event_field)."""
+"""Fields of an event read by an event probe: the type that shows each best (get_event_field in trace_eprobe.c)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ from probes.signature import Signature, signature_of, tracepoint_of
 from probes.site import Refused, Site
 from probes.value import NotThere, Value, locate
 
-_STUB = "__probestub_"
+STUB = "__probestub_"
+"""What the name of the function that a tracepoint probe sits on begins with."""
 _ITERATOR = "__traceiter_"
 
 
@@ -39,9 +40,9 @@ def lower_tracepoint(
     if not facts.has(Feature.TPROBE_EVENTS):
         return _by_event(probe, btf, facts, group, event, environment)
     name = probe.place.symbol
-    known = btf is not None and btf.function(f"{_STUB}{name}") is not None
+    known = btf is not None and btf.function(f"{STUB}{name}") is not None
     signature = tracepoint_of(btf, name) if btf is not None and known else None
-    where = _where(btf, f"{_STUB}{name}", facts)
+    where = _where(btf, f"{STUB}{name}", facts)
     chosen = expand(probe.fetchargs, signature, where)
     losses = [*(() if known else _absence(name, facts)), *chosen.losses]
     dialect = dialect_of(facts, btf)
@@ -72,7 +73,7 @@ def _where(btf: Btf | None, stub: str, facts: TargetFacts) -> tuple[Passed, ...]
 
 def _absence(name: str, facts: TargetFacts) -> list[str]:
     """A tracepoint that isn't there may come with a module: the kernel takes its name, and so do we."""
-    stubs = [known.removeprefix(_STUB) for known in index_of(facts).modules if known.startswith(_STUB)]
+    stubs = [known.removeprefix(STUB) for known in index_of(facts).modules if known.startswith(STUB)]
     if not stubs or name in stubs:
         return []
     hint, _ = hint_for("", name, stubs)

@@ -34,6 +34,7 @@ _REGISTERS = {
     "riscv64": tuple(f"a{number}" for number in range(8)),
 }
 """By the kernel's names (regs_query_register_offset), where each calling convention puts plain arguments."""
+_OF_FILE = ("FILE_NOT_FOUND", "unreadable_program")
 _NO_TYPES = "the types of a program are not known; name registers, or $arg1, $arg2, …"
 
 
@@ -105,15 +106,26 @@ def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, 
         refusal = Refusal(error.code, message_of(error.code), column + error.offset, error.token, hint)
         raise CannotLower(refusal) from None
     except NotPlaced as error:
-        hint = f"{error}; did you mean {error.names[0]}?" if error.names else str(error)
-        at = column if error.code == "unreadable_program" else column + len(probe.path) + 1
-        token = probe.path if error.code == "unreadable_program" else f"{probe.symbol}{probe.offset}"
-        raise CannotLower(own(error.code, token, at, hint[:1].upper() + hint[1:], error.names)) from None
+        raise CannotLower(_unplaced(probe, error, column)) from None
     if not probe.offset:
         return spots, []
     return spots, [
         f"{probe.offset}: nobody checks that an instruction begins there; inside one, it breaks the program"
     ]
+
+
+def _unplaced(probe: UserProbe, error: NotPlaced, column: int) -> Refusal:
+    """Say why a symbol is of no use, at the symbol; of a file, at its path."""
+    if error.code in _OF_FILE:
+        message = message_of(error.code)
+        return (
+            Refusal(error.code, message, column, probe.path)
+            if message
+            else own(error.code, probe.path, column, str(error))
+        )
+    hint = f"{error}; did you mean {error.names[0]}?" if error.names else str(error)
+    token = f"{probe.symbol}{probe.offset}"
+    return own(error.code, token, column + len(probe.path) + 1, hint[:1].upper() + hint[1:], error.names)
 
 
 def _place(path: str, spot: FileSpot) -> str:

@@ -7,7 +7,8 @@ from probes.verdict import Refusal
 
 _OWN_MESSAGES = {
     "unknown_kind": "This kind of dynamic event is not built here yet",
-    "user_probe": "Probes in user-space programs are not built here yet",
+    "user_probe": "A probe in a user-space program is none on a function of the kernel",
+    "deletion": "A deletion arms nothing",
     "no_event_named": "A deletion needs an event's name",
     "no_place": "A probe needs a function",
     "no_filter": "No filter after 'if'",

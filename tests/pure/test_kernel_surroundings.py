@@ -84,7 +84,7 @@ def test_checking_looks_at_the_target(tmp_path: Path) -> None:
     assert answer("p:sched/sched_switch vfs_open") == ("EVENT_EXIST", 0)
     assert answer("-:g/e vfs_read") == ("ok", None)
     assert answer("-:g/e vfs_open") == ("refused_without_message", None)
-    assert connection.check("e sched.nosuch").verdict.ok
+    assert connection.check("p:g/e vfs_read a=%di").verdict.ok
 
 
 def test_a_target_that_shows_nothing_is_believed(tmp_path: Path) -> None:

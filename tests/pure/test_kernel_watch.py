@@ -13,6 +13,7 @@ from kernel.connection import Connection
 from kernel.errors import ProbeRefused, TargetUnusable
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
+from probes.command import Armable
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 from tests.fake_target import FakeStream, FakeTarget
@@ -52,8 +53,8 @@ class Target(FakeTarget):
 class Anything(Connection):
     """Lowers each probe to one line without looking at it."""
 
-    def lower(self, probe: Probe, group: str, taken: Container[str] = ()) -> Plan:
-        name = probe.place.symbol
+    def lower(self, probe: Armable, group: str, taken: Container[str] = ()) -> Plan:
+        name = probe.subject
         return Plan(probe, (PlannedEvent(group, name, f"f:{group}/{name} {name}", f"-:{group}/{name}"),))
 
 
@@ -153,7 +154,7 @@ def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, ta
     while not replayed.ended:
         replayed.tick()
     assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(2)] == ["vfs_read", "vfs_write"]
-    assert [plan.probe.place.symbol for plan in replayed.known.plans] == ["vfs_read", "vfs_write"]
+    assert [plan.probe.subject for plan in replayed.known.plans] == ["vfs_read", "vfs_write"]
 
 
 def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):
