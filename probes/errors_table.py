@@ -1,8 +1,8 @@
 """What a kernel says of a command it refuses: symbolic names and messages of tracefs, both ways.
 
-From the ERRORS tables of kernel/trace/trace_probe.h and trace_events_filter.c, Linux 6.1 to 7.3. Texts drift
-between kernels (a typing error is put right, "with kprobe" becomes "for kernel probes"): a message is looked up by
-what stays.
+From the ERRORS tables of kernel/trace/trace_probe.h, trace_events_filter.c, trace_events_synth.c and
+trace_events_hist.c, Linux 6.1 to 7.3. Texts drift between kernels (a typing error is put right, "with kprobe" becomes
+"for kernel probes"): a message is looked up by what stays.
 """
 
 from __future__ import annotations
@@ -141,6 +141,58 @@ SYNTH_MESSAGES: dict[str, str] = {
 }
 """Of synthetic events (trace_events_synth.c)."""
 
+HIST_MESSAGES: dict[str, str] = {
+    "DUPLICATE_VAR": "Variable already defined",
+    "VAR_NOT_UNIQUE": "Variable name not unique, need to use fully qualified name (subsys.event.var) for variable",
+    "TOO_MANY_VARS": "Too many variables defined",
+    "MALFORMED_ASSIGNMENT": "Malformed assignment",
+    "NAMED_MISMATCH": "Named hist trigger doesn't match existing named trigger (includes variables)",
+    "TRIGGER_EEXIST": "Hist trigger already exists",
+    "TRIGGER_ENOENT_CLEAR": "Can't clear or continue a nonexistent hist trigger",
+    "SET_CLOCK_FAIL": "Couldn't set trace_clock",
+    "BAD_FIELD_MODIFIER": "Invalid field modifier",
+    "TOO_MANY_SUBEXPR": "Too many subexpressions (3 max)",
+    "TIMESTAMP_MISMATCH": "Timestamp units in expression don't match",
+    "TOO_MANY_FIELD_VARS": "Too many field variables defined",
+    "EVENT_FILE_NOT_FOUND": "Event file not found",
+    "HIST_NOT_FOUND": "Matching event histogram not found",
+    "HIST_CREATE_FAIL": "Couldn't create histogram for field",
+    "SYNTH_VAR_NOT_FOUND": "Couldn't find synthetic variable",
+    "SYNTH_EVENT_NOT_FOUND": "Couldn't find synthetic event",
+    "SYNTH_TYPE_MISMATCH": "Param type doesn't match synthetic event field type",
+    "SYNTH_COUNT_MISMATCH": "Param count doesn't match synthetic event field count",
+    "FIELD_VAR_PARSE_FAIL": "Couldn't parse field variable",
+    "VAR_CREATE_FIND_FAIL": "Couldn't create or find variable",
+    "ONX_NOT_VAR": "For onmax(x) or onchange(x), x must be a variable",
+    "ONX_VAR_NOT_FOUND": "Couldn't find onmax or onchange variable",
+    "ONX_VAR_CREATE_FAIL": "Couldn't create onmax or onchange variable",
+    "FIELD_VAR_CREATE_FAIL": "Couldn't create field variable",
+    "TOO_MANY_PARAMS": "Too many action params",
+    "PARAM_NOT_FOUND": "Couldn't find param",
+    "INVALID_PARAM": "Invalid action param",
+    "ACTION_NOT_FOUND": "No action found",
+    "NO_SAVE_PARAMS": "No params found for save()",
+    "TOO_MANY_SAVE_ACTIONS": "Can't have more than one save() action per hist",
+    "ACTION_MISMATCH": "Handler doesn't support action",
+    "NO_CLOSING_PAREN": "No closing paren found",
+    "SUBSYS_NOT_FOUND": "Missing subsystem",
+    "INVALID_SUBSYS_EVENT": "Invalid subsystem or event name",
+    "INVALID_REF_KEY": "Using variable references in keys not supported",
+    "VAR_NOT_FOUND": "Couldn't find variable",
+    "FIELD_NOT_FOUND": "Couldn't find field",
+    "EMPTY_ASSIGNMENT": "Empty assignment",
+    "INVALID_SORT_MODIFIER": "Invalid sort modifier",
+    "EMPTY_SORT_FIELD": "Empty sort field",
+    "TOO_MANY_SORT_FIELDS": "Too many sort fields (Max = 2)",
+    "INVALID_SORT_FIELD": "Sort field must be a key or a val",
+    "INVALID_STR_OPERAND": "String type can not be an operand in expression",
+    "EXPECT_NUMBER": "Expecting numeric literal",
+    "UNARY_MINUS_SUBEXPR": "Unary minus not supported in sub-expressions",
+    "DIVISION_BY_ZERO": "Division by zero",
+    "NEED_NOHC_VAL": "Non-hitcount value is required for 'nohitcount'",
+}
+"""Of hist triggers (trace_events_hist.c)."""
+
 NO_MATCH = "NO_MATCHING_TYPE"
 """Our name for what `dynevent` says without one: no kind of dynamic event takes the command."""
 NO_MATCH_MESSAGE = "No matching dynamic event type"
@@ -157,7 +209,11 @@ def _plain(message: str) -> str:
     return re.sub(r"\s+", " ", message.strip().rstrip(".")).lower()
 
 
-_CODES = {_plain(text): code for table in (SYNTH_MESSAGES, FILTER_MESSAGES, MESSAGES) for code, text in table.items()}
+_CODES = {
+    _plain(text): code
+    for table in (HIST_MESSAGES, SYNTH_MESSAGES, FILTER_MESSAGES, MESSAGES)
+    for code, text in table.items()
+}
 _CODES.update((_plain(text), code) for text, code in _DRIFT.items())
 
 
@@ -178,4 +234,4 @@ def message_of(code: str) -> str:
     """Give the sentence for a symbolic name; an empty string for a name of our own."""
     if code == NO_MATCH:
         return NO_MATCH_MESSAGE
-    return MESSAGES.get(code) or FILTER_MESSAGES.get(code) or SYNTH_MESSAGES.get(code, "")
+    return MESSAGES.get(code) or FILTER_MESSAGES.get(code) or SYNTH_MESSAGES.get(code) or HIST_MESSAGES.get(code, "")

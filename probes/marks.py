@@ -9,8 +9,9 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from btf.btf import Btf
+from btf.kinds import Kind
 from btf.layout import members
-from btf.types import Param, Ptr, Struct
+from btf.types import Enum, Param, Ptr, Struct
 from btf.walk import strip
 
 
@@ -26,6 +27,10 @@ class Marks(NamedTuple):
     trace_print_bitmask_seq takes an iterator, has it at the variable)."""
     late_symbols: bool | None = None
     """Fprobes look for `@SYM` when they are enabled (seen from 6.17, with trace_fprobe_create_cb)."""
+    hist_fields_uncounted: bool | None = None
+    """`struct hist_field` has no `ref`: histograms were mended together with it (seen from 7.2, and in late 6.1)."""
+    hist_comm: bool | None = None
+    """Histograms know `common_comm`: HIST_FIELD_FL_COMM is there."""
 
 
 _found: WeakKeyDictionary[Btf, Marks] = WeakKeyDictionary()
@@ -43,16 +48,28 @@ def marks_of(btf: Btf | None) -> Marks:
 
 def _look(btf: Btf) -> Marks:
     context = _context_members(btf)
+    histograms = Marks(hist_fields_uncounted=_hist_fields_uncounted(btf), hist_comm=_hist_comm(btf))
     if not context:
-        return Marks()
+        return histograms
     bitmask = _params(btf, "trace_print_bitmask_seq")
     iterator = bitmask[0].name == "iter" if bitmask else None
-    return Marks(
-        "struct_btf" in context,
-        btf.function("tracing_syscall_buf_write") is not None,
-        None if iterator is None else not iterator,
-        btf.function("trace_fprobe_create_cb") is not None,
+    return histograms._replace(
+        event_cast="struct_btf" in context,
+        logs_no_match=btf.function("tracing_syscall_buf_write") is not None,
+        event_variable_at_name=None if iterator is None else not iterator,
+        late_symbols=btf.function("trace_fprobe_create_cb") is not None,
     )
+
+
+def _hist_fields_uncounted(btf: Btf) -> bool | None:
+    found = btf.find("hist_field", Kind.STRUCT)
+    return None if found is None else all(member.name != "ref" for member in members(btf, found))
+
+
+def _hist_comm(btf: Btf) -> bool | None:
+    found = btf.find("hist_field_flags", Kind.ENUM)
+    flags = None if found is None else btf.type(found)
+    return any(v.name == "HIST_FIELD_FL_COMM" for v in flags.values) if isinstance(flags, Enum) else None
 
 
 def _context_members(btf: Btf) -> frozenset[str]:

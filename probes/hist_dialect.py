@@ -1,0 +1,58 @@
+"""What tells one kernel's hist triggers from another's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from btf.btf import Btf
+from probes.dialect import dialect_of
+from probes.facts import TargetFacts
+from probes.marks import marks_of
+
+_CLOCKS = frozenset({"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai"})
+
+
+@dataclass(frozen=True, slots=True)
+class HistDialect:
+    """One kernel's hist triggers; what the README doesn't announce is found in BTF (`probes.marks`)."""
+
+    nohitcount: bool
+    """Knows `nohitcount`, and `hitcount` as a field that may be there once more (README, seen from 6.12)."""
+    stack_field: bool
+    """`common_stacktrace` is a field, `.stacktrace` a modifier (README, seen from 6.12); else only the key
+    `stacktrace` is one."""
+    comm_field: bool
+    """`common_comm` is a field (seen from 6.16)."""
+    shares: bool
+    """Values may be shown with `.percent` and `.graph`."""
+    stack_by_flag: bool
+    """Only a stack goes into a synthetic event's stack; before, whatever has its type or size."""
+    stack_modifier: bool
+    """`.stacktrace` is for stacks only."""
+    filter_logged: bool
+    """error_log has what is wrong with a trigger's filter (seen from 6.12)."""
+    clocks: frozenset[str]
+    triggers: frozenset[str]
+    """Triggers that were built in; empty: not known."""
+
+
+def hist_dialect(facts: TargetFacts, btf: Btf | None) -> HistDialect:
+    """Look at what the kernel says it can do, and at its own tracing code in BTF."""
+    readme, marks = facts.readme, marks_of(btf)
+    dialect = dialect_of(facts, btf)
+    recent = dialect.star_logged_once
+    no_reference_count = recent if marks.hist_fields_uncounted is None else marks.hist_fields_uncounted
+    comm = dialect.fprobe_on_graph if marks.hist_comm is None else marks.hist_comm
+    listed = readme.rpartition("trigger: traceon, traceoff")[2].partition("example:")[0]
+    names = {"traceon", "traceoff"} | {line.split(":")[0].split("(")[0].strip() for line in listed.splitlines()}
+    return HistDialect(
+        nohitcount="[:nohitcount]" in readme,
+        stack_field="common_stacktrace" in readme,
+        comm_field=comm,
+        shares=no_reference_count,
+        stack_by_flag=no_reference_count,
+        stack_modifier=no_reference_count,
+        filter_logged=dialect.btf_args,
+        clocks=_CLOCKS | {"x86-tsc"} if facts.machine == "x86_64" else _CLOCKS,
+        triggers=frozenset(names - {""}) if listed else frozenset(),
+    )
