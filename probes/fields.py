@@ -6,7 +6,7 @@ Nodes are made when they are opened; each says what ticking it captures, or why 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from btf.btf import Btf
 from btf.errors import BtfError
@@ -19,6 +19,7 @@ from probes.fetcharg import Comm, FetchArg, Hop, ReturnValue, Stack, Variable
 from probes.selection import tick
 from probes.signature import Signature, signature_of
 from probes.types import best_type, is_text
+from probes.value import NotThere, locate
 
 MAX_ELEMENTS = 64
 """Elements of an array that are shown."""
@@ -64,8 +65,9 @@ class Tree:
         look_up: Callable[[Btf, str], Signature | None] = signature_of,
     ) -> None:
         """Take a function's name; a tracepoint's with `look_up` being `probes.signature.tracepoint_of`."""
-        self._signature = look_up(btf, function) if btf is not None else None
-        self._machine = machine
+        signature = look_up(btf, function) if btf is not None else None
+        self._signature = signature
+        self._where = passed(signature.btf, signature.params, machine, signature.returns) if signature else ()
 
     def roots(self) -> tuple[Node, ...]:
         """Give the first level: arguments in order, `$retval`, `$comm`, `$stack`."""
@@ -74,8 +76,7 @@ class Tree:
         if signature is None:
             nodes.append(Node("$retval", FetchArg(ReturnValue()), "", "x64", at_exit=True))
         else:
-            where = passed(signature.btf, signature.params, self._machine, signature.returns)
-            pairs = zip(signature.params, where, strict=False)
+            pairs = zip(signature.params, self._where, strict=False)
             nodes += [_argument(signature, param.name, param.type_id, one) for param, one in pairs]
             if signature.returns:
                 nodes.append(_node(signature, "$retval", ReturnValue(), signature.returns, None, at_exit=True))
@@ -83,15 +84,16 @@ class Tree:
         nodes.append(Node("$stack", FetchArg(Stack()), "void *", "x64"))
         return tuple(nodes)
 
-    def children(self, node: Node) -> tuple[Node, ...]:
-        """Give what is one step below a node; nothing where there is nothing."""
-        return tuple(self._below(node))
+    def children(self, node: Node, part: str = "") -> tuple[Node, ...]:
+        """Give what is one step below a node, if anything; of members those that have `part` in their name."""
+        low = part.lower()
+        return tuple(self._below(node, lambda name: low in name.lower()))
 
     def child(self, node: Node, name: str) -> Node | None:
         """Give the member of this name (the element of this number) below a node; None: there is none."""
-        return next(self._below(node, name), None)
+        return next(self._below(node, name.__eq__), None)
 
-    def _below(self, node: Node, only: str | None = None) -> Iterator[Node]:
+    def _below(self, node: Node, wanted: Callable[[str], bool]) -> Iterator[Node]:
         signature, parent = self._signature, node.expression
         if signature is None or parent is None:
             return
@@ -100,8 +102,19 @@ class Tree:
             yield from _pointed(signature, node)
         base = 0 if below.op == "->" else node.offset
         for member in below.fields:
-            if only is None or member.name == only:
-                yield _field(signature, parent, below.op, member, base, node.at_exit)
+            if wanted(member.name):
+                found = _field(signature, parent, below.op, member, base, node.at_exit)
+                yield found if base is not None else self._in_registers(signature, found)
+
+    def _in_registers(self, signature: Signature, node: Node) -> Node:
+        """A member of what is passed by value may lie where nothing can be read."""
+        if node.expression is None or node.fetcharg is None:
+            return node
+        try:
+            locate(signature, self._where, node.expression)
+        except NotThere as error:
+            return replace(node, fetcharg=None, kernel_type="", step="", reason=error.reason or error.code)
+        return node
 
 
 def _argument(signature: Signature, name: str, type_id: int, where: Passed) -> Node:
