@@ -42,7 +42,8 @@ def kernel(name: str) -> Known:
     """Load a kernel; `arm64` is 6.12 as its arm64 build has it: no fprobe events."""
     if name == "arm64":
         btf, facts, _ = kernel("6.12")
-        return Known(btf, replace(facts, machine="aarch64", features=facts.features - {Feature.FPROBE_EVENTS}), ())
+        without = {Feature.FPROBE_EVENTS, Feature.TPROBE_EVENTS}
+        return Known(btf, replace(facts, machine="aarch64", features=facts.features - without), ())
     files = _files(name)
     readme = files["README"].decode()
     facts = TargetFacts(

@@ -11,8 +11,6 @@ from probes.probe import Probe, When
 EVERYTHING = FetchArg(AllArguments(best=True))
 """`$$args`."""
 
-_WIDTHS = ("8", "16", "32", "64")
-
 
 def at(probe: Probe, when: When, retval: FetchArg | None) -> Probe:
     """Move the probe to another end of the call.
@@ -51,25 +49,6 @@ def retype(probe: Probe, arg: FetchArg, kinds: Sequence[str | None]) -> Probe:
     place = kinds.index(now.type) if now.type in kinds else -1
     new = replace(now, type=kinds[(place + 1) % len(kinds)])
     return replace(probe, fetchargs=tuple(new if kept is now else kept for kept in probe.fetchargs))
-
-
-def sensible_types(kernel_type: str, c_type: str = "", default: str | None = None) -> tuple[str | None, ...]:
-    """Types worth offering for a field, beginning with its own (`default`; None: left to the kernel).
-
-    Integers keep their width; a pointer may be a symbol, one to characters a string.
-    """
-    base = kernel_type.partition("[")[0]
-    kinds: list[str] = []
-    if base[:1] in ("s", "u", "x") and base[1:] in _WIDTHS and base == kernel_type:
-        kinds = [f"{letter}{base[1:]}" for letter in "sux"]
-        if base[1:] == "8":
-            kinds.append("char")
-    if "*" in c_type or kernel_type in ("string", "ustring", "symbol"):
-        kinds = ["x64", "symbol"]
-        if "char" in c_type.split("*")[0].split() or kernel_type.endswith("string"):
-            kinds = ["string", "ustring", "x64"]
-    own = kernel_type if default is None else default
-    return (default, *(kind for kind in kinds if kind != own))
 
 
 def _place(arg: FetchArg, names: Sequence[str]) -> int:

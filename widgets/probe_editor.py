@@ -16,6 +16,7 @@ from textual.widgets import Label, Static
 
 from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.probe import Probe, When
+from probes.type_choice import sensible_types
 from widgets import probe_edit
 from widgets.field_list import FieldList, Tick
 from widgets.field_pane import FieldPane
@@ -103,7 +104,7 @@ class ProbeEditor(Vertical):
     def __init__(
         self,
         *,
-        types: Types = probe_edit.sensible_types,
+        types: Types = sensible_types,
         name: str | None = None,
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,

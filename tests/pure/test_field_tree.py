@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from probes.fetcharg import FetchArg, ReturnValue, variable
 from probes.probe import Place, Probe, When
+from probes.type_choice import sensible_types, shows
 from tests.interface.fields_of_vfs_read import VFS_READ
 from widgets.field_tree import FieldTree
 from widgets.matching import matched, rank
-from widgets.probe_edit import EVERYTHING, at, retype, sensible_types, toggle
+from widgets.probe_edit import EVERYTHING, at, retype, toggle
 
 NAMES = ["file", "buf", "count", "pos"]
 RETVAL = FetchArg(ReturnValue(), name="ret")
@@ -104,3 +105,12 @@ def test_types_go_round():
     assert sensible_types("x64", "struct file *") == (None, "symbol")
     assert sensible_types("u8[16]", "u8 [16]") == (None,)
     assert "char" in sensible_types("u8")
+
+
+def test_what_types_show():
+    assert shows("s64") == "signed, 64 bits"
+    assert shows("b1") == "one bit"
+    assert shows("b4@0/32") == "4 bits"
+    assert shows("u8[16]") == "16 elements: unsigned, 8 bits"
+    assert shows("%pD") == "name of the file"
+    assert shows("nonsense") == ""
