@@ -161,10 +161,13 @@ class Session:
         self.close()
 
     def _define(self, event: PlannedEvent, undo: UndoList) -> None:
+        line = event.line
         try:
-            undo.do(self._tracefs.define(event.line), self._tracefs.define(event.remove))
+            undo.do(self._tracefs.define(line), self._tracefs.define(event.remove))
+            for line in event.more:  # what removes the event removes them too
+                self.target.perform(self._tracefs.define(line))
         except FileRefused as error:
-            raise refused(event.line, error, _log(self._tracefs)) from None
+            raise refused(line, error, _log(self._tracefs)) from None
 
     def _condition(self, event: PlannedEvent, undo: UndoList) -> None:
         """Filter and triggers. A filter goes with its event; a trigger keeps it busy and has to be taken away."""

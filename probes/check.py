@@ -22,7 +22,7 @@ from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 
-__all__ = ["Checked", "check", "check_plan", "check_typed", "kernel_verdict"]
+__all__ = ["Checked", "armable", "check", "check_plan", "check_typed", "kernel_verdict"]
 
 
 class Checked(NamedTuple):
@@ -62,7 +62,7 @@ def check_plan(
             return Checked(verdict, _plan_of(probe, btf, facts, group, environment) if verdict.ok else None)
         command = " ".join(probe.split())
         try:
-            probe = _armable(probe)
+            probe = armable(probe)
         except ParseError as error:
             return Checked(Verdict(command, error.refusal), None)
     command = str(probe)
@@ -82,12 +82,12 @@ def check_typed(
     environment: Environment = UNKNOWN,
     existing: Sequence[str] = (),
 ) -> Checked:
-    """Like `check_plan`, for a text as a person types it: what this kernel refuses as it stands may yet be lowered."""
+    """Like `check_plan`, for a text as a person types it: what this kernel refuses may yet be lowered."""
     checked = check_plan(text, btf, facts, group, environment, existing)
     if checked.verdict.ok:
         return checked
     try:
-        probe = _armable(text)
+        probe = armable(text)
     except ParseError:
         return checked
     return check_plan(probe, btf, facts, group, environment, existing)
@@ -111,7 +111,7 @@ def _of_lines(
     return Verdict(str(plan.probe))
 
 
-def _armable(text: str) -> Armable:
+def armable(text: str) -> Armable:
     """Read a text that is to be armed. Raises ParseError."""
     command = parse_command(text)
     if isinstance(command, Deletion):
@@ -122,6 +122,6 @@ def _armable(text: str) -> Armable:
 def _plan_of(text: str, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment) -> Plan | None:
     """The plan for a text the kernel takes; None for what is lowered nowhere."""
     try:
-        return lower(_armable(text), btf, facts, group, environment=environment)
+        return lower(armable(text), btf, facts, group, environment=environment)
     except (ParseError, CannotLower):
         return None

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from kernel.connection import Connection
-from probes.parse import ParseError, parse_probe
-from probes.plan import Plan
+from probes.check import armable
+from probes.command import Armable
+from probes.parse_error import ParseError
+from probes.plan import DEFAULT_GROUP, Plan
 from probes.probe import Place, Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
@@ -26,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         refused = False
         for spec in _specs(arguments):
             verdict, plan = connection.check(spec, look=True)
-            lowered = [event.line for event in (plan or _lowered(connection, spec)).events]
+            lowered = [line for event in (plan or _lowered(connection, spec)).events for line in event.lines]
             refused |= not verdict.ok
             if arguments.json:
                 emit(_object(spec, verdict, lowered))
@@ -48,10 +50,10 @@ def _specs(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _lowered(connection: Connection, spec: str) -> Plan:
     """What `run` would write all the same: a kernel may refuse a text for lack of a feature that can be lowered."""
-    probe = Probe(Place(""))
+    probe: Armable = Probe(Place(""))
     try:
-        probe = parse_probe(spec)
-        return connection.lower(probe, "probewright")
+        probe = armable(spec)
+        return connection.lower(probe, DEFAULT_GROUP)
     except (ParseError, CannotLower):
         return Plan(probe, ())
 

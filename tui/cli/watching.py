@@ -16,8 +16,9 @@ from events.record import Record
 from kernel.connection import Connection
 from kernel.errors import ProbeRefused, TargetLost
 from kernel.watch import Watch
-from probes.parse import ParseError, parse_probe
-from probes.probe import Probe
+from probes.check import armable
+from probes.command import Armable
+from probes.parse_error import ParseError
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.cli.output import plain
@@ -32,24 +33,25 @@ class Stopped(Exception):
     """Somebody asked the process to end."""
 
 
-def probes_of(specs: list[str], connection: Connection) -> list[Probe]:
+def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
     """Read and check all before anything is armed. Raises ProbeRefused with the first that is no good."""
     probes = []
     for spec in specs:
         try:
-            probe = parse_probe(spec)
+            probe = armable(spec)
         except ParseError as error:
             verdict = connection.check(spec).verdict
             raise ProbeRefused(Verdict(spec, error.refusal) if verdict.ok else verdict) from None
         # Not the kernel's verdict on the text: what it lacks is lowered.
-        if not connection.check(probe).verdict.ok:
+        checked = connection.check(probe).verdict
+        if not checked.ok:
             verdict = connection.check(spec).verdict
-            raise ProbeRefused(connection.check(probe).verdict if verdict.ok else verdict)
+            raise ProbeRefused(checked if verdict.ok else verdict)
         probes.append(probe)
     return probes
 
 
-def arm(watch: Watch, probes: list[Probe]) -> frozenset[str]:
+def arm(watch: Watch, probes: list[Armable]) -> frozenset[str]:
     """Arm them in order; says what this kernel could not give.
 
     Gives the paths of their events: a recording holds others too. Raises ProbeRefused, TargetUnusable, TargetLost.
