@@ -20,6 +20,7 @@ from probes.readers import EVENT_READERS, Reading, fields_of, kprobe, uprobe
 from probes.site import At, Refused
 from probes.synthetic import read_bare, read_dynamic
 from probes.text import split
+from probes.trigger_verdict import check_trigger
 from probes.user_verdict import is_user
 from probes.verdict import Refusal, Verdict
 
@@ -28,6 +29,7 @@ _OWN = {
     "line_too_long": f"A command is at most {MAX_LINE} characters long",
 }
 DYNAMIC_EVENTS = "dynamic_events"
+_TRIGGER = "/trigger"
 
 
 def kernel_verdict(
@@ -44,9 +46,10 @@ def kernel_verdict(
         text: the command, one line.
         btf: types of the kernel; None: unknown.
         facts: what the kernel can do.
-        existing: lines of dynamic_events: events that are there; commands that were accepted do as well.
+        existing: lines of dynamic_events: events that are there; commands that were accepted do as well. Triggers
+            that are there: `events/GROUP/EVENT/trigger|COMMAND`.
         interface: file of tracefs that it is written to: `dynamic_events`, `kprobe_events`, `uprobe_events`,
-            `synthetic_events`, or an event's `events/GROUP/EVENT/filter`.
+            `synthetic_events`, or an event's `events/GROUP/EVENT/filter` or `…/trigger`.
         environment: what else can be asked.
     """
     command = " ".join(word.text for word in split(text))
@@ -57,6 +60,10 @@ def kernel_verdict(
         if interface.endswith("/filter"):
             command = text.strip()
             _filter(command, interface, reading)
+        elif interface.endswith(_TRIGGER):
+            command = text.strip()
+            reading.existing = built_events(existing, reading)
+            check_trigger(text, interface, _triggers(existing), reading)
         else:
             reading.existing = built_events(existing, reading)
             _read(text, interface, reading)
@@ -70,6 +77,8 @@ def built_events(lines: Sequence[str], reading: Reading) -> tuple[Built, ...]:
     built: list[Built] = []
     lenient = Reading(reading.dialect, reading.btf, reading.facts, reading.environment, registers=False)
     for line in lines:
+        if _file_of(line).endswith(_TRIGGER):
+            continue
         try:
             found = _read(line, DYNAMIC_EVENTS, lenient)
         except At:
@@ -78,6 +87,17 @@ def built_events(lines: Sequence[str], reading: Reading) -> tuple[Built, ...]:
             built.append(found)
             lenient.existing = tuple(built)
     return tuple(built)
+
+
+def _triggers(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """Triggers that are there: the file each is in, and its text."""
+    return [(_file_of(line), line.partition("|")[2]) for line in lines if _file_of(line).endswith(_TRIGGER)]
+
+
+def _file_of(line: str) -> str:
+    """The file before a trigger's text; empty for lines of dynamic_events."""
+    file, bar, _ = line.partition("|")
+    return file if bar and file.startswith("events/") else ""
 
 
 def _filter(text: str, interface: str, reading: Reading) -> None:
@@ -139,9 +159,9 @@ def _refused(at: At, command: str, dialect: Dialect) -> Verdict:
         command, lengths = at.command, [len(at.command) + 1]
     else:
         lengths = [len(word) + 1 for word in command.split(" ")]
-    message = _message(error.code, dialect)
+    message = error.message or _message(error.code, dialect)
     if error.code[0].islower():
-        return Verdict(command, Refusal(error.code, message, None, error.token))
+        return Verdict(command, Refusal(error.code, message, None, error.token, error.hint))
     column = sum(lengths) if at.index >= len(lengths) else sum(lengths[: at.index]) + error.offset
     hint, nearest = hint_for(error.code, error.token, error.names)
     return Verdict(command, Refusal(error.code, message, column, error.token, hint, nearest))

@@ -16,7 +16,14 @@ class Refused(Exception):
     """The kernel's error at a column within the current word."""
 
     def __init__(
-        self, code: str, offset: int, token: str = "", index: int | None = None, names: tuple[str, ...] = ()
+        self,
+        code: str,
+        offset: int,
+        token: str = "",
+        index: int | None = None,
+        names: tuple[str, ...] = (),
+        message: str = "",
+        hint: str = "",
     ) -> None:
         super().__init__(code)
         self.code = code
@@ -26,6 +33,10 @@ class Refused(Exception):
         """Word the error is at, where it isn't the current one."""
         self.names = names
         """Names that would do instead of the token."""
+        self.message = message
+        """The kernel's sentence, where the code alone doesn't say which."""
+        self.hint = hint
+        """The reason in plain words, where the code alone doesn't say it."""
 
 
 class At(Exception):
