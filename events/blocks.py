@@ -72,9 +72,9 @@ class Blocks:
         self.bytes += len(slab.data) + _SLAB_OVERHEAD
         return number
 
-    def discard(self, first: int) -> None:
-        """Let go of slabs from number `first` on, which no row points into."""
-        for number in range(first, self._next_slab):
+    def discard(self, first: int, after: int) -> None:
+        """Let go of the slabs from number `first` to before `after`, which no row points into."""
+        for number in range(first, after):
             self.bytes -= len(self.slabs.pop(number).data) + _SLAB_OVERHEAD
 
     @property

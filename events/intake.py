@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,11 +15,34 @@ from events.blocks import Blocks, Slab
 from events.decode import Decoder
 from events.format import EventFormat
 from events.lines import FIRST_OWN_ID, LineIndex
-from events.runs import Run, joined, run_of
+from events.runs import EMPTY, Run, joined, run_of
 from events.subbuffer import WORD_BITS, commit, missed, trim
 
+_WORTH_A_LOOK = 8
+"""Sub-buffers that are cheaper to look at all together than one by one."""
 _SLAB_BYTES = 1 << 20
 """Bytes of sub-buffers in one slab, if one sub-buffer is not more."""
+
+
+class Taken(NamedTuple):
+    """What a chunk holds."""
+
+    run: Run
+    """The events that have a format, in the order of their CPU."""
+    end: int
+    """Time of the last event, which may have no format; -1: there is none."""
+
+
+class _Laid(NamedTuple):
+    """A chunk in its slabs."""
+
+    first: int
+    """Number of the first slab."""
+    slabs: int
+    parts: list[lockstep.Part]
+    """To be walked; of text there are none."""
+    run: Run
+    """The events of text."""
 
 
 class Intake:
@@ -44,31 +68,38 @@ class Intake:
             known[current] = fmt
             self.lines.use(current, fmt)
 
-    def take(self, chunk: Chunk) -> tuple[Run, int]:
-        """The events of one chunk, and the time of its last one, which may have no format; -1: there is none."""
-        first = self._blocks.next_slab
-        found = self._text(chunk) if chunk.text else self._pages(chunk)
-        run = self._known(found, chunk.text)
-        if not len(run.ids):
-            self._blocks.discard(first)
-        return run, int(found.stamps[-1]) if len(found.stamps) else -1
+    def take(self, chunks: Sequence[Chunk]) -> list[Taken]:
+        """What each chunk holds."""
+        laid = [self._text(chunk) if chunk.text else self._lay(chunk) for chunk in chunks]
+        # All that came at once is walked at once: that is where the time goes.
+        runs, broken = lockstep.index([part for one in laid for part in one.parts], self._decoder.header)
+        self.undecodable += broken
+        found, at = [], 0
+        for chunk, one in zip(chunks, laid, strict=True):
+            run = one.run if chunk.text else joined(runs[at : at + len(one.parts)])
+            at += len(one.parts)
+            known = self._known(run, chunk.text)
+            if not len(known.ids):
+                self._blocks.discard(one.first, one.first + one.slabs)
+            found.append(Taken(known, int(run.stamps[-1]) if len(run.stamps) else -1))
+        return found
 
-    def _pages(self, chunk: Chunk) -> Run:
+    def _lay(self, chunk: Chunk) -> _Laid:
+        """Sub-buffers into slabs."""
         header, size = self._decoder.header, self._decoder.header.page_size
         step = max(1, _SLAB_BYTES // size) * size
-        found = []
+        first = self._blocks.next_slab
+        parts = []
         for at in range(0, len(chunk.data), step):
             data = chunk.data[at : at + step]
-            bounds = range(0, len(data) + 1, size)
-            if len(bounds) <= lockstep.MANY or bounds[-1] != len(data) or not lockstep.is_dense(data, header):
+            bounds: Sequence[int] = range(0, len(data) + 1, size)
+            if len(bounds) < _WORTH_A_LOOK or bounds[-1] != len(data) or not lockstep.is_dense(data, header):
                 pages = self._packed(chunk.cpu, data)
-                data, bounds = b"".join(pages), [0, *accumulate(map(len, pages))]  # type: ignore[assignment]
+                data, bounds = b"".join(pages), [0, *accumulate(map(len, pages))]
             if data:
                 number = self._blocks.add_slab(Slab(chunk.cpu, data))
-                run, broken = lockstep.index(data, bounds, header, number << WORD_BITS)
-                self.undecodable += broken
-                found.append(run)
-        return joined(found)
+                parts.append(lockstep.Part(data, bounds, number << WORD_BITS))
+        return _Laid(first, len(parts), parts, EMPTY)
 
     def _packed(self, cpu: int, data: bytes) -> list[bytes]:
         """The sub-buffers that have data, without what lies behind it."""
@@ -89,13 +120,14 @@ class Intake:
                 pages.append(trim(page, header))
         return pages
 
-    def _text(self, chunk: Chunk) -> Run:
-        found = self.lines.index(chunk.data, self._blocks.next_slab)
+    def _text(self, chunk: Chunk) -> _Laid:
+        first = self._blocks.next_slab
+        found = self.lines.index(chunk.data, first)
         for text in found.pieces:
             self._blocks.add_slab(Slab(-1, text, text=True))
         self.overrun.update(found.lost)
         self.undecodable += found.walked.undecodable
-        return run_of(*found.walked[:3])
+        return _Laid(first, len(found.pieces), [], run_of(*found.walked[:3]))
 
     def _known(self, run: Run, text: bool) -> Run:
         """Give ids our numbers, and leave out events that have no format."""

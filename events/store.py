@@ -16,7 +16,7 @@ from events.batch import Batch
 from events.blocks import Blocks
 from events.decode import Decoder
 from events.format import EventFormat
-from events.intake import Intake
+from events.intake import Intake, Taken
 from events.merge import Merger
 from events.rates import Rates
 from events.record import Record
@@ -130,15 +130,18 @@ class Store:
         """
         self._intake.use(formats)
 
-    def feed(self, batch: Batch) -> int:
-        """Take one pass over all CPUs; gives the number of new rows."""
+    def feed(self, *batches: Batch) -> int:
+        """Take passes over all CPUs, the oldest first (several cost less at once); gives the number of new rows."""
+        taken = iter(self._intake.take([chunk for batch in batches for chunk in batch.chunks]))
+        return sum(self._merge(batch, [next(taken) for _ in batch.chunks]) for batch in batches)
+
+    def _merge(self, batch: Batch, taken: list[Taken]) -> int:
         runs: dict[int, list[Run]] = {}
         ends: dict[int, int] = {}
-        for chunk in batch.chunks:
-            run, end = self._intake.take(chunk)
+        for chunk, (run, end) in zip(batch.chunks, taken, strict=True):
             if end >= 0:
                 ends[chunk.cpu] = end
-            if len(run.stamps):
+            if len(run.ids):
                 runs.setdefault(chunk.cpu, []).append(run)
         # The kernel has merged the text of trace_pipe already.
         merged = bool(batch.chunks) and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks)

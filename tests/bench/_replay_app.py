@@ -1,4 +1,4 @@
-"""The application on a stream of 100,000 events a second: what a kernel recorded, again and again, in real time.
+"""The application on a stream of so many events a second: what a kernel recorded, again and again, in real time.
 
     python -m tests.bench._replay_app RATE SECONDS REPORT
 
@@ -27,7 +27,7 @@ import tui.app
 from events.batch import Batch, Chunk
 from events.format import EventFormat, HeaderPage
 from events.recording import Recording
-from events.subbuffer import walk
+from events.subbuffer import events_in, walk
 from kernel.drain import PERIOD
 from kernel.errors import KernelError
 from kernel.open import shipped_recording
@@ -124,9 +124,11 @@ def records_of(recording: Recording, cpu: int, header: HeaderPage) -> list[bytes
 class RatePump:
     """The application's pump; the formats come first."""
 
-    def __init__(self, stream: RateStream, formats: Mapping[int, EventFormat]) -> None:
+    def __init__(self, stream: RateStream, recording: Recording) -> None:
+        header = recording.header
         self._pump = Pump(stream)
-        self._formats: Mapping[int, EventFormat] | None = formats
+        self._pump.events_in = lambda chunk: events_in(chunk, header)
+        self._formats: Mapping[int, EventFormat] | None = recording.formats
 
     @property
     def on_data(self) -> Callable[[], None]:
@@ -160,7 +162,7 @@ class RateSession(ReplaySession):
     def __init__(self, target: RecordingTarget, rate: int, seconds: float) -> None:
         super().__init__(target)
         self.stream = RateStream(target.recording, rate, seconds)
-        self.pump = RatePump(self.stream, target.recording.formats)  # type: ignore[assignment]
+        self.pump = RatePump(self.stream, target.recording)  # type: ignore[assignment]
         # A kernel that runs is asked for losses and names every second; a recording is not.
         target.owner = "replayed"
 
@@ -172,6 +174,11 @@ def own_time() -> Callable[[], float]:
     except OSError:
         return time.perf_counter
     return lambda: time.perf_counter() - int(os.pread(fd, 80, 0).split()[1]) / 1e9
+
+
+def resident() -> int:
+    """Bytes of memory that the process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Durations:
@@ -230,8 +237,9 @@ def main(rate: int, seconds: float, report: Path) -> None:
         assert store is not None
         found: dict[str, Any] = {name: one.figures() for name, one in durations.items()}
         found |= {"sent": sessions[0].stream.sent, "kept": len(store), "evicted": store.evicted}
-        found |= {"undecodable": store.undecodable}
-        found |= {"dropped": sessions[0].pump.dropped}
+        found |= {"undecodable": store.undecodable, "overrun": sum(store.overrun.values())}
+        found |= {"dropped": sessions[0].pump.dropped, "bytes": store.bytes, "limit": STORE_BYTES}
+        found |= {"resident": resident()}
         report.write_text(json.dumps(found))
 
     threading.Thread(target=measure, daemon=True).start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -24,14 +24,19 @@ def limits(request, monkeypatch):
     monkeypatch.setattr(lockstep, "_FEW", request.param[1])
 
 
-def same(pages: list[bytes], header: HeaderPage) -> int:
-    """Compare both ways; gives the number of events."""
-    data, bounds = b"".join(pages), [0, *accumulate(map(len, pages))]
-    slow, (fast, broken) = index(data, bounds, header, BASE), lockstep.index(data, bounds, header, BASE)
-    assert broken == slow.undecodable
-    for ours, theirs in zip(fast, slow[:3], strict=True):
-        assert ours.tolist() == theirs
-    return len(slow.stamps)
+def same(pages: list[bytes], header: HeaderPage, parts: int = 1) -> int:
+    """Compare both ways, in one part or in several; gives the number of events."""
+    cuts = [len(pages) * n // parts for n in range(parts + 1)]
+    made = []
+    for number, (first, after) in enumerate(pairwise(cuts)):
+        own = pages[first:after]
+        made.append(lockstep.Part(b"".join(own), [0, *accumulate(map(len, own))], BASE * (number + 1)))
+    slow = [index(part.data, part.bounds, header, part.base) for part in made]
+    fast, broken = lockstep.index(made, header)
+    assert broken == sum(one.undecodable for one in slow)
+    for ours, theirs in zip(fast, slow, strict=True):
+        assert [column.tolist() for column in ours] == list(theirs[:3])
+    return sum(len(one.stamps) for one in slow)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -41,6 +46,7 @@ def test_real_pages(kernel, name, limits):
     size = taken.decoder.header.page_size
     pages = [raw[at : at + size] for raw in taken.raw.values() for at in range(0, len(raw), size)]
     assert same(pages * 12, taken.decoder.header) > 100
+    assert same(pages * 12, taken.decoder.header, 7) > 100
 
 
 @st.composite
@@ -69,7 +75,7 @@ def made_pages(draw: st.DrawFn, header: HeaderPage) -> bytes:
     made = bytearray(page(ts, data, header, draw(st.sampled_from([0, 0, 1 << 31, 4, 4096]))))
     for place in draw(st.lists(st.integers(0, len(data) // 4 + 4), max_size=2)):
         made[place * 4 : place * 4 + 4] = u32(draw(st.integers(0, 0xFFFFFFFF)), header.byteorder)
-    whole = st.sampled_from([len(made)] * 4 + [header.data_offset + (len(data) & ~3), 0, 12, 20, 40])
+    whole = st.sampled_from([len(made)] * 4 + [header.data_offset + len(data), 0, 12, 20, 40])
     return bytes(made[: draw(whole)])
 
 
@@ -80,7 +86,8 @@ def test_made_and_damaged_pages(few, data, header):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lockstep, "MANY", 1)
         patch.setattr(lockstep, "_FEW", few)
-        same(data.draw(st.lists(made_pages(header), min_size=1, max_size=8)), header)
+        pages = data.draw(st.lists(made_pages(header), min_size=1, max_size=8))
+        same(pages, header, data.draw(st.integers(1, len(pages))))
 
 
 def test_one_page_that_is_much_longer_than_the_others():
