@@ -43,6 +43,15 @@ class ConnectFailed(Message):
         self.error = error
 
 
+class TypesRead(Message):
+    """The types that a function of a module is read with are there, or there are none."""
+
+    def __init__(self, connection: Connection, function: str) -> None:
+        super().__init__()
+        self.connection = connection
+        self.function = function
+
+
 class DataArrived(Message):
     """The pump has something; of many in a row one is enough."""
 

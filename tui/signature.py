@@ -63,3 +63,8 @@ def signature_of(connection: Connection, name: str) -> Signature:
         where=f"[{function.module}]" if function.module else "",
         trouble=function.reason if not function.kinds else "",
     )
+
+
+def signature_unread(name: str, module: str) -> Signature:
+    """What the editor shows of a function while the types of its module are being read."""
+    return Signature(name, "", [], where=f"[{module}]", trouble=f"reading the types of module {module} …")

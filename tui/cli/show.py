@@ -42,8 +42,8 @@ def _is_function(connection: Connection, name: str) -> bool:
 
 
 def _function(connection: Connection, name: str, *, as_json: bool) -> int:
-    function = connection.function(name)
     roots = connection.tree(name).roots()
+    function = connection.function(name)  # once the types of its module are there
     kinds = sorted(str(kind) for kind in function.kinds)
     if as_json:
         emit(

@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 
 from tui.commands import bindings
+from tui.functions import Functions
+from tui.messages import TypesRead
 from widgets.function_list import FunctionList
 from widgets.key_line import KeyLine
 from widgets.status_bar import Status, TopLine
 
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
-    from btf.search import Search
     from kernel.connection import Connection
-    from probes.catalog import Function
     from probes.probe import Probe
     from probes.verdict import Verdict
     from tui.app import Probewright
     from tui.preview import Preview
     from widgets.probe_editor import ProbeEditor
     from widgets.spec_pane import SpecPane
-
-MOST_FOUND = 5_000
-"""Rows a search gives at the most; nobody scrolls farther, and typing one more letter is quicker."""
-
-
-class NotYet(NamedTuple):
-    """What is said of a function before its kernel is open."""
-
-    module: str = ""
-    kinds: tuple[str, ...] = ("…",)
-    reason: str = ""
-
-
-NOT_YET = NotYet()
 
 
 class ComposeScreen(Screen[None]):
@@ -56,11 +41,9 @@ class ComposeScreen(Screen[None]):
         self._functions = FunctionList()
         self._editor: ProbeEditor | None = None
         self._spec: SpecPane | None = None
-        self._search: Search | None = None
-        self._known: dict[str, Function] = {}
-        self._names: Sequence[str] = ()
         self._wanted = ""
         """Picked before the target was open."""
+        self._unread = ""  # shown while the types of its module are being read
 
     @property
     def bench(self) -> Probewright:
@@ -96,16 +79,15 @@ class ComposeScreen(Screen[None]):
 
     def preview(self, preview: Preview) -> None:
         """The functions of a target that is not open yet: they can be searched, and picked a moment later."""
-        self._names = preview.names
-        self._functions.show(preview.names, self._find, lambda name: NOT_YET)  # noqa: ARG005 - the same for all
+        known = Functions(preview.names)
+        self._functions.show(known.names, known.find, known.describe)
         self._status.status = Status(preview.target, preview.kernel, len(preview.names))
 
     def connected(self) -> None:
         """Another kernel is open."""
-        self._search = None
-        self._known.clear()
-        self._names = self._connection.catalog.names
-        self._functions.show(self._names, self._find, self._describe)
+        self._unread = ""
+        known = Functions(self._connection.catalog.names, self._connection.function)
+        self._functions.show(known.names, known.find, known.describe)
         if self._wanted:
             self.pick(self._wanted)
         elif self._editor is not None and self._editor.probe is not None:
@@ -140,20 +122,6 @@ class ComposeScreen(Screen[None]):
         assert connection is not None, "nothing can be picked before a target is open"  # noqa: S101
         return connection
 
-    def _find(self, query: str) -> tuple[Sequence[int], int]:
-        from btf.search import Search
-
-        if self._search is None:
-            self._search = Search(self._names)
-        found = self._search.find(query, MOST_FOUND)
-        return found.indices, found.total
-
-    def _describe(self, name: str) -> Function:
-        function = self._known.get(name)
-        if function is None:
-            function = self._known[name] = self._connection.function(name)
-        return function
-
     @on(FunctionList.Picked)
     def _picked(self, event: FunctionList.Picked) -> None:
         event.stop()
@@ -165,13 +133,36 @@ class ComposeScreen(Screen[None]):
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""
         from probes.probe import Place, Probe
-        from tui.signature import signature_of
+        from tui.signature import signature_of, signature_unread
 
         self._wanted = ""
+        connection = self._connection
+        module = connection.unread_module(name)
+        self._unread = name if module else ""
         editor, _ = self._add_builder()
-        editor.show(signature_of(self._connection, name), probe or Probe(Place(name)))
+        signature = signature_unread(name, module) if module else signature_of(connection, name)
+        editor.show(signature, probe or Probe(Place(name)))
         editor.focus_fields()
         self._show_specification()
+        if module:
+            self._read_types(connection, module, name)
+
+    @work(thread=True, group="types")
+    def _read_types(self, connection: Connection, module: str, function: str) -> None:
+        connection.btf_of(module)
+        self.post_message(TypesRead(connection, function))
+
+    @on(TypesRead)
+    def _types_read(self, event: TypesRead) -> None:
+        from tui.signature import signature_of
+
+        event.stop()
+        editor, _ = self._add_builder()
+        # Else another one was picked meanwhile, or another target.
+        if event.function == self._unread and event.connection is self.bench.connection and editor.probe is not None:
+            self._unread = ""
+            editor.show(signature_of(event.connection, event.function), editor.probe)
+            self._show_specification()
 
     # -- the probe -------------------------------------------------------------------------------------------------
 
@@ -212,9 +203,14 @@ class ComposeScreen(Screen[None]):
 
     def _show_specification(self) -> None:
         from tui.specification import specification_of
+        from widgets.spec_text import Specification
 
         editor, spec = self._add_builder()
-        if editor.probe is not None:
+        if editor.probe is None:
+            return
+        if self._unread:  # a verdict would wait for the types
+            spec.shown = Specification((str(editor.probe),))
+        else:
             spec.shown = specification_of(self._connection, editor.probe)
 
     # -- commands --------------------------------------------------------------------------------------------------
