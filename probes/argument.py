@@ -14,7 +14,7 @@ from probes.fetch import Fetch
 from probes.names import MAX_FIELD_NAME, RESERVED_FIELDS
 from probes.site import Refused, Site
 from probes.symbols import check_symbols
-from probes.text import UINT_MAX, is_identifier, kstrtoul, simple_strtoul
+from probes.text import UINT_MAX, ULONG_MAX, is_identifier, kstrtoul, simple_strtoul
 
 _SIZES = {f"{letter}{bits}": bits // 8 for letter in "usx" for bits in (8, 16, 32, 64)}
 _STRINGS = ("string", "ustring", "symstr")
@@ -93,6 +93,8 @@ def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType
     if size + width > MAX_EVENT_SIZE:
         raise Refused("EVENT_TOO_BIG", base, body)
     _check_store(fetch, kind, base)
+    if fetch.field is not None and not site.has_field(fetch.field) and fetch.field not in ("comm", "COMM"):
+        raise Refused("BAD_ATTACH_ARG", 0, fetch.field, names=tuple(site.fields or ()))
     if fetch.symbols:
         check_symbols(fetch.symbols, site)
     return kind, width
@@ -188,7 +190,7 @@ def _check_store(fetch: Fetch, kind: FieldType, base: int) -> None:
         used += 1
         if not _good_bitfield(kind.text) or used > MAX_OPERATIONS:
             raise Refused("BAD_BITFIELD", at, kind.text)
-    elif kind.text is None and fetch.bits[1]:
+    elif kind.text is None and fetch.last is not None and (fetch.bits[0] or fetch.bits[1] % 8):
         used += 1
     if kind.elements:
         if store not in ("MEM", "STRING"):
@@ -207,4 +209,4 @@ def _good_bitfield(text: str) -> bool:
     if not re.match(r"[0-9]", rest[1:]) or not tail.startswith("/"):
         return False
     size = kstrtoul(tail[1:])
-    return size is not None and width + offset <= size
+    return size is not None and (width + offset) & ULONG_MAX <= size

@@ -44,15 +44,17 @@ def _returned(fetch: Fetch, text: str, rest: str | None) -> tuple[Signature, int
         if rest is not None:
             raise Refused("NO_BTF_ENTRY", fetch.offset + len(text) - len(rest), rest)
         return None
+    fetch.site.queried = True
     if signature.returns == 0:
         raise Refused("NO_RETVAL", fetch.offset, text)
     return signature, signature.returns
 
 
 def _parameter(fetch: Fetch, text: str, name: str) -> tuple[Signature, int]:
-    signature = fetch.site.signature
-    if signature is None or not signature.params:
+    signature, known = fetch.site.signature, fetch.site.queried
+    if signature is None or not (known or signature.params):
         raise Refused("NO_BTF_ENTRY", fetch.offset, text)
+    fetch.site.queried = True
     number = signature.number_of(name)
     if number is None:
         raise Refused("NO_BTFARG", fetch.offset, name, names=tuple(param.name for param in signature.params))

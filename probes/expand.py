@@ -8,7 +8,7 @@ from __future__ import annotations
 from probes.dialect import MAX_DENTRY_ARGS, MAX_META_ARGS
 from probes.signature import dentry_offsets
 from probes.site import Refused, Site
-from probes.text import simple_strtoul
+from probes.text import UINT_MAX, simple_strtoul
 
 
 def expand_meta(words: list[str], site: Site) -> list[str]:
@@ -18,13 +18,12 @@ def expand_meta(words: list[str], site: Site) -> list[str]:
     star, found = _find_meta(words, site)
     if not found:
         return words
+    site.queried = site.signature is not None
     params = site.signature.params if site.signature is not None else ()
     if not params:
-        if star is not None:
-            # Older kernels log this and then trip over `$arg*` as a variable.
-            if site.dialect.star_logged_once:
-                raise Refused("NOSUP_BTFARG", 0, words[star], found[-1])
-            raise Refused("BAD_VAR", 0, words[star], star)
+        # Older kernels log it too, and read on until they trip over `$arg*` as a variable.
+        if star is not None and site.dialect.star_logged_once:
+            raise Refused("NOSUP_BTFARG", 0, words[star], found[-1])
         return words
     names = [param.name for param in params]
     out: list[str] = []
@@ -69,6 +68,7 @@ def _one(word: str, index: int, names: list[str], site: Site) -> str:
     number, rest = simple_strtoul(word[4:], 10)
     if rest and not rest.startswith(":"):
         raise Refused("BAD_VAR", 0, word, index)
+    number &= UINT_MAX  # it is kept in an int
     if number == 0:
         raise Refused(_zero(site), 0, word, index)
     if number > len(names):

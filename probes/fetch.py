@@ -34,6 +34,8 @@ class Fetch:
         """Whether a field path came last: up to 7.2 the kernel's column is lost then."""
         self.symbols: list[str] = []
         """`SYM+offset` of each `@`, looked up when the whole argument is read."""
+        self.field: str | None = None
+        """Field of an event that is looked for when the whole argument is read; `comm` needs none (6.1)."""
         self._depth = 0
 
     @property
@@ -119,12 +121,12 @@ class Fetch:
     def _event_field(self, text: str) -> None:
         """A field of the event, else the task's name."""
         site, name = self.site, text[1:]
-        if site.has_field(name):
+        if not site.dialect.btf_args:
+            self.field = name
+        if site.has_field(name) or not site.dialect.btf_args:
             self.store("TP_ARG")
         elif name in ("comm", "COMM"):
             self.store("COMM")
-        elif not site.dialect.btf_args:
-            raise Refused("BAD_ATTACH_ARG", 0, name, names=tuple(site.fields or ()))
         else:
             at = 0 if site.dialect.event_variable_at_name else self.offset
             raise Refused("BAD_VAR", at, name, names=tuple(site.fields or ()))

@@ -52,23 +52,26 @@ def kernel_verdict(
             `synthetic_events`, or an event's `events/GROUP/EVENT/filter` or `…/trigger`.
         environment: what else can be asked.
     """
-    command = " ".join(word.text for word in split(text))
+    words = [word.text for word in split(text)]
+    command = " ".join(words)
     if len(text) > MAX_LINE:
         return Verdict(command, Refusal("line_too_long", _OWN["line_too_long"]))
     reading = Reading(dialect_of(facts, btf), btf, facts, environment)
     try:
         if interface.endswith("/filter"):
-            command = text.strip()
+            command = text.rstrip()
+            words = [command]
             _filter(command, interface, reading)
         elif interface.endswith(_TRIGGER):
             command = text.strip()
+            words = [command]
             reading.existing = built_events(existing, reading)
             check_trigger(text, interface, _triggers(existing), reading)
         else:
             reading.existing = built_events(existing, reading)
-            _read(text, interface, reading)
+            _read(text, words, interface, reading)
     except At as error:
-        return _refused(error, command, reading.dialect)
+        return _refused(error, words, reading.dialect)
     return Verdict(command)
 
 
@@ -80,7 +83,7 @@ def built_events(lines: Sequence[str], reading: Reading) -> tuple[Built, ...]:
         if _file_of(line).endswith(_TRIGGER):
             continue
         try:
-            found = _read(line, DYNAMIC_EVENTS, lenient)
+            found = _read(line, [word.text for word in split(line)], DYNAMIC_EVENTS, lenient)
         except At:
             continue
         if found is not None:
@@ -103,15 +106,17 @@ def _file_of(line: str) -> str:
 def _filter(text: str, interface: str, reading: Reading) -> None:
     """A filter written to an event's `filter`; `0` takes it away."""
     _, group, event, _ = f"/{interface}".rsplit("/", 3)
-    if text != "0":
+    if text.strip() != "0":
         fields = fields_of(group, event, reading)
         check_filter(text, fields, reading.environment, reading.dialect.btf_args, reading.facts.cpus)
 
 
-def _read(text: str, interface: str, reading: Reading) -> Built | None:
-    """Read one command in the order in which the kernel asks its kinds. Raises At."""
+def _read(text: str, words: list[str], interface: str, reading: Reading) -> Built | None:
+    """Read one command in the order in which the kernel asks its kinds. Raises At.
+
+    Like the kernel's, the words of the command may be replaced on the way: error_log shows them so.
+    """
     line = text.split("#", 1)[0]
-    words = [word.text for word in split(text)]
     if not words:
         return None
     if line[0] in _DELETES.get(interface, ""):
@@ -152,13 +157,13 @@ def _message(code: str, dialect: Dialect) -> str:
     return message_of(code) or _OWN.get(code, code)
 
 
-def _refused(at: At, command: str, dialect: Dialect) -> Verdict:
+def _refused(at: At, words: list[str], dialect: Dialect) -> Verdict:
     """Place the caret (__trace_probe_log_err) and add what we know."""
     error = at.refused
     if at.command is not None:
-        command, lengths = at.command, [len(at.command) + 1]
-    else:
-        lengths = [len(word) + 1 for word in command.split(" ")]
+        words = [at.command]
+    command = " ".join(words)
+    lengths = [len(word) + 1 for word in words]
     message = error.message or _message(error.code, dialect)
     if error.code[0].islower():
         return Verdict(command, Refusal(error.code, message, None, error.token, error.hint))

@@ -5,8 +5,8 @@ Whether a symbol exists is told by the traceable functions, the blacklist and BT
 
 from __future__ import annotations
 
-import fnmatch
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from btf.btf import Btf
@@ -15,7 +15,7 @@ from probes.environment import Environment
 from probes.facts import TargetFacts
 from probes.functions import index_of
 from probes.site import Refused
-from probes.text import UINT_MAX, kstrtol, kstrtoul
+from probes.text import UINT_MAX, glob, kstrtol, kstrtoul
 
 _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _IBT_ENTRY = 4
@@ -67,7 +67,7 @@ def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts) -> Spot:
     if words[0][1:2].isdigit() and not returns:
         raise Refused("BAD_MAXACT_TYPE", 1, words[0], index=0)
     late = None
-    if not _traceable(symbol, facts):
+    if not _traceable(symbol, returns, dialect, facts):
         late = Refused("BAD_PROBE_ADDR" if dialect.fprobe_on_graph else "FAIL_REG_PROBE", 0, symbol)
     return Spot(symbol, not returns, returns, late)
 
@@ -87,12 +87,27 @@ def tprobe_spot(words: list[str]) -> Spot:
     return Spot(name, at_entry=True, at_exit=False)
 
 
-def _traceable(symbol: str, facts: TargetFacts) -> bool:
+def _traceable(symbol: str, returns: bool, dialect: Dialect, facts: TargetFacts) -> bool:
+    """Whether a pattern names traceable functions.
+
+    Up to 6.12 ftrace reads it, for which a number is the function's in its list, and `!` stands for all the others.
+    """
     index = index_of(facts)
-    if re.search(r"[*?\[]", symbol):
-        pattern = re.compile(fnmatch.translate(symbol))
-        return any(pattern.match(name) for name in index.modules)
-    return symbol in index.modules
+    if not dialect.fprobe_on_graph:
+        negative, symbol = symbol.startswith("!"), symbol.removeprefix("!")
+        if symbol[:1].isascii() and symbol[:1].isdigit():
+            number = kstrtoul(symbol)
+            return number is not None and 0 < number <= len(facts.functions)
+        if negative:
+            return not returns and _matched(symbol, index.modules)
+    return _matched(symbol, index.modules)
+
+
+def _matched(pattern: str, names: Mapping[str, str]) -> bool:
+    if not re.search(r"[*?\[\\]", pattern):
+        return pattern in names
+    matcher = glob(pattern)
+    return any(matcher.match(name) for name in names)
 
 
 def kprobe_spot(
@@ -159,7 +174,10 @@ def _check_symbol(
         guessed = guessed or (base != symbol and index.count(base) > 0)
         if environment.symbol is not None or not guessed:
             raise Refused("BAD_PROBE_ADDR", 0, symbol)
-    if traceable == 0 or symbol in facts.blacklist:
+    # A part the compiler split off, `name.cold`, is judged by its function too (within_notrace_func and
+    # within_kprobe_blacklist).
+    base = symbol.partition(".")[0]
+    if {symbol, base} & facts.blacklist or not (traceable or index.count(base)):
         return Refused("FAIL_REG_PROBE", 0, symbol)
     return None
 

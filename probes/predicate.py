@@ -49,12 +49,12 @@ class Predicates:
         if not name:
             raise Refused("ERRNO", 0, text)
         at = len(name)
-        function = self.newer and text.startswith(".function", at)
-        at += len(".function") if function else 0
         field = self._field(name)
         if field is None:
             raise Refused("FIELD_NOT_FOUND", base + at, name, names=tuple({**(self._fields or {}), **COMMON}))
         at += len(".ustring") if text.startswith(".ustring", at) else 0
+        function = self.newer and text.startswith(".function", at)
+        at += len(".function") if function else 0
         at = _skip(text, at)
         operator = next((op for op in _OPERATORS if text.startswith(op, at)), None)
         if operator is None:

@@ -19,6 +19,7 @@ from probes.event_filter import check_filter
 from probes.existing import check_existing
 from probes.expand import expand_dentry, expand_meta
 from probes.facts import Feature, TargetFacts
+from probes.functions import index_of
 from probes.names import MAX_EVENT_NAME, check_name, split_name
 from probes.place import Spot, check_head, fprobe_spot, kprobe_spot, tprobe_spot
 from probes.signature import Signature, signature_of, tracepoint_of
@@ -208,13 +209,17 @@ def _site(reading: Reading, signature: Signature | None, spot: Spot) -> Site:
 
 def _arguments(words: list[str], site: Site) -> tuple[BuiltArgument, ...]:
     """Read the arguments, from the third word on. Raises At."""
+    written = words[2:]
     try:
-        expanded = words[2:] if site.user or site.on_event else expand_meta(words[2:], site)
+        expanded = written if site.user or site.on_event else expand_meta(written, site)
         if len(expanded) > MAX_ARGS:
             _too_many(words, site.dialect)
             expanded = expanded[:MAX_ARGS]
         if not site.user and not site.on_event:
+            by_name = expanded is not written
             expanded = expand_dentry(expanded, site)
+            if not by_name:
+                words[2:] = expanded  # without names put for `$arg*` it does so in the command that it logs
     except Refused as error:
         raise At(Refused(error.code, error.offset, error.token), (error.index or 0) + 2) from None
     built: list[BuiltArgument] = []
@@ -244,7 +249,20 @@ def _register(built: Built, late: Refused | None, reading: Reading) -> Built:
         check_existing(built, reading.existing, reading.environment)
         if late is not None:
             raise At(late, 1)
+        if built.letter == "t" and not reading.dialect.late_symbols:
+            _check_tracepoint(built, reading)
     return built
+
+
+def _check_tracepoint(built: Built, reading: Reading) -> None:
+    """See whether a tracepoint takes a probe when it is registered: one each, on a stub that can be traced. Raises At."""
+    stub = f"__probestub_{built.place}"
+    if reading.btf is None or reading.btf.function(stub) is None:
+        return  # it may come with a module
+    if any((event.letter, event.place) == ("t", built.place) for event in reading.existing):
+        raise At(Refused("refused_without_message", 0, built.place))
+    if not index_of(reading.facts).count(stub):
+        raise At(Refused("FAIL_REG_PROBE", 0, built.place), 1)
 
 
 Reader = Callable[[list[str], Reading], Built | None]

@@ -75,8 +75,11 @@ def signature_of(btf: Btf, name: str) -> Signature | None:
 
 
 def tracepoint_of(btf: Btf, name: str) -> Signature | None:
-    """Parameters of a tracepoint, without the private first one that its stub takes; None: BTF doesn't know it."""
-    stub = signature_of(btf, f"__probestub_{name}")
+    """Parameters of a tracepoint, without the private first one that its stub takes; None: BTF doesn't know it.
+
+    Where there is no such tracepoint the kernel takes a function of its name for the stub.
+    """
+    stub = signature_of(btf, f"__probestub_{name}") or signature_of(btf, name)
     return None if stub is None else Signature(btf, stub.name, stub.params[1:], stub.returns)
 
 

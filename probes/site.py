@@ -70,6 +70,8 @@ class Site:
     """Of the event an event probe sits on; None: not known."""
     environment: Environment = UNKNOWN
     tracepoint: bool = False
+    queried: bool = False
+    """Whether the function was looked up in BTF and found; the kernel keeps it for the arguments that follow."""
     late: Refused | None = None
     """What registering will say of a symbol in an argument."""
     entry_args: list[str] = field(default_factory=list)
@@ -96,4 +98,4 @@ class Site:
     @property
     def on_function(self) -> bool:
         """Whether arguments can be had at all."""
-        return self.at_entry or self.at_exit
+        return not self.user and (self.at_entry or self.at_exit)

@@ -62,14 +62,38 @@ def kstrtol(text: str, base: int = 0) -> int | None:
 
 
 def simple_strtoul(text: str, base: int = 0) -> tuple[int, str]:
-    """Read the number a text begins with (0 where there is none); gives it and the rest."""
+    """Read the number a text begins with (0 where there is none); gives it, cut to 64 bits, and the rest."""
     if base == 0:
         base = 16 if _HEX.match(text) else 8 if text.startswith("0") else 10
     start = 2 if base == 16 and text[:2].lower() == "0x" else 0
     end = start
     while end < len(text) and text[end] in _DIGITS[base]:
         end += 1
-    return (int(text[start:end], base) if end > start else 0), text[end:]
+    return (int(text[start:end], base) & ULONG_MAX if end > start else 0), text[end:]
+
+
+def glob(pattern: str) -> re.Pattern[str]:
+    """Make of a pattern what matches the whole of a name (lib/glob.c): `*`, `?`, `[a-z]`, `[!a-z]`, `\\`."""
+    made, at = "", 0
+    while at < len(pattern):
+        char, at = pattern[at], at + 1
+        span = re.match(r"(!?)(.(?:-[^\]]|[^\]])*)\]", pattern[at:]) if char == "[" else None
+        if char == "*":
+            made += ".*"
+        elif char == "?":
+            made += "."
+        elif span is not None:
+            inverted, inside = span.groups()
+            spans = re.findall(r"(.)-([^\]])|(.)", inside)
+            chars = "".join(f"{re.escape(a)}-{re.escape(b)}" if a <= b else "" for a, b, c in spans if not c)
+            chars += "".join(re.escape(c) for _, _, c in spans)
+            made += f"[{'^' if inverted else ''}{chars}]" if chars else ("." if inverted else "(?!)")
+            at += span.end()
+        else:
+            if char == "\\":
+                char, at = pattern[at : at + 1], at + 1
+            made += re.escape(char)
+    return re.compile(made + r"\Z")
 
 
 def is_identifier(name: str) -> bool:
