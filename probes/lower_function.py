@@ -92,7 +92,10 @@ def _event(
     given = event if event is not None else probe.event
     name = given if given and not paired else event_name(given or probe.place.symbol, end)
     path = f"{group or probe.group or DEFAULT_GROUP}/{name}"
-    line = " ".join([f"{mechanism.letter(at_exit)}:{path}", mechanism.target(at_exit), *words])
+    head = f"{mechanism.letter(at_exit)}:{path}"
+    line, *more = (" ".join([head, place, *words]) for place in (mechanism.target(at_exit), *mechanism.others))
     triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
     group_name, _, event_part = path.partition("/")
-    return PlannedEvent(group_name, event_part, line, f"-:{path}", at_exit, "", triggers, tuple(columns))
+    return PlannedEvent(
+        group_name, event_part, line, f"-:{path}", at_exit, "", triggers, tuple(columns), more=tuple(more)
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import fnmatch
+import re
+from dataclasses import dataclass, replace
 
 from probes.facts import Feature, TargetFacts
 from probes.functions import index_of
@@ -10,6 +12,9 @@ from probes.probe import Kind, Place, Probe, When
 from probes.refusal import CannotLower, own
 from probes.text import kstrtoul
 from probes.verdict import Refusal
+
+_MOST_FUNCTIONS = 64
+"""That a pattern may stand for where each needs a kprobe: a kernel takes some milliseconds for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,8 @@ class Mechanism:
     """The kernel finds the function in BTF by the name that stands in the command."""
     losses: tuple[str, ...] = ()
     maxactive: str = ""
+    others: tuple[str, ...] = ()
+    """Functions that get the same probe, on the same event: a pattern stood for them."""
 
     def letter(self, at_exit: bool) -> str:
         """First word of the command, without the name."""
@@ -42,6 +49,8 @@ def choose(probe: Probe, facts: TargetFacts) -> Mechanism:
         raise CannotLower(own("missing_capability", str(probe.kind), 0, "Only function probes are built yet"))
     if kstrtoul(place.symbol) is not None:
         return _kprobe(probe, facts, by_name=False)
+    if re.search(r"[*?\[]", place.symbol):
+        return _pattern(probe, facts, column)
     count = index_of(facts).count(place.symbol)
     wants_fprobe = probe.kind in (Kind.AUTO, Kind.FPROBE) and not place.offset
     if wants_fprobe and facts.has(Feature.FPROBE_EVENTS):
@@ -68,6 +77,29 @@ def choose(probe: Probe, facts: TargetFacts) -> Mechanism:
     if place.symbol in facts.blacklist:
         raise CannotLower(own("blacklisted", place.symbol, column))
     return _kprobe(probe, facts, by_name=not place.module)
+
+
+def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
+    """All functions whose names fit: the kernel matches for an fprobe; kprobes are made one by one."""
+    index, pattern = index_of(facts), probe.place.symbol
+    fits = re.compile(fnmatch.translate(pattern))
+    names = [name for name in index.modules if fits.match(name)]
+    if not names:
+        raise CannotLower(own("not_traceable", pattern, column, "No name in available_filter_functions fits"))
+    if probe.kind in (Kind.AUTO, Kind.FPROBE) and facts.has(Feature.FPROBE_EVENTS):
+        told = f"{pattern}: {len(names)} functions are probed"
+        return Mechanism(True, probe.place, by_name=False, losses=(told,))
+    left = {name: "its name is not unique" for name in names if index.count(name) > 1}
+    left |= {name: "it is on the kernel's kprobe blacklist" for name in names if name in facts.blacklist}
+    good = sorted(name for name in names if name not in left)
+    if not good or probe.place.offset:
+        raise CannotLower(own("not_traceable", pattern, column, "A pattern stands for functions that can be probed"))
+    if len(good) > _MOST_FUNCTIONS:
+        hint = f"{len(good)} names fit, and without fprobes each needs a kprobe: {_MOST_FUNCTIONS} at most"
+        raise CannotLower(own("too_many_functions", pattern, column, hint))
+    losses = (f"{pattern}: {len(good)} functions are probed", *(f"{name}: {why}" for name, why in left.items()))
+    first = _kprobe(replace(probe, place=Place(good[0])), facts, by_name=False)
+    return replace(first, losses=losses, others=tuple(good[1:]))
 
 
 def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
