@@ -143,6 +143,21 @@ class Symbols:
     def _raw_name(self, at: int) -> bytes:
         return (self._lines or [])[at].split(None, 3)[2]
 
+    def at(self, address: int) -> list[Entry]:
+        """All symbols of one address: a function may have several names."""
+        self.prepare()
+        first, after = bisect_left(self._addresses, address), bisect_right(self._addresses, address)
+        return [self._entry(place) for place in range(first, after)]
+
+    def code_of_modules(self) -> dict[str, tuple[int, int]]:
+        """Module -> addresses of its first and last symbol of code."""
+        self.prepare()
+        bounds: dict[str, tuple[int, int]] = {}
+        for at, line in enumerate(self._lines or ()):
+            if line.endswith(b"]") and (entry := self._entry(at)).code:
+                bounds[entry.module] = bounds.get(entry.module, (entry.address,))[0], entry.address
+        return bounds
+
     def neighbours(self, address: int) -> tuple[Entry | None, Entry | None]:
         """The symbols of code before and behind the one that begins at an address, as the linker put them."""
         self.prepare()

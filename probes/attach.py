@@ -118,10 +118,12 @@ class _About:
     def _notes(self) -> list[Reason]:
         """What doesn't keep a probe away."""
         notes = []
-        if not self.in_btf:
-            base, dot, suffix = self.name.partition(".")
-            made = f": the compiler's {suffix.partition('.')[0]} copy of {base}" if dot else ""
-            notes.append(Reason(Why.COPY if dot else Why.NO_BTF, f"no BTF for it, arguments only by number{made}"))
+        base, dot, suffix = self.name.partition(".")
+        if dot:
+            made = f"the compiler's {suffix.partition('.')[0]} copy of {base}"
+            notes.append(Reason(Why.COPY, f"{made}: no BTF for it, arguments only by number"))
+        elif not self.in_btf and not self.module:  # those of a module may be in its own BTF
+            notes.append(Reason(Why.NO_BTF, "no BTF for it, arguments only by number"))
         if self.traced_copies:
             names = _list(self.traced_copies)
             notes.append(
@@ -213,7 +215,7 @@ class _About:
 
     def _named(self, name: str, how: How) -> Instead:
         kinds = _About(name, self._facts, self._btf, UNSEEN).listed()[0]
-        return Instead(Place(name, self._index.modules[name] or None), how, kinds=kinds)
+        return Instead(Place(name), how, kinds=kinds)
 
     def _twin_places(self) -> list[Instead]:
         """Twins by their addresses, for kprobes; as many as can be traced, where it is known which."""

@@ -21,23 +21,15 @@ class Branch(NamedTuple):
     """It comes back here; else it is a jump: a call in the place of a return, or into a part set apart."""
 
 
-class _Shape(NamedTuple):
-    """How an architecture writes a direct branch."""
-
-    stretch: int
-    """Bytes of code in which the upper half of the distance changes at most once."""
-    step: int
-    """Instructions begin at multiples of it."""
-
-
-_SHAPES = {"x86_64": _Shape(1 << 16, 1), "aarch64": _Shape(1 << 18, 4)}
+_STRETCH = {"x86_64": 1 << 16, "aarch64": 1 << 18}
+"""Bytes of code in which the upper half of a distance changes at most once."""
 _LONGEST = 6
 """Bytes of the longest branch instruction."""
 
 
 def knows(machine: str) -> bool:
     """Whether branches of this architecture (`uname -m`) can be read."""
-    return machine in _SHAPES
+    return machine in _STRETCH
 
 
 def branches_to(targets: Collection[int], code: bytes, start: int, machine: str) -> list[Branch]:
@@ -45,47 +37,54 @@ def branches_to(targets: Collection[int], code: bytes, start: int, machine: str)
 
     Raises KeyError for an architecture that is not known.
     """
-    shape = _SHAPES[machine]
+    stretch = _STRETCH[machine]
     find = _x86 if machine == "x86_64" else _arm
+    wanted = frozenset(targets)
     found: list[Branch] = []
-    for at in range(0, len(code), shape.stretch):
+    for at in range(0, len(code), stretch):
         # The longest instruction may begin in this stretch and end in the next.
-        part = code[at : at + shape.stretch + _LONGEST - 1]
-        for target in targets:
-            found += (b for b in find(part, start + at, target) if b.address < start + at + shape.stretch)
-    return sorted(found)
+        part = code[at : at + stretch + _LONGEST - 1]
+        found += (b for b in find(part, start + at, wanted) if b.address < start + at + stretch)
+    return found
 
 
-def _x86(code: bytes, start: int, target: int) -> Iterator[Branch]:
+def _x86(code: bytes, start: int, targets: frozenset[int]) -> Iterator[Branch]:
     """`call rel32` (e8), `jmp rel32` (e9), `jcc rel32` (0f 80 to 0f 8f)."""
-    ends = (target - start - len(code), target - start)
-    if ends[1] < -1 << 31 or ends[0] >= 1 << 31:
+    tails = set()
+    for target in targets:
+        nearest, farthest = target - start, target - start - len(code)
+        if nearest >= -1 << 31 and farthest < 1 << 31:
+            uppers = range(farthest >> 16, (nearest >> 16) + 1)
+            tails |= {(upper & 0xFFFF).to_bytes(2, "little") for upper in uppers}
+    if not tails:
         return
-    uppers = {end >> 16 & 0xFFFF for end in ends}
-    tail = b"|".join(re.escape(upper.to_bytes(2, "little")) for upper in sorted(uppers))
-    for match in re.finditer(rb"(?s)(?=([\xe8\xe9]|\x0f[\x80-\x8f])..(?:" + tail + rb"))", code):
+    pattern = rb"(?s)(?=([\xe8\xe9]|\x0f[\x80-\x8f])..(?:%s))" % _any(tails)
+    for match in re.finditer(pattern, code):
         operand = match.end(1)
         distance = int.from_bytes(code[operand : operand + 4], "little", signed=True)
-        if start + operand + 4 + distance == target:
+        target = start + operand + 4 + distance
+        if target in targets:
             yield Branch(start + match.start(), target, match[1] == b"\xe8")
 
 
-def _arm(code: bytes, start: int, target: int) -> Iterator[Branch]:
+def _arm(code: bytes, start: int, targets: frozenset[int]) -> Iterator[Branch]:
     """`bl` (100101 imm26) and `b` (000101 imm26); the distance counts instructions from the branch itself."""
-    words = (target - start - len(code) >> 2, target - start >> 2)
-    if target & 3 or start & 3 or words[1] < -1 << 25 or words[0] >= 1 << 25:
-        return
     tails = set()
-    for word in words:
-        upper = word >> 16 & 0x3FF
-        for opcode in (0x94, 0x14):
-            tails.add(bytes((upper & 0xFF, opcode | upper >> 8)))
-    tail = b"|".join(map(re.escape, sorted(tails)))
-    for match in re.finditer(rb"(?s)(?=..(" + tail + rb"))", code):
+    for target in targets:
+        nearest, farthest = target - start >> 2, target - start - len(code) >> 2
+        if nearest >= -1 << 25 and farthest < 1 << 25:
+            uppers = [upper & 0x3FF for upper in range(farthest >> 16, (nearest >> 16) + 1)]
+            tails |= {bytes((upper & 0xFF, opcode | upper >> 8)) for upper in uppers for opcode in (0x94, 0x14)}
+    if not tails:
+        return
+    for match in re.finditer(rb"(?s)(?=..(?:%s))" % _any(tails), code):
         at = match.start()
-        if at % 4:
-            continue
         word = int.from_bytes(code[at : at + 4], "little")
         distance = (word & 0x3FFFFFF ^ 0x2000000) - 0x2000000
-        if start + at + 4 * distance == target:
+        target = start + at + 4 * distance
+        if (start + at) % 4 == 0 and target in targets:
             yield Branch(start + at, target, bool(word >> 31))
+
+
+def _any(texts: Collection[bytes]) -> bytes:
+    return b"|".join(map(re.escape, sorted(texts)))

@@ -48,6 +48,9 @@ class Why(enum.StrEnum):
     UNKNOWN = "unknown"
 
 
+_CALLED = frozenset({Why.NOTRACE, Why.NOINSTR, Why.ENTRY, Why.BLACKLIST, Why.UNTRACED, Why.RENAMED, Why.TWINS})
+
+
 class How(enum.StrEnum):
     """How a name comes to stand in the place of another."""
 
@@ -111,6 +114,11 @@ class Attachability:
     def word(self) -> str:
         """The first reason in a word; empty where there is none."""
         return self.reasons[0].why.value if self.reasons else ""
+
+    @property
+    def called(self) -> bool:
+        """Whether it has code that runs, so that to look for its callers makes sense."""
+        return any(reason.why in _CALLED for reason in self.reasons)
 
     def has(self, why: Why) -> bool:
         """Whether a reason is among them."""

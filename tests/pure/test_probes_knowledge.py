@@ -41,7 +41,7 @@ class TestCatalog:
 
     def test_why_not(self) -> None:
         btf, facts, _ = kernel("7.2")
-        functions = (*facts.functions, "twin", "twin [mod]", "uid_eq.isra.0", "only_here [mod]")
+        functions = (*facts.functions, "twin", "twin [mod]", "uid_eq.isra.0", "only_here [mod]", "untyped")
         catalog = Catalog(btf, replace(facts, functions=functions, blacklist=facts.blacklist | {"vfs_write"}))
         assert catalog.function("vfs_read").kinds == {Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE}
         assert catalog.function("vfs_read").reason == ""
@@ -55,7 +55,8 @@ class TestCatalog:
         assert not catalog.function("uid_eq").probeable
         assert "isra copy of uid_eq" in catalog.function("uid_eq.isra.0").reason
         assert catalog.function("only_here").module == "mod"
-        assert "no BTF" in catalog.function("only_here").reason
+        assert catalog.function("only_here").reason == ""
+        assert "no BTF" in catalog.function("untyped").reason
         assert catalog.function("nobody").reason == "no such function on this target"
         assert "not traceable" in catalog.function("ibt_save").reason or catalog.function("ibt_save").probeable
 

@@ -10,8 +10,11 @@ from btf.kinds import Kind
 from btf.render import definition
 from btf.search import Search
 from btf.uses import functions_using
+from kernel.attaching import Attaching
 from kernel.connection import Connection
 from probes.fields import Node
+from probes.reasons import Why
+from tui.cli import attach
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
 
@@ -24,24 +27,27 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         words = arguments.name.split()
-        if len(words) == 1 and _is_function(connection, words[0]):
-            return _function(connection, words[0], as_json=arguments.json)
+        lone = words[0] if len(words) == 1 else ""
+        if lone and not connection.catalog.attachability(lone).has(Why.UNKNOWN):
+            return _function(connection, lone, as_json=arguments.json, callers=arguments.callers)
         name = words[-1] if words else ""
         for kind in _TYPE_KINDS:
             found = connection.btf.find(name, kind) if connection.btf else None
             if connection.btf and found is not None:
                 return _type(connection.btf, name, found, as_json=arguments.json)
+        if lone and not Attaching(connection).about(lone).has(Why.UNKNOWN):
+            return _function(connection, lone, as_json=arguments.json, callers=arguments.callers)
         return _nothing(connection, arguments.name)
     finally:
         connection.close()
 
 
-def _is_function(connection: Connection, name: str) -> bool:
-    function = connection.function(name)
-    return bool(function.prototype or function.kinds or function.copies)
-
-
-def _function(connection: Connection, name: str, *, as_json: bool) -> int:
+def _function(connection: Connection, name: str, *, as_json: bool, callers: bool) -> int:
+    attaching, about = Attaching(connection), connection.catalog.attachability(name)
+    if not about.kinds or about.has(Why.TWINS):
+        about = attaching.about(name)
+    wanted = callers or (about.called and not about.kinds)
+    found = attach.find_callers(attaching, name) if wanted else None
     roots = connection.tree(name).roots()
     function = connection.function(name)  # once the types of its module are there
     kinds = sorted(str(kind) for kind in function.kinds)
@@ -54,13 +60,16 @@ def _function(connection: Connection, name: str, *, as_json: bool) -> int:
                 "kinds": kinds,
                 "reason": function.reason or None,
                 "copies": list(function.copies),
+                **attach.as_json(about, found),
                 "fetchargs": [_node(node) for node in roots],
             }
         )
         return DONE
     print(plain(function.prototype or f"{name}: its signature is not in BTF"))
-    print(plain(f"kinds: {' '.join(kinds) or 'none'}{'  ' + function.reason if function.reason else ''}"))
-    for node in roots:
+    print(plain(f"kinds: {' '.join(kinds) or 'none'}"))
+    for line in attach.lines(about, found):
+        print(line)
+    for node in roots if function.kinds else ():
         offset = "" if node.offset is None else f"+{node.offset}"
         row = f"  {node.label:<20} {node.c_type:<32} {node.kernel_type:<8} {offset:<6} {node.reason}"
         print(plain(row.rstrip()))

@@ -1,0 +1,157 @@
+"""Who calls a function: from branches found in machine code to functions that can be probed.
+
+Only what an instruction or debug information proves is called a caller; a call through a pointer leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from probes.attach import COLD
+from probes.branches import Branch
+from probes.probe import Kind, Place
+from probes.reasons import How, Instead
+
+_DEPTH = 3
+"""Levels of callers that are looked at where the nearer ones can't be probed."""
+_MOST_AT_ONCE = 200
+"""Functions of one level whose own callers are looked for."""
+
+
+class Spot(NamedTuple):
+    """The function around an address."""
+
+    name: str
+    start: int
+    """Address of its first instruction."""
+    place: Place
+    """To probe it by."""
+    kinds: frozenset[Kind]
+    """What can attach; empty: nothing can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A function that calls another one."""
+
+    spot: Spot
+    calls: tuple[int, ...] = ()
+    """Where in it, in bytes from its start; empty where that isn't known."""
+    jumps: bool = False
+    """All of them are jumps: it ends in the other function."""
+    through: tuple[str, ...] = ()
+    """Functions in between that can't be probed, the nearest to this one first."""
+    inlined: bool = False
+    """The other function's code is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """The answer for one function."""
+
+    name: str
+    found: tuple[Caller, ...] = ()
+    """Those that can be probed, nearest first."""
+    hidden: tuple[str, ...] = ()
+    """Direct callers that can't be probed either."""
+    searched: str = ""
+    """What was looked through, for the label: `the kernel's code`, `/usr/lib/debug/...`."""
+    trouble: str = ""
+    """Why nothing could be looked through."""
+
+    @property
+    def instead(self) -> tuple[Instead, ...]:
+        """The callers as ways out."""
+        return tuple(
+            Instead(c.spot.place, How.CONTAINS if c.inlined else How.CALLS, note_of(c), c.spot.kinds)
+            for c in self.found
+        )
+
+    @property
+    def text(self) -> str:
+        """One sentence about what was found and what not."""
+        if self.trouble:
+            return f"its callers can't be looked for: {self.trouble}"
+        if self.found:
+            return ""
+        if self.hidden:
+            shown = ", ".join(self.hidden[:3]) + (", ..." if len(self.hidden) > 3 else "")
+            return f"only {shown} call it, and none of them can be probed"
+        return f"no instruction in {self.searched} calls it: called through a pointer, or never"
+
+
+def note_of(caller: Caller) -> str:
+    """How the caller comes to the function: `at +0x4c`, `through __schedule`."""
+    if caller.through:
+        return "through " + ", ".join(caller.through)
+    if not caller.calls:
+        return ""
+    shown = ", ".join(f"+{offset:#x}" for offset in caller.calls[:3]) + (", ..." if len(caller.calls) > 3 else "")
+    return f"{'jumps there at' if caller.jumps else 'at'} {shown}"
+
+
+def direct_callers(
+    name: str,
+    entries: Collection[int],
+    scan: Callable[[Collection[int]], Sequence[Branch]],
+    spot_of: Callable[[int], Spot | None],
+    entries_of: Callable[[int], Collection[int]],
+    searched: str,
+) -> Callers:
+    """Follow direct calls backwards until functions come that can be probed.
+
+    Args:
+        name: of the function.
+        entries: addresses at which it is entered.
+        scan: finds branches to any of some addresses in all code there is; the slow part.
+        spot_of: address -> the function around it.
+        entries_of: start of a function -> addresses at which it is entered.
+        searched: what `scan` looks through.
+    """
+    found: dict[int, Caller] = {}
+    level: dict[int, tuple[str, ...]] = dict.fromkeys(entries, ())
+    """Address -> functions between it and the one in question."""
+    hidden: dict[str, None] = {}
+    seen = set(entries)
+    for depth in range(_DEPTH):
+        following: dict[int, tuple[str, ...]] = {}
+        for spot, branches in _by_function(scan(level), spot_of, entries):
+            through = level[branches[0].target]
+            if spot.kinds:
+                found.setdefault(spot.start, _caller(spot, branches, through))
+                continue
+            if not depth:
+                hidden[spot.name] = None
+            following |= dict.fromkeys(set(entries_of(spot.start)) - seen, (spot.name, *through))
+        level = dict(list(following.items())[:_MOST_AT_ONCE])
+        seen |= set(level)
+        if not level or found:
+            break
+    return Callers(name, tuple(found.values()), tuple(hidden), searched)
+
+
+def _by_function(
+    branches: Iterable[Branch], spot_of: Callable[[int], Spot | None], entries: Collection[int]
+) -> Iterator[tuple[Spot, list[Branch]]]:
+    """Branches by the function they are in, without a function's own to itself; by name."""
+    spots: dict[int, Spot] = {}
+    parts: dict[int, list[Branch]] = {}
+    for branch in branches:
+        spot = spot_of(branch.address)
+        if spot is not None and branch.target not in (spot.start, *(entries if spot.start in entries else ())):
+            spots[spot.start] = spot
+            parts.setdefault(spot.start, []).append(branch)
+    for start, found in sorted(parts.items(), key=lambda item: (spots[item[0]].name, item[0])):
+        yield spots[start], found
+
+
+def _caller(spot: Spot, branches: Sequence[Branch], through: tuple[str, ...]) -> Caller:
+    inside = tuple(b.address - spot.start for b in branches if b.address >= spot.start)
+    return Caller(spot, inside, not any(b.call for b in branches), through)
+
+
+def owner(name: str) -> str:
+    """The function whose part a symbol is: `vfs_read.cold` is one of `vfs_read`'s."""
+    return name.partition(COLD)[0]

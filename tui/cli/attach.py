@@ -1,0 +1,70 @@
+"""Why a function can't be probed, and what can be taken instead, for the commands: as text and as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from kernel.attaching import Attaching
+from probes.callers import Callers
+from probes.reasons import Attachability, Instead
+from tui.cli.output import plain
+
+_SHOWN = 12
+"""Ways out that are printed; --json has them all."""
+
+
+def find_callers(attaching: Attaching, name: str) -> Callers:
+    """Look for the callers; where a person watches, with the share of the code that was read."""
+
+    def progress(share: float) -> bool:
+        if sys.stderr.isatty():
+            print(f"\r\x1b[Kreading the kernel's code {share:.0%}", end="", file=sys.stderr, flush=True)
+        return True
+
+    found = attaching.callers(name, progress)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    return found or Callers(name)
+
+
+def as_json(about: Attachability, callers: Callers | None) -> dict[str, Any]:
+    """Keys for a JSON object."""
+    found: dict[str, Any] = {
+        "reasons": [
+            {"code": reason.why.name.lower(), "text": reason.text, "remedy": reason.remedy or None}
+            for reason in about.reasons
+        ],
+        "instead": [_way(way) for way in (*about.instead, *(callers.instead if callers else ()))],
+    }
+    if callers is not None:
+        found["callers"] = {
+            "searched": callers.searched or None,
+            "not_probeable": list(callers.hidden),
+            "trouble": callers.trouble or None,
+        }
+    return found
+
+
+def _way(way: Instead) -> dict[str, Any]:
+    kinds = sorted(str(kind) for kind in way.kinds)
+    return {"place": str(way.place), "how": way.how.name.lower(), "note": way.note or None, "kinds": kinds}
+
+
+def lines(about: Attachability, callers: Callers | None) -> Iterator[str]:
+    """Text, a line at a time; nothing where everything can attach."""
+    for reason in about.reasons:
+        yield plain(f"{reason.why}: {reason.text}")
+        if reason.remedy:
+            yield plain(f"  way out: {reason.remedy}")
+    ways = (*about.instead, *(callers.instead if callers else ()))
+    if ways:
+        yield "instead:"
+    for way in ways[:_SHOWN]:
+        kinds = " ".join(sorted(str(kind) for kind in way.kinds))
+        yield plain(f"  {way.place!s:<40} {kinds:<6} {way.how:<12} {way.note}".rstrip())
+    if len(ways) > _SHOWN:
+        yield f"  and {len(ways) - _SHOWN} more (--json has them all)"
+    if callers is not None and callers.text:
+        yield plain(callers.text)
