@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -59,12 +60,15 @@ class Pump:
             self._thread = threading.Thread(target=self._run, name="pump", daemon=True)
             self._thread.start()
 
-    def drain(self) -> list[Batch]:
-        """Take all that came since the last call; never waits."""
+    def drain(self, most_bytes: float = math.inf) -> list[Batch]:
+        """Take the oldest of what came, about so many bytes; never waits."""
+        batches: list[Batch] = []
+        size = 0
         with self._changed:
-            batches = list(self._queue)
-            self._queue.clear()
-            self._queued = 0
+            while self._queue and size < most_bytes:
+                batches.append(self._queue.popleft())
+                size += _size(batches[-1])
+            self._queued -= size
             return batches
 
     def wait(self, timeout: float) -> bool:
@@ -110,27 +114,31 @@ class Pump:
             self._take(batch)
 
     def _take(self, batch: Batch | None) -> None:
-        first = False
+        came = batch is not None and bool(batch.chunks)
+        first, dropped = self._queue_up(batch) if batch is not None and came else (False, [])
+        # To count takes its time: who drains must not wait for it.
+        events = sum(self.events_in(chunk) for one in dropped for chunk in one.chunks)
         with self._changed:
+            self.dropped_events += events
             if batch is None or batch.drained:
                 self._quiet = self._reads + (batch is None)
-            if batch is not None and batch.chunks:
-                size = _size(batch)
-                first = not self._queue
-                self.received_bytes += size
-                self._queue.append(batch)
-                self._queued += size
-                while self._queued > self._limit and len(self._queue) > 1:
-                    self._drop(self._queue.popleft())
             self._changed.notify_all()
         if first:
             self.on_data()
 
-    def _drop(self, batch: Batch) -> None:
-        size = _size(batch)
-        self._queued -= size
-        self.dropped_bytes += size
-        self.dropped_events += sum(map(self.events_in, batch.chunks))
+    def _queue_up(self, batch: Batch) -> tuple[bool, list[Batch]]:
+        """Whether the queue was empty, and what had to go."""
+        size, dropped = _size(batch), []
+        with self._changed:
+            first = not self._queue
+            self.received_bytes += size
+            self._queue.append(batch)
+            self._queued += size
+            while self._queued > self._limit and len(self._queue) > 1:
+                dropped.append(self._queue.popleft())
+                self._queued -= _size(dropped[-1])
+            self.dropped_bytes += sum(map(_size, dropped))
+        return first, dropped
 
     def _fail(self, error: KernelError) -> None:
         with self._changed:

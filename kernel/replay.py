@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
@@ -19,9 +20,6 @@ from probes.plan_json import plan_from_dict
 from probes.probe import Probe
 from probes.verdict import Refusal, Verdict
 
-_AT_ONCE = 1 << 20
-"""Bytes that one `drain` gives, so that a screen stays quick while a long recording comes in."""
-
 
 class ReplayPump:
     """Gives what was recorded, as fast as it is asked for."""
@@ -37,12 +35,12 @@ class ReplayPump:
         """Nothing is under way."""
         return True
 
-    def drain(self) -> list[Batch | Mapping[int, EventFormat]]:
-        """The next part; empty at the end."""
+    def drain(self, most_bytes: float = math.inf) -> list[Batch | Mapping[int, EventFormat]]:
+        """The next part, about so many bytes; empty at the end."""
         taken: list[Batch | Mapping[int, EventFormat]] = []
         size = 0
         try:
-            while size < _AT_ONCE and not self.done:
+            while size < most_bytes and not self.done:
                 entry = next(self._timeline, None)
                 if entry is None:
                     self.done = True

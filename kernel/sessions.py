@@ -35,8 +35,8 @@ class AnyPump(Protocol):
     def settle(self) -> bool:
         """Wait until all that is in the buffers now can be drained; False: that took too long."""
 
-    def drain(self) -> Sequence[Batch | Mapping[int, EventFormat]]:
-        """All that came since the last call; a recording also says which formats hold from there on."""
+    def drain(self, most_bytes: float = ...) -> Sequence[Batch | Mapping[int, EventFormat]]:
+        """The oldest of what came, about so many bytes; a recording also says which formats hold from there on."""
 
 
 class AnySession(Protocol):

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from events.batch import Batch
 from events.decode import Decoder
@@ -33,6 +35,13 @@ STORE_BYTES = 256 << 20
 """What the store may keep; the oldest events go first, and are counted."""
 
 
+_AT_ONCE = 1 << 20
+"""Bytes that a tick brings in between two looks at the clock."""
+
+Entry = Batch | Mapping[int, EventFormat] | Armed
+"""Events, or what their ids mean from here on."""
+
+
 class Watch:
     """See the module. The session is opened by the first `arm`."""
 
@@ -41,7 +50,9 @@ class Watch:
         self.known = Known(connection)
         """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
-        """Called from the pump's thread when there is something to tick for."""
+        """Called from any thread when there is something to tick for."""
+        self.behind = False
+        """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
         self.store: Store | None = None
         """None until something was armed."""
         self.recorder: Recorder | None = None
@@ -50,12 +61,10 @@ class Watch:
         self._limit = limit_bytes
         self._session: AnySession | None = None
         self._lock = threading.Lock()
-        self._inbox: list[Batch | Mapping[int, EventFormat] | Armed] = []
+        self._inbox: list[Entry] = []
         """Batches, and what was armed between them, in the order in which the kernel made them."""
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
-        self._behind = False
-        """A tick found the lock taken."""
         self._closed = False
         self._told = False
 
@@ -85,12 +94,12 @@ class Watch:
         """Nothing more will come, and all that came has its row: a recording was read, or the line is gone."""
         if self._session is None or self.store is None:
             return False
-        return self._session.pump.done and not self._inbox and not self.store.held
+        return self._session.pump.done and not (self._inbox or self.behind or self.store.held)
 
     @property
     def unsettled(self) -> bool:
-        """Another tick is due even if no more data comes: events are held back, or a tick found the kernel busy."""
-        return self._behind or bool(self._inbox) or (self.store is not None and self.store.held > 0)
+        """Another tick is due even if no more data comes: events are held back, or a tick was not enough."""
+        return self.behind or bool(self._inbox) or (self.store is not None and self.store.held > 0)
 
     @property
     def live(self) -> bool:
@@ -134,33 +143,53 @@ class Watch:
         self.on_data()
         return failures
 
-    def tick(self) -> int:
-        """Move what has come into the store; gives the number of new rows."""
+    def tick(self, budget: float = 1.0) -> int:
+        """Move what has come into the store, for `budget` seconds of CPU time or little more; gives the number of new rows.
+
+        Where that was not enough `on_data` is called at once.
+        """
+        before, self.behind = self.behind, False
+        deadline = time.thread_time() + budget
+        new = 0
+        while arrived := self._next():
+            for is_batch, entries in groupby(arrived, lambda entry: isinstance(entry, Batch)):
+                new += self._enter(list(entries), is_batch)
+            before = True
+            if time.thread_time() >= deadline:
+                self.behind = True
+                self.on_data()
+                break
+        if self.behind or before or self.store is None:
+            return new
+        # Nothing came since the last tick: what was held back for older events of other CPUs is final.
+        return self.store.flush()
+
+    def _next(self) -> Sequence[Entry]:
+        """Some of what has come, the oldest."""
         # A worker that arms holds the lock for as long as the kernel takes; the next tick does the work then.
-        self._behind = not self._lock.acquire(blocking=False)
-        if self._behind:
-            return 0
+        if not self._lock.acquire(blocking=False):
+            self.behind = True
+            return []
         try:
-            if self._session is None:
-                return 0
-            arrived = [*self._inbox, *self._session.pump.drain()]
-            self._inbox.clear()
+            if self._session is None or self.store is None:
+                return []
+            arrived, self._inbox = self._inbox, []
+            return arrived or self._session.pump.drain(_AT_ONCE)
         finally:
             self._lock.release()
-        store = self.store
-        if store is None:
+
+    def _enter(self, entries: list[Entry], are_batches: bool) -> int:
+        """Give entries of one sort to the store and to the recording; gives the number of new rows."""
+        if self.store is None:
             return 0
-        new = 0
-        for entry in arrived:
-            if isinstance(entry, Batch):
-                new += store.feed(entry)
-            else:
+        new = self.store.feed(*cast("list[Batch]", entries)) if are_batches else 0
+        for entry in entries:
+            if not isinstance(entry, Batch):
                 formats = entry.formats if isinstance(entry, Armed) else entry
-                store.use(formats)
+                self.store.use(formats)
                 self._formats |= formats
             self._write(entry)
-        # Nothing came since the last tick: what was held back for older events of other CPUs is final.
-        return new if arrived else store.flush()
+        return new
 
     def settle(self) -> None:
         """Bring in what is in the buffers now and hold nothing back; for the thread of `tick`, waits up to 0.5 s."""
@@ -170,7 +199,7 @@ class Watch:
         if self.store is not None:
             self.store.flush()
 
-    def _write(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
+    def _write(self, entry: Entry) -> None:
         if self.recorder is None:
             return
         try:

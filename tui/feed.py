@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 TICK = 0.1
 """Seconds from the arrival of data to its picture: at most ten pictures a second."""
+BUDGET = 0.015
+"""Seconds of CPU time for the events of a tick, after which the screen has its turn."""
+SOON = 0.01
+"""Seconds to the next tick where one was not enough."""
 COUNT_EVERY = 1.0
 """Seconds between two questions for losses and names."""
 
@@ -50,14 +54,15 @@ class Feed:
     def data_came(self) -> None:
         """A tick is due."""
         if self._tick_timer is None:
-            self._tick_timer = self._app.set_timer(TICK, self._tick)
+            behind = self._watching is not None and self._watching.behind
+            self._tick_timer = self._app.set_timer(SOON if behind else TICK, self._tick)
 
     def _tick(self) -> None:
         self._tick_timer = None
         watching = self._watching
         if watching is None:
             return
-        watching.tick()
+        watching.tick(BUDGET)
         self._ticked()
         if watching.unsettled:
             self.data_came()

@@ -151,9 +151,9 @@ class RatePump:
     def dropped(self) -> int:
         return self._pump.dropped_events
 
-    def drain(self) -> list[Batch | Mapping[int, EventFormat]]:
+    def drain(self, most_bytes: float) -> list[Batch | Mapping[int, EventFormat]]:
         first, self._formats = self._formats, None
-        return [*([first] if first else []), *self._pump.drain()]
+        return [*([first] if first else []), *self._pump.drain(most_bytes)]
 
 
 class RateSession(ReplaySession):

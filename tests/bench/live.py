@@ -1,4 +1,4 @@
-"""The whole application at 100,000 and at 1,000,000 events a second: CPU time, and how long the screen stands still."""
+"""The whole application at 100,000 and 1,000,000 events a second: CPU time, and how long the screen stands still."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def follow(
 def _show_new(
     watch: Watch, shown: _Shown, most: int, events: frozenset[str], show: Callable[[Record], None]
 ) -> _Shown:
-    watch.tick()
+    watch.tick(0.0)  # a part, and what is new is shown before it could be dropped for what comes next
     store = watch.store
     if store is None:
         return shown
