@@ -29,6 +29,9 @@ _HINTS = {
     errno.EACCES: "only root may do this",
     errno.ENOMEM: "the kernel has no memory for it",
 }
+_ONE_TRACEPOINT = (
+    "there is a probe on this tracepoint already: kernels of this age take one; an event probe goes beside it"
+)
 
 
 def words(line: str) -> str:
@@ -50,16 +53,13 @@ def refused(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str =
     entry = next((entry for entry in reversed(log) if words(entry.command) == command), None)
     if entry is None:
         number = error.errno
-        found = Refusal(NO_LOG, f"{os.strerror(number)} ({errno.errorcode.get(number, number)})")
-        return ProbeRefused(Verdict(shown or command, _hinted(found, number), by_kernel=True))
+        message = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
+        hint = _ONE_TRACEPOINT if number == errno.EEXIST and command.startswith("t:") else _HINTS.get(number, "")
+        return ProbeRefused(Verdict(shown or command, Refusal(NO_LOG, message, hint=hint), by_kernel=True))
     code = code_of(entry.message)
     column = entry.column
     token = "" if column is None else _token(entry.command, column, behind="filter" in entry.location)
     return ProbeRefused(Verdict(entry.command, Refusal(code, entry.message, column, token), by_kernel=True))
-
-
-def _hinted(refusal: Refusal, number: int) -> Refusal:
-    return Refusal(refusal.code, refusal.message, hint=_HINTS.get(number, ""))
 
 
 def _token(command: str, column: int, *, behind: bool) -> str:

@@ -101,6 +101,8 @@ def select(probe: Probe, system: str, site: Site) -> Selection:
     for index, arg in enumerate(probe.fetchargs):
         if not isinstance(arg.expression, AllArguments):
             wanted.append(Wanted(arg, index))
+            if isinstance(arg.expression, FieldValue) and arg.expression.name in (site.fields or {}):
+                losses += _doubt((site.fields or {})[arg.expression.name], site)
             continue
         if site.fields is None:
             losses.append(f"{arg.expression}: the event's fields are not known here")
@@ -111,9 +113,20 @@ def select(probe: Probe, system: str, site: Site) -> Selection:
                 continue
             if field_type(system, field, site.dialect.bits) is None:
                 losses.append(f"{field.name}: an event probe can't read {field.type}")
+            elif doubt := _doubt(field, site):
+                losses += doubt
             else:
                 wanted.append(Wanted(FetchArg(expression), index, chosen=False))
     return Selection(tuple(wanted), tuple(losses))
+
+
+def _doubt(field: EventField, site: Site) -> list[str]:
+    """Older kernels read one byte of a pointer to text (6.1 was mended late); nothing they show says which do."""
+    if site.dialect.btf_args or not field.type.endswith("char *"):
+        return []
+    return [
+        f"{field.name}: event probes of a kernel as old as this may misread {field.type}; probe a function instead"
+    ]
 
 
 def event_probe(

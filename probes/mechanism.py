@@ -13,7 +13,7 @@ from probes.refusal import CannotLower, own
 from probes.text import kstrtoul
 from probes.verdict import Refusal
 
-_MOST_FUNCTIONS = 64
+_MOST_FUNCTIONS = 128
 """That a pattern may stand for where each needs a kprobe: a kernel takes some milliseconds for one."""
 
 
