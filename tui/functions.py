@@ -22,6 +22,7 @@ class NotYet(NamedTuple):
     module: str = ""
     kinds: tuple[str, ...] = ("…",)
     reason: str = ""
+    word: str = ""
 
 
 NOT_YET = NotYet()
@@ -46,6 +47,10 @@ class Functions:
         if function is None:
             function = self._known[name] = self._describe(name)
         return function
+
+    def forget(self) -> None:
+        """More is known now: each is described anew."""
+        self._known.clear()
 
     @cached_property
     def _search(self) -> Search:

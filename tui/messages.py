@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
+    from kernel.attaching import Attaching
     from kernel.connection import Connection
     from kernel.counts import Counts
     from kernel.errors import KernelError
     from kernel.watch import Watch
+    from probes.callers import Callers
     from probes.probe import Probe
+    from probes.reasons import Attachability
     from probes.verdict import Verdict
     from tui.preview import PreviewReader
     from tui.startup import Opening
@@ -50,6 +53,34 @@ class TypesRead(Message):
         super().__init__()
         self.connection = connection
         self.function = function
+
+
+class Explained(Message):
+    """A function was looked at closely: what can attach, why not, what instead."""
+
+    def __init__(self, attaching: Attaching, about: Attachability) -> None:
+        super().__init__()
+        self.attaching = attaching
+        self.about = about
+
+
+class CodeRead(Message):
+    """So much of the kernel's code was read, to find a function's callers in."""
+
+    def __init__(self, attaching: Attaching, function: str, share: float) -> None:
+        super().__init__()
+        self.attaching = attaching
+        self.function = function
+        self.share = share
+
+
+class CallersFound(Message):
+    """The callers of a function were looked for."""
+
+    def __init__(self, attaching: Attaching, callers: Callers) -> None:
+        super().__init__()
+        self.attaching = attaching
+        self.callers = callers
 
 
 class DataArrived(Message):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kernel.connection import Connection
 from probes.fetcharg import FetchArg
 from probes.fields import Node, Tree
+from probes.reasons import Instead
 from widgets.probe_editor import Signature
 
 
@@ -49,9 +51,17 @@ class FieldNode:
         return [FieldNode(self._tree, child) for child in self._tree.children(self._node)]
 
 
-def signature_of(connection: Connection, name: str) -> Signature:
-    """Everything the editor shows of a function, the reason why nothing can be attached included."""
-    function = connection.function(name)
+def signature_of(connection: Connection, name: str, twin: Instead | None = None) -> Signature:
+    """Everything the editor shows of a function, the reason why nothing can be attached included.
+
+    Args:
+        connection: to its kernel.
+        name: of the function.
+        twin: the one of several of that name that was chosen.
+    """
+    function, about = connection.function(name), connection.catalog.attachability(name)
+    if twin is not None:
+        about = replace(about, kinds=twin.kinds)
     tree = connection.tree(name)
     nodes = [FieldNode(tree, node) for node in tree.roots()]
     retval = next((node for node in nodes if node.label == "$retval"), None)
@@ -61,7 +71,8 @@ def signature_of(connection: Connection, name: str) -> Signature:
         [node for node in nodes if node is not retval],
         retval,
         where=f"[{function.module}]" if function.module else "",
-        trouble=function.reason if not function.kinds else "",
+        trouble=function.reason if not about.kinds else "",
+        about=about,
     )
 
 

@@ -118,6 +118,11 @@ class FunctionList(Vertical):
         self._names, self._search, self._describe = names, search, describe
         self._find(self._input.value)
 
+    def describe_anew(self) -> None:
+        """More is known of the functions now: draw the rows again."""
+        self._list.rows_changed()
+        self._about_current()
+
     @property
     def query_text(self) -> str:
         """What is in the search line; setting it searches."""
@@ -168,9 +173,12 @@ class FunctionList(Vertical):
     @on(LineList.Highlighted)
     def _say_more(self, event: LineList.Highlighted) -> None:
         event.stop()
-        rows = self._list.rows
-        if isinstance(rows, FunctionRows) and event.row < rows.next:
-            name, about = rows.name(event.row), rows.about(event.row)
+        self._about_current()
+
+    def _about_current(self) -> None:
+        rows, row = self._list.rows, self._list.cursor
+        if isinstance(rows, FunctionRows) and row < rows.next:
+            name, about = rows.name(row), rows.about(row)
             where = f" [{about.module}]" if about.module else ""
             with_ = ", ".join(KIND_NAMES[kind] for kind in sorted(about.kinds) if kind in KIND_NAMES)
             if not with_:  # every column is needed

@@ -12,14 +12,6 @@ from widgets.safe_text import ELLIPSIS, cut, fit, safe, width
 
 KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event"}
 """What the letters of the kinds stand for."""
-_SHORT_REASONS = (
-    ("blacklist", "blacklist"),
-    ("inlined", "inlined?"),
-    ("compiler made", "renamed"),
-    ("no tracer", "no tracer"),
-    ("no such", "unknown"),
-)
-"""Part of a reason -> a word for it."""
 _NOTE = 12
 """Columns a reason or a module may take beside the name."""
 _KINDS = 3
@@ -39,6 +31,10 @@ class Attachable(Protocol):
     @property
     def reason(self) -> str:
         """Why none can, in one line."""
+
+    @property
+    def word(self) -> str:
+        """The same in a word or two."""
 
 
 Describe = Callable[[str], Attachable]
@@ -96,14 +92,8 @@ class FunctionRows:
             per_second = self.armed[name]
             return Piece("●" if per_second is None else f"● {rate(per_second)}", "mark")
         if not about.kinds:
-            return Piece(cut(short_reason(safe(about.reason)), columns), "dim")
+            return Piece(cut(safe(about.word), columns), "dim")
         return Piece(cut(f"[{safe(about.module)}]", columns) if about.module else "", "dim")
-
-
-def short_reason(reason: str) -> str:
-    """A word for a reason, where there is room for no more."""
-    known = (word for part, word in _SHORT_REASONS if part in reason)
-    return next(known, reason.partition(":")[0])
 
 
 def shown_kinds(kinds: Collection[str]) -> str:

@@ -16,8 +16,10 @@ from textual.widgets import Label, Static
 
 from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.probe import Probe, When
+from probes.reasons import Attachability
 from probes.type_choice import sensible_types
 from widgets import probe_edit
+from widgets.attach_pane import AttachPane
 from widgets.field_list import FieldList, Tick
 from widgets.field_pane import FieldPane
 from widgets.field_tree import FieldNode, FieldTree, TreeRow
@@ -57,6 +59,8 @@ class Signature:
     """Module or source file."""
     trouble: str = ""
     """Why nothing is known of it, or nothing can be attached; empty: all is well."""
+    about: Attachability | None = None
+    """What can attach and what there is instead; None: not known yet."""
 
 
 class ProbeEditor(Vertical):
@@ -67,6 +71,9 @@ class ProbeEditor(Vertical):
         Binding("e", "when('entry')", "Entry", id="probe.entry", tooltip="Record when the function is called"),
         Binding("x", "when('exit')", "Exit", id="probe.exit", tooltip="Record when it returns"),
         Binding("b", "when('both')", "Both", id="probe.both", tooltip="Record both ends: what did the call change"),
+        Binding(
+            "i", "instead", "Instead", id="probe.instead", tooltip="Why not here, who calls it, what to take instead"
+        ),
         Binding("t", "type", "Type", id="probe.type", tooltip="Next sensible type for the ticked field"),
         *_NUMBERS,
     ]
@@ -115,6 +122,8 @@ class ProbeEditor(Vertical):
         self._tree = FieldTree(())
         self._parked: tuple[FetchArg, ...] = ()
         self._prototype, self._when, self._pane = Prototype(), WhenLine(), FieldPane()
+        self.why = AttachPane()
+        """In the place of the fields where nothing can attach, or when it is asked for."""
         self._say = Label("", classes="say", markup=False)
         self._hint = Static(_HINT, classes="hint", markup=False)
         self._has_function(False)
@@ -123,6 +132,7 @@ class ProbeEditor(Vertical):
         for widget in (self._prototype, self._when, self._pane, self._say):
             widget.display = there
         self._hint.display = not there
+        self.why.display = False
 
     def compose(self) -> ComposeResult:
         """Prototype, when, tree, a line that says more."""
@@ -130,6 +140,7 @@ class ProbeEditor(Vertical):
         yield self._prototype
         yield self._when
         yield self._pane
+        yield self.why
         yield self._say
 
     def show(self, signature: Signature, probe: Probe) -> None:
@@ -146,10 +157,32 @@ class ProbeEditor(Vertical):
         self.probe = probe
         if not roots:
             self._explain(None)
+        if signature.about is not None:
+            self.explain(signature.about)
+
+    def explain(self, about: Attachability) -> None:
+        """Say what can attach, and what there is instead; in the place of the fields where nothing can."""
+        if self.probe is not None and self.probe.place.symbol == about.name:  # else a twin of it, by its address
+            self.why.show(about)
+            if not about.kinds:
+                self._show_why(True)
+
+    def _show_why(self, there: bool) -> None:
+        focused = self._pane.has_focus_within or self.why.has_focus_within
+        self.why.display = there
+        for widget in (self._when, self._pane, self._say):
+            widget.display = not there
+        if focused:
+            self.focus_fields()
+
+    def action_instead(self) -> None:
+        """Show what can be taken instead, or the fields again."""
+        if self._signature is not None and self._signature.about is not None:
+            self._show_why(not self.why.display)
 
     def focus_fields(self) -> None:
-        """Put the keyboard into the tree."""
-        self.screen.set_focus(self._pane.list)
+        """Put the keyboard into the tree, or into what stands in its place."""
+        self.screen.set_focus(self.why.list if self.why.display else self._pane.list)
 
     def watch_probe(self, probe: Probe | None) -> None:
         """Show what is ticked now."""

@@ -18,6 +18,7 @@ class About(NamedTuple):
     module: str | None
     kinds: frozenset[str]
     reason: str = ""
+    word: str = ""
 
 
 HERE = About(None, frozenset("fpr"))
@@ -31,7 +32,7 @@ NAMES = [
     "very_" * 20 + "long",
 ]
 KNOWN = {
-    "do_readv": About(None, frozenset(), "inlined away by the compiler: probe vfs_readv"),
+    "do_readv": About(None, frozenset(), "inlined away by the compiler: probe vfs_readv", "inlined"),
     "ext4_readpage": About("ext4", frozenset("p")),
 }
 

@@ -9,11 +9,11 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.screen import Screen
 
 from tui.commands import bindings
 from tui.functions import Functions
 from tui.messages import TypesRead
+from tui.why import WhyScreen
 from widgets.function_list import FunctionList
 from widgets.key_line import KeyLine
 from widgets.status_bar import Status, TopLine
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from probes.verdict import Verdict
     from tui.app import Probewright
     from tui.preview import Preview
+    from widgets.attach_pane import AttachPane
     from widgets.probe_editor import ProbeEditor
     from widgets.spec_pane import SpecPane
 
 
-class ComposeScreen(Screen[None]):
+class ComposeScreen(WhyScreen):
     """See the module; decisions about text are in `tui.specification`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("compose")
@@ -41,6 +42,7 @@ class ComposeScreen(Screen[None]):
         self._functions = FunctionList()
         self._editor: ProbeEditor | None = None
         self._spec: SpecPane | None = None
+        self._known = Functions(())
         self._wanted = ""
         """Picked before the target was open."""
         self._unread = ""  # shown while the types of its module are being read
@@ -86,7 +88,8 @@ class ComposeScreen(Screen[None]):
     def connected(self) -> None:
         """Another kernel is open."""
         self._unread = ""
-        known = Functions(self._connection.catalog.names, self._connection.function)
+        self.forget_why()
+        self._known = known = Functions(self._connection.catalog.names, self._connection.function)
         self._functions.show(known.names, known.find, known.describe)
         if self._wanted:
             self.pick(self._wanted)
@@ -146,6 +149,29 @@ class ComposeScreen(Screen[None]):
         self._show_specification()
         if module:
             self._read_types(connection, module, name)
+        else:
+            self.explain(connection, name)
+
+    def explaining(self) -> ProbeEditor:
+        return self._add_builder()[0]
+
+    def explained(self) -> None:
+        self._known.forget()
+        self._functions.describe_anew()
+
+    def on_attach_pane_taken(self, event: AttachPane.Taken) -> None:
+        from probes.probe import Probe
+        from probes.reasons import How
+        from tui.signature import signature_of
+
+        event.stop()
+        if event.way.how is not How.TWIN:
+            self.pick(event.way.place.symbol)
+            return
+        editor, _ = self._add_builder()
+        editor.show(signature_of(self._connection, event.function, event.way), Probe(event.way.place))
+        editor.focus_fields()
+        self._show_specification()
 
     @work(thread=True, group="types")
     def _read_types(self, connection: Connection, module: str, function: str) -> None:
