@@ -58,6 +58,9 @@ def read_program(data: bytes) -> Program:
 
 def _read(data: bytes) -> Program:
     elf = ELFFile(BytesIO(data))
+    segments = tuple(_segments(elf))
+    if not segments:
+        raise ProgramError("nothing of it is ever loaded: an object file?")
     sections = _sections(elf, data)
     symbols: dict[str, dict[Symbol, None]] = {}
     stripped = not any(section.type == "SHT_SYMTAB" for section in sections)
@@ -65,7 +68,7 @@ def _read(data: bytes) -> Program:
         symbols.setdefault(name, {})[symbol] = None
     return Program(
         _MACHINES.get(elf["e_machine"], ""),
-        tuple(_segments(elf)),
+        segments,
         {name: tuple(found) for name, found in symbols.items()},
         _static(elf, sections),
         stripped,

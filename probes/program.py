@@ -6,6 +6,7 @@ from where the code will be in memory: the program headers say which is which, f
 
 from __future__ import annotations
 
+import difflib
 import enum
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -122,14 +123,15 @@ class Program:
         return (FileSpot(self._in_file(addresses[0] + offset)),)
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Names of functions and static probes that are like this one."""
+        """Names of functions that are like this one."""
         names, search = self._search
         return tuple(names[index] for index in search.find(name, _NEAREST).indices)
 
     def _static(self, name: str) -> tuple[FileSpot, ...]:
         found = self.static.get(name, ())
         if not found:
-            raise NotPlaced("no_such_symbol", "it has no such static probe", self.nearest(f"sdt_{name}"))
+            nearest = difflib.get_close_matches(name, self.static, _NEAREST)
+            raise NotPlaced("no_such_symbol", "it has no such static probe", [f"sdt_{one}" for one in nearest])
         spots = {FileSpot(self._in_file(one.address), self._in_file(one.counter, code=False)) for one in found}
         return tuple(sorted(spots))
 
@@ -162,10 +164,7 @@ class Program:
 
     @cached_property
     def _search(self) -> tuple[list[str], Search]:
-        functions = [name for name, all_of_it in self.symbols.items() if any(map(_is_function, all_of_it))]
-        names = [*functions, *(f"sdt_{name}" for name in self.static)]
+        names = [
+            name for name, found in self.symbols.items() if any(one.kind is SymbolKind.FUNCTION for one in found)
+        ]
         return names, Search(names)
-
-
-def _is_function(symbol: Symbol) -> bool:
-    return symbol.kind is SymbolKind.FUNCTION
