@@ -14,6 +14,7 @@ import numpy as np
 
 from events.batch import Batch
 from events.blocks import Blocks
+from events.columns import Columns
 from events.decode import Decoder
 from events.format import EventFormat
 from events.intake import Intake, Taken
@@ -169,6 +170,13 @@ class Store:
     def at_time(self, ts: int) -> int:
         """Sequence number of the first row that is not older than a time stamp; `next_seq` where all are."""
         return self._blocks.at_time(ts)
+
+    def columns(self, start: int, stop: int) -> Columns:
+        """The rows from `start` to before `stop`, as far as they are kept, by columns; `PIECE` rows are well taken
+        at once.
+        """
+        first = max(start, self.first_seq)
+        return Columns(first, self._blocks.rows(start, stop), self._blocks.slabs, self.decoder)
 
     def row(self, seq: int) -> Row:
         """Time, CPU and id of a row, without decoding it.

@@ -1,0 +1,184 @@
+"""Whole columns of events: the numbers of a field as an array, gathered from the slabs of a range of rows.
+
+`Store.columns(start, stop)` gives them for rows of all formats; `Columns.tables` has one `Table` for each format,
+with sequence numbers, time stamps, CPUs, thread ids and, when asked, each field that is one number (10 ns an event).
+Strings and arrays stay where they are: `Table.values` decodes them, `Table.string_bytes` gives their bytes. Rows that
+came as text are in no table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.blocks import Slab
+from events.decode import Decoder, Layout, Value
+from events.format import Field, FieldKind, Loc
+from events.runs import Run
+from events.subbuffer import WORD_BITS, WORD_MASK
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+PIECE = 1 << 14
+"""Rows that are well taken at once: what is gathered stays in the caches of the processor."""
+
+_PID = Field("common_pid", "int", 4, 4, True, FieldKind.INT, 4)
+_NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL)
+
+
+class Column(NamedTuple):
+    """The values of one field."""
+
+    values: NDArray[Any]
+    """Integers of the field's width and sign, or bools; 0 where one is missing."""
+    missing: Mask | None
+    """Records that end before the field; None: there is none."""
+
+
+class StringBytes(NamedTuple):
+    """The bytes of a field of strings, each with a NUL behind it."""
+
+    data: bytes
+    begins: Ints
+    """Where each row's string begins in `data`."""
+    missing: Mask
+    """Rows without a string: the kernel could not read it, or the record ends before it."""
+
+
+def is_number(field: Field) -> bool:
+    """Whether a field is one number, so that `Table.column` can give it."""
+    return field.kind in _NUMBERS and field.count is None and field.loc is Loc.INLINE
+
+
+@dataclass(frozen=True)
+class Table:
+    """The events of one format; all arrays have a row for each event, in the order of the store."""
+
+    layout: Layout
+    places: Ints
+    """Of its rows in the range that was asked for."""
+    seqs: Ints
+    stamps: Ints
+    cpus: NDArray[np.int32]
+    starts: Ints
+    """Where the record begins in `data`."""
+    lengths: Ints
+    """Bytes of the record."""
+    data: bytes
+
+    @cached_property
+    def pids(self) -> NDArray[np.int32]:
+        """Thread ids; -1 where the record is too short to have one."""
+        values, missing = self._gather(_PID)
+        return values if missing is None else np.where(missing, np.int32(-1), values)
+
+    def column(self, field: Field) -> Column:
+        """Values of a field for which `is_number` holds."""
+        values, missing = self._gather(field)
+        return Column(values.astype(np.bool_) if field.kind is FieldKind.BOOL else values, missing)
+
+    def values(self, field: Field) -> list[Value]:
+        """Values of any field, one by one; as `Layout.values` gives them."""
+        number = self.layout.format.fields.index(field)
+        records = zip(self.starts.tolist(), self.lengths.tolist(), strict=True)
+        return [self.layout.values(self.data, start, length)[number] for start, length in records]
+
+    def string_bytes(self, field: Field) -> StringBytes | None:
+        """What a field of one string holds; None for other fields."""
+        if field.kind is not FieldKind.STRING or field.count is not None:
+            return None
+        size: Ints
+        if field.loc is Loc.INLINE:
+            at = np.full(len(self.starts), field.offset, np.int64)
+            size = np.maximum(self.lengths - field.offset, 0)
+            missing = field.end > self.lengths
+            if field.size:
+                size = np.where(missing, 0, field.size)
+        else:
+            location, short = self._gather(Field(field.name, "u32", field.offset, 4, False, FieldKind.INT, 4))
+            location = location.astype(np.int64)
+            at, size = (location & 0xFFFF) + (field.end if field.loc is Loc.REL else 0), location >> 16
+            missing = (size == 0) | (at + size > self.lengths)
+            missing = missing if short is None else missing | short
+            size = np.where(missing, 0, size)
+        # One byte more than the string, which becomes the NUL.
+        begins = np.cumsum(size + 1) - (size + 1)
+        inside = np.arange(int(begins[-1] + size[-1]) + 1 if len(size) else 0) - np.repeat(begins, size + 1)
+        source = np.repeat(self.starts + at, size + 1) + inside
+        made = np.frombuffer(self.data, np.uint8)[np.minimum(source, len(self.data) - 1)]
+        made[begins + size] = 0
+        return StringBytes(made.tobytes(), begins, missing)
+
+    def _gather(self, field: Field) -> Column:
+        order = "<" if self.layout.byteorder == "little" else ">"
+        kind = "i" if field.signed else "u"
+        dtype = np.dtype(f"{order}{kind}{field.size}")
+        room = len(self.data) - field.size + 1
+        missing = self.lengths < field.end
+        short = bool(missing.any())
+        at = self.starts + field.offset
+        if short:
+            at = np.where(missing, 0, at)
+        if room <= 0:
+            return Column(np.zeros(len(at), dtype.newbyteorder("=")), missing)
+        # A value at every byte: numpy gathers from it at any offset.
+        everywhere: NDArray[Any] = np.ndarray((room,), dtype, self.data, strides=(1,))
+        values = everywhere[at].astype(dtype.newbyteorder("="), copy=False)
+        if short:
+            values[missing] = 0
+        return Column(values, missing if short else None)
+
+
+class Columns:
+    """See the module."""
+
+    def __init__(self, first: int, run: Run, slabs: Mapping[int, Slab], decoder: Decoder) -> None:
+        """Rows from sequence number `first` on, and the slabs that they point into."""
+        self.first = first
+        self.run = run
+        self._decoder = decoder
+        numbers = run.keys >> WORD_BITS
+        low = int(numbers.min()) if len(numbers) else 0
+        used = np.zeros(int(numbers.max()) - low + 1 if len(numbers) else 0, np.bool_)
+        used[numbers - low] = True
+        wanted = [slabs[low + number] for number in np.flatnonzero(used).tolist()]
+        self._data = wanted[0].data if len(wanted) == 1 else b"".join(slab.data for slab in wanted)
+        sizes = np.array([len(slab.data) for slab in wanted], np.int64)
+        which = (np.cumsum(used) - 1)[numbers - low]
+        self._begins = (np.cumsum(sizes) - sizes)[which]
+        self._cpus = np.array([slab.cpu for slab in wanted], np.int32)[which]
+        self.is_text: Mask = np.array([slab.text for slab in wanted], np.bool_)[which]
+        """Rows that came as text."""
+
+    def __len__(self) -> int:
+        return len(self.run.ids)
+
+    @cached_property
+    def tables(self) -> dict[int, Table]:
+        """By id of the format."""
+        ids = np.where(self.is_text, -1, self.run.ids) if self.is_text.any() else self.run.ids
+        present = np.flatnonzero(np.bincount(ids[ids >= 0])).tolist()
+        return {number: self._table(number, np.flatnonzero(ids == number)) for number in present}
+
+    def _table(self, number: int, places: Ints) -> Table:
+        layout, data = self._decoder.layout(number), self._data
+        little = layout.byteorder == "little"
+        at = self._begins[places] + (self.run.keys[places] & WORD_MASK) * 4
+        # As `events.subbuffer.payload`.
+        order = "<u4" if little else ">u4"
+        words: NDArray[np.uint32] = np.ndarray((len(data) - 3,), order, data, strides=(1,))
+        kind = words[at].astype(np.int64)
+        kind = kind & 31 if little else kind >> 27
+        starts, lengths = at + 4, kind * 4
+        is_long = np.flatnonzero(kind == 0)
+        if len(is_long):
+            starts[is_long] += 4
+            lengths[is_long] = words[at[is_long] + 4].astype(np.int64) - 4
+        stamps, cpus = self.run.stamps[places], self._cpus[places]
+        return Table(layout, places, places + self.first, stamps, cpus, starts, lengths, data)
