@@ -1,0 +1,87 @@
+"""Calls under threads, migration, signals, recursion and missed returns: no pair is a false one."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from events.calls import Calls
+from events.store import Store
+from kernel.connection import Connection
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from kernel.watch import Watch
+from probes.parse import parse_probe
+from tui.calls import ends_of
+
+INSIDE = Path(__file__).with_name("calls_inside.py").read_bytes()
+SECONDS = 3
+NUMBERS = 1 << 17
+"""Where the workload begins to count; nobody else reads or writes so much at once."""
+SPECS = ("f vfs_write%both count $retval", "f vfs_read%both count $retval", "f __dev_queue_xmit%both skb $retval")
+
+
+@pytest.fixture(scope="module")
+def watch(guest: Guest) -> Iterator[Watch]:
+    """Everything that the workload in the guest did."""
+    connection = Connection(connect(guest, guest.kernel.release))
+    watching = Watch(connection)
+    try:
+        for spec in SPECS:
+            watching.arm(parse_probe(spec))
+        subprocess.run([*guest.ssh_command, "cat >/tmp/calls.py"], input=INSIDE, check=True, timeout=60)
+        workload = subprocess.Popen([*guest.ssh_command, f"python3 /tmp/calls.py {SECONDS}"])
+        while workload.poll() is None:
+            watching.tick()
+            time.sleep(0.05)
+        assert workload.returncode == 0
+        watching.settle()
+        yield watching
+    finally:
+        assert watching.close() == []
+        connection.close()
+
+
+def _calls(watching: Watch, *, arguments: bool) -> tuple[Store, Calls]:
+    """All calls, proven by the frame alone or with the arguments that the exit has as well."""
+    store = watching.store
+    assert store is not None
+    assert (store.undecodable, dict(store.overrun), store.evicted) == (0, {}, 0)
+    ends = ends_of(watching.known.plans)
+    calls = Calls(store)
+    calls.use(ends if arguments else {path: end._replace(kept=()) for path, end in ends.items()})
+    while calls.behind:
+        calls.tick()
+    return store, calls
+
+
+@pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
+@pytest.mark.parametrize("arguments", [True, False])
+def test_no_false_pair(watch: Watch, arguments: bool) -> None:
+    store, calls = _calls(watch, arguments=arguments)
+    told: Counter[str] = Counter()
+    for row in range(calls.first, calls.next):
+        call = calls.call(row)
+        if call.entry is None or call.exit is None:
+            told["alone"] += 1
+            continue
+        entry, leave = store.record(call.entry), store.record(call.exit)
+        told[entry.event.rpartition("/")[2]] += 1
+        assert (entry.pid, entry.event.removesuffix("entry")) == (leave.pid, leave.event.removesuffix("exit"))
+        assert entry.ts < leave.ts
+        if entry.values.get("count", 0) >= NUMBERS and leave.values["ret"] > 0:
+            assert entry.values["count"] == leave.values["ret"]
+            told["known by their number"] += 1
+        if "skb" in leave.values:
+            assert entry.values["skb"] == leave.values["skb"]
+    ends = Counter(
+        store.event(store.row(seq).id).rpartition("_")[2] for seq in range(store.first_seq, store.next_seq)
+    )
+    assert told["known by their number"] > 30
+    assert calls.paired > 0.95 * ends["exit"], (told, ends, calls.alone)
+    assert told["__dev_queue_xmit__entry"] > 20
