@@ -14,7 +14,7 @@ from kernel.errors import FileRefused
 from kernel.target import Target
 from kernel.tracefs import decode
 from kernel.troubles import Sight, explain, parse_config
-from probes.facts import Feature, TargetFacts
+from probes.facts import UNKNOWN, Feature, TargetFacts
 
 _README_FEATURES = (
     (Feature.FPROBE_EVENTS, r"^\s*f\[:\[<group>/\]"),
@@ -57,16 +57,16 @@ def gather(target: Target) -> TargetFacts:
     look = _Look(target)
     facts = _machine(look)
     lockdown = re.search(r"\[(\w+)\]", look.text("/sys/kernel/security/lockdown"))
-    facts = replace(facts, lockdown=lockdown[1] if lockdown else "")
     root, options = _find_tracefs(look)
     systems = look.text("/proc/filesystems").split()
+    lockdown_known = bool(lockdown) or "securityfs" not in systems or bool(look.names("/sys/kernel/security"))
+    facts = replace(facts, lockdown=lockdown[1] if lockdown else "" if lockdown_known else UNKNOWN)
     sight = Sight(
         tracefs_known="tracefs" in systems or bool(root),
         mount_options=options,
         in_container=look.text("/proc/self/uid_map").split() not in ([], ["0", "0", "4294967295"]),
         capabilities=_capabilities(look),
         has_btf="vmlinux" in look.names("/sys/kernel/btf"),
-        lockdown_known=bool(lockdown) or "securityfs" not in systems or bool(look.names("/sys/kernel/security")),
         settings=_settings(look),
     )
     if root:
@@ -78,7 +78,7 @@ def gather(target: Target) -> TargetFacts:
             blacklist_readable=bool(facts.blacklist),
         )
     if not facts.has(Feature.KPROBE_EVENTS) or not facts.has(Feature.FPROBE_EVENTS):
-        sight = replace(sight, config=_config(look, facts.release))
+        sight = replace(sight, config=read_config(target, facts.release))
         unset = {feature for feature, name in _NEEDS_CONFIG if sight.config.get(name) == "n"}
         facts = replace(facts, features=facts.features - unset)
     return replace(facts, troubles=explain(facts, sight))
@@ -208,8 +208,9 @@ def _tracing(look: _Look, facts: TargetFacts) -> TargetFacts:
     )
 
 
-def _config(look: _Look, release: str) -> dict[str, str]:
-    """The kernel's .config, where it can be found; asked for only to say why something is missing."""
+def read_config(target: Target, release: str) -> dict[str, str]:
+    """The kernel's .config, where it can be found: it says why something is missing. Raises TargetLost."""
+    look = _Look(target)
     packed = look.data("/proc/config.gz")
     try:
         text = gzip.decompress(packed).decode("ascii", "replace") if packed else ""

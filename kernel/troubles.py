@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from probes.facts import Feature, TargetFacts, Trouble
+from probes.facts import UNKNOWN, Feature, TargetFacts, Trouble
 from probes.reasons import Why
 
 CAP_DAC_OVERRIDE = 1
@@ -33,7 +33,6 @@ class Sight:
     """CapEff of /proc/self/status."""
     has_btf: bool = True
     blacklist_readable: bool = True
-    lockdown_known: bool = True
     functions_listed: bool = True
     settings: dict[str, str] = field(default_factory=dict)
     """Switches: `ftrace_enabled`, `kprobes/enabled`, `kptr_restrict`; absent where not readable."""
@@ -46,8 +45,8 @@ class Sight:
 
 
 def explain(facts: TargetFacts, sight: Sight) -> tuple[Trouble, ...]:
-    """Everything that is in the way, the fatal ones first."""
-    found = [*_reach(facts, sight), *_build(facts, sight), *_policy(facts, sight), *_missing(facts, sight)]
+    """Everything that is in the way, the fatal ones first, and of these what no command can help."""
+    found = [*_build(facts, sight), *_reach(facts, sight), *_policy(facts, sight), *_missing(facts, sight)]
     return tuple(sorted(found, key=lambda trouble: not trouble.fatal))
 
 
@@ -136,7 +135,7 @@ def _missing(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
     if facts.has(Feature.KPROBE_EVENTS) and not sight.blacklist_readable:
         remedy = f"{sudo}mount -t debugfs nodev /sys/kernel/debug"
         yield Trouble("the blacklist of kprobes cannot be read", remedy, fatal=False)
-    if not sight.lockdown_known:
+    if facts.lockdown == UNKNOWN:
         remedy = f"{sudo}mount -t securityfs nodev /sys/kernel/security"
         yield Trouble("whether the kernel is locked down cannot be seen", remedy, fatal=False)
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+UNKNOWN = "unknown"
+"""What is not seen, where nothing and not seen are two things."""
+
 
 class Feature(enum.StrEnum):
     """What a kernel's tracefs can do; each was found in its README or by a file that is there."""
@@ -76,7 +79,7 @@ class TargetFacts:
     blacklist: frozenset[str] = field(default=frozenset(), repr=False)
     """Symbols in the kprobe blacklist."""
     lockdown: str = ""
-    """`none`, `integrity`, `confidentiality`; empty: no lockdown in this kernel."""
+    """`none`, `integrity`, `confidentiality`; UNKNOWN; empty: no lockdown in this kernel."""
     uid: int = 0
     readme: str = field(default="", repr=False)
     """tracefs README, whole: the list of what this kernel takes."""

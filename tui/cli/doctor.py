@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
 from kernel import leftovers
 from kernel.connection import Connection
+from kernel.facts import read_config
+from kernel.lacks import lacks, unseen
 from probes.facts import Feature, TargetFacts
 from probes.facts_json import facts_to_dict
 from tui.cli.main import DONE, UNUSABLE
@@ -19,6 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
         living = bool(connection.target.owner)
         usable = facts.usable and living
         dead = leftovers.find(connection.target) if facts.tracefs else []
+        missing = lacks(facts, read_config(connection.target, facts.release))
         if arguments.json:
             _ = connection.btf  # for its error
             emit(
@@ -28,11 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
                     "usable": usable,
                     "functions": len(facts.functions),
                     "btf_error": connection.btf_error or None,
+                    "lacks": {str(feature): why for feature, why in missing.items()},
                     "leftovers": [leftover.group for leftover in dead],
                 }
             )
         else:
             _print(connection, facts)
+            _print_features(facts, missing)
             for leftover in dead:
                 print(
                     plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it")
@@ -49,18 +55,24 @@ def _print(connection: Connection, facts: TargetFacts) -> None:
         ("target", connection.target.name),
         ("kernel", facts.title),
         ("tracefs", facts.tracefs or "not reachable"),
-        ("functions", f"{len(facts.functions):,} traceable"),
+        ("functions", f"{len(facts.functions):,} traceable" if facts.functions else "none that can be read"),
         ("BTF", connection.btf_error or (f"{len(btf.functions):,} functions" if btf else "none")),
         ("tracers", " ".join(facts.tracers) or "-"),
         ("lockdown", facts.lockdown or "not in this kernel"),
-        ("libbpf", facts.libbpf or "not found (only needed for BPF programs)"),
+        ("libbpf", facts.libbpf or "not found; only BPF programs need it (Debian: apt-get install libbpf1)"),
         ("BPF", " ".join(facts.bpf_programs) or "-"),
     ]
     for name, value in rows:
         print(plain(f"{name:<12}{value}"))
+
+
+def _print_features(facts: TargetFacts, missing: Mapping[Feature, str]) -> None:
     print()
     for feature in Feature:
-        print(plain(f"  {'yes' if facts.has(feature) else 'no ':<5}{feature}"))
+        # What a switch of its configuration denies is not there, whether anybody could look or not.
+        why = missing.get(feature, "")
+        word = "yes" if not why else "?" if unseen(facts) and "CONFIG_" not in why else "no"
+        print(plain(f"  {word:<5}{feature:<26}{why}".rstrip()))
     for trouble in facts.troubles:
         print(plain(f"\n{'!' if trouble.fatal else '-'} {trouble.what}"))
         if trouble.remedy:
