@@ -34,9 +34,11 @@ class Spot:
     """On a function's first instruction and no return probe."""
     at_exit: bool
     late: Refused | None = None
-    """What registering will say, once all arguments are read."""
+    """What registering will say, once all arguments are read and their symbols found."""
     place: str = ""
     """As a deletion names it, where that isn't the symbol."""
+    notrace: Refused | None = None
+    """What registering will say before it looks for the symbols in arguments."""
 
 
 def check_head(head: str, dialect: Dialect) -> str | None:
@@ -133,14 +135,16 @@ def kprobe_spot(
         offset, symbol = number, symbol[: sign.start()]
     if ":" in symbol:
         return _module_spot(symbol, offset, returns, facts, environment)
-    late = _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
+    _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
+    notrace, late = _check_code(symbol, facts)
     ibt = _has_ibt(btf, facts)
     entry = offset == 0 or (offset == _IBT_ENTRY and ibt)
-    if late is None and not entry and facts.machine == "x86_64" and _inside_entry(offset, ibt):
+    if notrace is None and late is None and not entry and facts.machine == "x86_64" and _inside_entry(offset, ibt):
         late = Refused("BAD_INSN_BNDRY", 0, word)
     if returns and not entry:
         raise Refused("BAD_RETPROBE", 0, symbol)
-    return Spot(symbol, entry and not returns, returns, late, f"{symbol}+{offset}" if offset else "")
+    place = f"{symbol}+{offset}" if offset else ""
+    return Spot(symbol, entry and not returns, returns, late, place, notrace)
 
 
 def _module_spot(text: str, offset: int, returns: bool, facts: TargetFacts, environment: Environment) -> Spot:
@@ -155,10 +159,8 @@ def _module_spot(text: str, offset: int, returns: bool, facts: TargetFacts, envi
     return Spot(text, loaded and offset == 0 and not returns, returns, None, f"{text}+{offset}" if offset else "")
 
 
-def _check_symbol(
-    symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment, on_graph: bool
-) -> Refused | None:
-    """Whether a symbol exists, once, and may be probed; what only registering says is given back."""
+def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment, on_graph: bool) -> None:
+    """Whether a symbol exists, and once. Raises Refused."""
     index = index_of(facts)
     traceable = index.count(symbol)
     count = traceable
@@ -174,12 +176,18 @@ def _check_symbol(
         guessed = guessed or (base != symbol and index.count(base) > 0)
         if environment.symbol is not None or not guessed:
             raise Refused("BAD_PROBE_ADDR", 0, symbol)
-    # A part the compiler split off, `name.cold`, is judged by its function too (within_notrace_func and
-    # within_kprobe_blacklist).
-    base = symbol.partition(".")[0]
-    if {symbol, base} & facts.blacklist or not (traceable or index.count(base)):
-        return Refused("FAIL_REG_PROBE", 0, symbol)
-    return None
+
+
+def _check_code(symbol: str, facts: TargetFacts) -> tuple[Refused | None, Refused | None]:
+    """What registering says of a symbol that no tracer can follow, and of one that kprobes keep off.
+
+    A part that the compiler split off, `name.cold`, is judged by its function too (within_notrace_func and
+    within_kprobe_blacklist).
+    """
+    index, base = index_of(facts), symbol.partition(".")[0]
+    refused = Refused("FAIL_REG_PROBE", 0, symbol)
+    traceable = index.count(symbol) or index.count(base)
+    return None if traceable else refused, refused if {symbol, base} & facts.blacklist else None
 
 
 def _inside_entry(offset: int, ibt: bool) -> bool:

@@ -48,11 +48,14 @@ class _Name(NamedTuple):
     event: str
 
 
-def _read_name(text: str | None, head: str, group: str, event: str) -> _Name:
-    """Check the name behind the colon; what it leaves out is the default. Raises At."""
+def _read_name(text: str | None, head: str, group: str, event: str, reading: Reading) -> _Name:
+    """Check the name behind the colon; what it leaves out is the default. Raises At.
+
+    One that the kernel made and lists may hold any character.
+    """
     if text is None:
         return _Name(group, event)
-    if (bad := check_name(text)) is not None:
+    if reading.registers and (bad := check_name(text)) is not None:
         raise At(Refused(bad[0], len(head) - len(text) + bad[1], text))
     given_group, given_event = split_name(text)
     return _Name(given_group or group, given_event or event)
@@ -77,12 +80,12 @@ def kprobe(words: list[str], reading: Reading) -> Built | None:
     symbol, _, offset = place.partition("+")
     returns = spot.at_exit or words[0].startswith("r")
     letter = "r" if returns else "p"
-    named = _read_name(name, words[0], "kprobes", _default(f"{letter}_{symbol}_{offset or 0}"))
+    named = _read_name(name, words[0], "kprobes", _default(f"{letter}_{symbol}_{offset or 0}"), reading)
     signature = signature_of(reading.btf, spot.symbol) if reading.btf is not None and spot.symbol else None
     site = _site(reading, signature, spot)
     arguments = _arguments(words, site)
     built = Built("k", named.group, named.event, place, returns, arguments)
-    return _register(built, spot.late or site.late, reading)
+    return _register(built, spot.notrace or site.late or spot.late, reading)
 
 
 def fprobe(words: list[str], reading: Reading) -> Built | None:
@@ -97,7 +100,7 @@ def fprobe(words: list[str], reading: Reading) -> Built | None:
     else:
         spot = _spot(lambda: fprobe_spot(words, reading.dialect, reading.facts))
         default = f"{spot.symbol}__{'exit' if spot.at_exit else 'entry'}"
-    named = _read_name(name, words[0], "tracepoints" if tracepoint else "fprobes", _default(default))
+    named = _read_name(name, words[0], "tracepoints" if tracepoint else "fprobes", _default(default), reading)
     signature = None
     if reading.btf is not None:
         signature = (tracepoint_of if tracepoint else signature_of)(reading.btf, spot.symbol)
@@ -109,7 +112,7 @@ def fprobe(words: list[str], reading: Reading) -> Built | None:
     except Refused as error:
         raise At(error, 2) from None
     built = Built(words[0][0], named.group, named.event, spot.symbol, spot.at_exit, arguments)
-    return _register(built, spot.late or site.late, reading)
+    return _register(built, site.late or spot.late, reading)
 
 
 def uprobe(words: list[str], reading: Reading) -> Built | None:
@@ -120,7 +123,7 @@ def uprobe(words: list[str], reading: Reading) -> Built | None:
         _too_many(words, reading.dialect)
     head = words[0]
     spot = _spot(lambda: user_spot(head, words[1], reading.environment))
-    named = _read_name(head[2:] if head[1:2] == ":" else None, head, "uprobes", _default(spot.default_event))
+    named = _read_name(head[2:] if head[1:2] == ":" else None, head, "uprobes", _default(spot.default_event), reading)
     site = Site(reading.dialect, reading.btf, None, at_exit=spot.returns, user=True, environment=reading.environment)
     arguments = _arguments(words, site)
     place = spot.place(reading.facts.long_size)
@@ -139,12 +142,11 @@ def eprobe(words: list[str], reading: Reading) -> Built | None:
         return None
     head = words[0]
     _, colon, name = head.partition(":")
-    if colon and (bad := check_name(name)) is not None:
-        raise At(Refused(bad[0], len(head) - len(name) + bad[1], name))
+    named = _read_name(name if colon else None, head, "eprobes", "", reading)
     system, event = split_name(words[1])
     if check_name(words[1]) is not None or not system or not event:
         raise At(Refused("NO_EVENT_INFO", 0, words[1]), 1)
-    named = _read_name(name if colon else None, head, "eprobes", event)
+    named = named._replace(event=named.event or event)
     end = words.index("if", 2) if "if" in words[2:] else len(words)
     if end - 2 > MAX_ARGS:
         _too_many(words, reading.dialect)
@@ -255,7 +257,7 @@ def _register(built: Built, late: Refused | None, reading: Reading) -> Built:
 
 
 def _check_tracepoint(built: Built, reading: Reading) -> None:
-    """See whether a tracepoint takes a probe when it is registered: one each, on a stub that can be traced. Raises At."""
+    """See whether a tracepoint takes a probe when it is registered: one, on a stub that can be traced. Raises At."""
     stub = f"__probestub_{built.place}"
     if reading.btf is None or reading.btf.function(stub) is None:
         return  # it may come with a module

@@ -35,8 +35,8 @@ def joined(words: list[str]) -> str:
 
 
 def _parse(text: str, base: int) -> int | None:
-    """Read all of an unsigned number; None where it isn't one."""
-    text = text.removeprefix("+").removesuffix("\n")
+    """Read all of a number without a sign; None where it isn't one."""
+    text = text.removesuffix("\n")
     if base == 0:
         base = 16 if _HEX.match(text) else 8 if text.startswith("0") else 10
     if base == 16 and text[:2].lower() == "0x":
@@ -48,7 +48,7 @@ def _parse(text: str, base: int) -> int | None:
 
 def kstrtoul(text: str, base: int = 0, limit: int = ULONG_MAX) -> int | None:
     """Read an unsigned number: decimal, `0x…` or octal `0…`, a leading `+` allowed; None: not a number or too big."""
-    value = _parse(text, base)
+    value = _parse(text.removeprefix("+"), base)
     return None if value is None or value > limit else value
 
 
@@ -57,7 +57,7 @@ def kstrtol(text: str, base: int = 0) -> int | None:
     if text.startswith("-"):
         value = _parse(text[1:], base)
         return None if value is None or value > LONG_MAX + 1 else -value
-    value = _parse(text, base)
+    value = _parse(text.removeprefix("+"), base)
     return None if value is None or value > LONG_MAX else value
 
 
@@ -73,7 +73,7 @@ def simple_strtoul(text: str, base: int = 0) -> tuple[int, str]:
 
 
 def glob(pattern: str) -> re.Pattern[str]:
-    """Make of a pattern what matches the whole of a name (lib/glob.c): `*`, `?`, `[a-z]`, `[!a-z]`, `\\`."""
+    r"""Make of a pattern what matches the whole of a name (lib/glob.c): `*`, `?`, `[a-z]`, `[!a-z]`, `\\`."""
     made, at = "", 0
     while at < len(pattern):
         char, at = pattern[at], at + 1
