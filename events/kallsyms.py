@@ -159,17 +159,19 @@ class Symbols:
         return bounds
 
     def neighbours(self, address: int) -> tuple[Entry | None, Entry | None]:
-        """The symbols of code before and behind the one that begins at an address, as the linker put them."""
+        """The functions before and behind the one that begins at an address, in the order of the linker."""
         self.prepare()
         count = len(self._addresses)
         at, after = bisect_left(self._addresses, address), bisect_right(self._addresses, address)
-        return self._first_code(range(at - 1, -1, -1)), self._first_code(range(after, count))
+        names = {self._entry(place).name for place in range(at, after)}
+        before, behind = range(at - 1, -1, -1), range(after, count)
+        return self._first_other(before, names), self._first_other(behind, names)
 
-    def _first_code(self, places: range) -> Entry | None:
+    def _first_other(self, places: range, names: set[str]) -> Entry | None:
+        """The nearest function that has none of these names, and is no part of another."""
         entries = (self._entry(at) for at in places[:_FAR])
-        return next(
-            (e for e in entries if e.code and not e.name.startswith(_PADDING) and ".cold" not in e.name), None
-        )
+        parts = (entry for entry in entries if entry.code and entry.name not in names)
+        return next((e for e in parts if not e.name.startswith(_PADDING) and ".cold" not in e.name), None)
 
     def _entry(self, at: int) -> Entry:
         words = (self._lines or [])[at].decode("utf-8", "backslashreplace").split(None, 3)

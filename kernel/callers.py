@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import bisect
+import errno
 from collections.abc import Callable, Collection, Sequence
 
 from events.kallsyms import Symbols
 from kernel.errors import FileRefused
-from kernel.kcore import Kcore
+from kernel.kcore import PATH, Kcore
 from kernel.target import Target
 from probes import branches
 from probes.attach import COLD, PADDING
@@ -53,6 +54,8 @@ class KernelCode:
                 left -= len(data)
             self._starts.append(start)
             self._parts.append(bytes(part))
+        if not any(self._parts):
+            raise FileRefused(PATH, errno.EFAULT)
 
     def branches_to(self, targets: Collection[int], machine: str) -> list[branches.Branch]:
         """Branches to any of some addresses (half a second for 20 MB)."""
@@ -141,14 +144,12 @@ class _Search:
         place = self._symbols.find(address)
         if place is None:
             return None
-        start = address - place.offset
         name = owner(place.name)
-        if name != place.name:  # the part set apart: which one's, if several have the name, nobody knows
-            owners = [entry.address for entry in self._symbols.named(name)]
-            if len(owners) != 1:
-                return None
-            start = owners[0]
-        return self._named(start, name)
+        if name == place.name:
+            return self._named(address - place.offset, name)._replace(offset=place.offset)
+        owners = [entry.address for entry in self._symbols.named(name)]
+        # Of several functions of one name nobody knows whose part it is.
+        return self._named(owners[0], name) if len(owners) == 1 else None
 
     def _named(self, start: int, name: str) -> Spot:
         """By the name under which it can be probed; a twin by its address."""

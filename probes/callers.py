@@ -21,7 +21,7 @@ _MOST_AT_ONCE = 200
 
 
 class Spot(NamedTuple):
-    """The function around an address."""
+    """A function with code around an address."""
 
     name: str
     start: int
@@ -30,6 +30,8 @@ class Spot(NamedTuple):
     """To probe it by."""
     kinds: frozenset[Kind]
     """What can attach; empty: nothing can."""
+    offset: int | None = None
+    """Of the address, in bytes from the start; None: in a part of it that was set apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +119,12 @@ def direct_callers(
     seen = set(entries)
     for depth in range(_DEPTH):
         following: dict[int, tuple[str, ...]] = {}
-        for spot, branches in _by_function(scan(level), spot_of, entries):
-            through = level[branches[0].target]
+        for places in _by_function(scan(level), spot_of, entries):
+            spot, through = places[0][0], level[places[0][1].target]
             if spot.kinds:
-                found.setdefault(spot.start, _caller(spot, branches, through))
+                offsets = tuple(place.offset for place, _ in places if place.offset is not None)
+                jumps = not any(branch.call for _, branch in places)
+                found.setdefault(spot.start, Caller(spot, offsets, jumps, through))
                 continue
             if not depth:
                 hidden[spot.name] = None
@@ -134,22 +138,14 @@ def direct_callers(
 
 def _by_function(
     branches: Iterable[Branch], spot_of: Callable[[int], Spot | None], entries: Collection[int]
-) -> Iterator[tuple[Spot, list[Branch]]]:
+) -> Iterator[list[tuple[Spot, Branch]]]:
     """Branches by the function they are in, without a function's own to itself; by name."""
-    spots: dict[int, Spot] = {}
-    parts: dict[int, list[Branch]] = {}
+    parts: dict[int, list[tuple[Spot, Branch]]] = {}
     for branch in branches:
         spot = spot_of(branch.address)
         if spot is not None and branch.target not in (spot.start, *(entries if spot.start in entries else ())):
-            spots[spot.start] = spot
-            parts.setdefault(spot.start, []).append(branch)
-    for start, found in sorted(parts.items(), key=lambda item: (spots[item[0]].name, item[0])):
-        yield spots[start], found
-
-
-def _caller(spot: Spot, branches: Sequence[Branch], through: tuple[str, ...]) -> Caller:
-    inside = tuple(b.address - spot.start for b in branches if b.address >= spot.start)
-    return Caller(spot, inside, not any(b.call for b in branches), through)
+            parts.setdefault(spot.start, []).append((spot, branch))
+    yield from sorted(parts.values(), key=lambda found: (found[0][0].name, found[0][0].start))
 
 
 def owner(name: str) -> str:

@@ -1,0 +1,233 @@
+"""Why a function can't be probed: each reason from made-up facts, with the way out that belongs to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from probes.attach import attachability, where_is
+from probes.catalog import Catalog
+from probes.facts import Feature, TargetFacts, Trouble
+from probes.facts_json import facts_from_dict, facts_to_dict
+from probes.kernel_text import Section, Sections
+from probes.probe import Kind
+from probes.reasons import Absent, Attachability, Ground, How, Symbol, Why
+from tests.probes_data import kernel
+
+BOTH = frozenset({Feature.DYNAMIC_EVENTS, Feature.KPROBE_EVENTS, Feature.FPROBE_EVENTS})
+FACTS = TargetFacts(
+    "x86_64",
+    "6.12.0",
+    features=BOTH,
+    functions=(
+        "vfs_read",
+        "uid_eq.isra.0",
+        "half",
+        "half.part.0",
+        "listed_twin",
+        "listed_twin",
+        "one_of_two",
+        "kprobe_busy",
+        "ext4_readdir [ext4]",
+        "__ftrace_invalid_address___16",
+    ),
+    blacklist=frozenset({"kprobe_busy", "bsearch", "notify_die"}),
+)
+OLD = replace(FACTS, features=BOTH - {Feature.FPROBE_EVENTS})
+TABLE = {
+    "vfs_read": [Symbol(0x1000)],
+    "__pfx_vfs_read": [Symbol(0xFF0)],
+    "vfs_read.cold": [Symbol(0x9000)],
+    "half": [Symbol(0x1100)],
+    "half.part.0": [Symbol(0x1200)],
+    "uid_eq.isra.0": [Symbol(0x1300)],
+    "listed_twin": [Symbol(0x2000, before="a_open", after="a_close"), Symbol(0x3000, module="mod", after="m_exit")],
+    "one_of_two": [Symbol(0x4000), Symbol(0x5000, code=False)],
+    "kprobe_busy": [Symbol(0x6000)],
+    "bsearch": [Symbol(0x6100)],
+    "strcmp": [Symbol(0x7000)],
+    "hidden_twin": [Symbol(0x7100), Symbol(0x7200)],
+    "start_kernel": [Symbol(0x8000, section=Section.INIT)],
+    "poll_idle": [Symbol(0x8100, section=Section.NOINSTR)],
+    "entry_SYSCALL_64": [Symbol(0x8200, section=Section.ENTRY)],
+    "notify_die": [Symbol(0x8300, section=Section.KPROBES)],
+    "jiffies": [Symbol(0x8400, code=False)],
+}
+
+
+def absent(name: str) -> list[Absent]:
+    return {"nf_log": [Absent("nf_tables", certain=True)], "xfs_open": [Absent("xfs", certain=False)]}.get(name, [])
+
+
+GROUND = Ground(
+    symbols=lambda name: TABLE.get(name, []),
+    copies=lambda name: ["early.constprop.0"] if name == "early" else [],
+    absent=absent,
+)
+
+
+def about(name: str, facts: TargetFacts = FACTS, ground: Ground = GROUND) -> Attachability:
+    return attachability(name, facts, None, ground)
+
+
+def whys(found: Attachability) -> list[Why]:
+    return [reason.why for reason in found.reasons]
+
+
+@pytest.mark.parametrize(
+    ("name", "why", "says"),
+    [
+        ("strcmp", Why.NOTRACE, "notrace"),
+        ("bsearch", Why.BLACKLIST, "kprobe blacklist"),
+        ("notify_die", Why.BLACKLIST, "kprobe blacklist"),
+        ("poll_idle", Why.NOINSTR, "noinstr"),
+        ("entry_SYSCALL_64", Why.ENTRY, "assembly"),
+        ("start_kernel", Why.INIT, "boots"),
+        ("jiffies", Why.DATA, "variable"),
+        ("__pfx_vfs_read", Why.PADDING, "padding in front of vfs_read"),
+        ("vfs_read.cold", Why.COLD, "unlikely part of vfs_read"),
+        ("__ftrace_invalid_address___16", Why.WEAK, "weak"),
+        ("uid_eq", Why.RENAMED, "uid_eq.isra.0"),
+        ("early", Why.RENAMED, "early.constprop.0 of it, which can't be traced either"),
+        ("nf_log", Why.MODULE, "is in the module nf_tables, which isn't loaded"),
+        ("xfs_open", Why.MODULE, "may be, by its name, in the module xfs"),
+        ("nobody", Why.UNKNOWN, "no such function"),
+    ],
+)
+def test_nothing_can_attach(name: str, why: Why, says: str) -> None:
+    found = about(name)
+    assert found.kinds == frozenset()
+    assert whys(found)[0] is why
+    assert says in found.text
+    assert found.word == why.value
+
+
+def test_everything_can_attach() -> None:
+    catalog = Catalog(kernel("7.2")[0], FACTS)
+    catalog.ground = GROUND
+    found = catalog.attachability("vfs_read")
+    assert found.kinds == {Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE}
+    assert not (found.reasons or found.instead or found.called)
+
+
+def test_types_alone_do_not_make_code() -> None:
+    btf = kernel("7.2")[0]
+    found = attachability("vfs_write", FACTS, btf, GROUND)
+    assert whys(found) == [Why.INLINED]
+    assert whys(attachability("vfs_write", FACTS, btf)) == [Why.UNTRACED], "without symbols nobody knows which"
+
+
+def test_copies_and_their_originals() -> None:
+    renamed = about("uid_eq")
+    assert [(str(way.place), way.how) for way in renamed.instead] == [("uid_eq.isra.0", How.COPY)]
+    copy = about("uid_eq.isra.0")
+    assert copy.kinds == {Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE}
+    assert whys(copy) == [Why.COPY]
+    assert "isra copy of uid_eq" in copy.text
+    part = about("half")
+    assert part.kinds
+    assert Why.COPIES in whys(part)
+    assert [str(way.place) for way in part.instead] == ["half.part.0"]
+    assert [(str(way.place), way.how) for way in about("half.part.0").instead] == [("half", How.ORIGINAL)]
+    assert [str(way.place) for way in about("vfs_read.cold").instead] == ["vfs_read"]
+    assert [str(way.place) for way in about("__pfx_vfs_read").instead] == ["vfs_read"]
+
+
+def test_twins() -> None:
+    new, old = about("listed_twin"), about("listed_twin", OLD)
+    assert new.kinds == {Kind.FPROBE}
+    assert old.kinds == frozenset()
+    assert "an fprobe takes all" in new.text
+    assert "fprobe" not in old.text
+    for found in (new, old):
+        assert whys(found)[0] is Why.TWINS
+        assert [(str(way.place), way.how, way.note) for way in found.instead] == [
+            ("0x2000", How.TWIN, "between a_open and a_close"),
+            ("0x3000", How.TWIN, "in mod, beside m_exit"),
+        ]
+        assert all(way.kinds == {Kind.KPROBE, Kind.KRETPROBE} for way in found.instead)
+    assert where_is(Symbol(1)) == "beside ?"
+
+
+def test_a_name_shared_with_something_else_is_no_name_for_a_kprobe() -> None:
+    found = about("one_of_two")
+    assert found.kinds == {Kind.FPROBE}
+    assert "2 symbols" in found.text
+    assert found.instead == ()
+    assert about("one_of_two", ground=Ground()).kinds == {Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE}
+    hidden = about("hidden_twin")
+    assert whys(hidden) == [Why.NOTRACE, Why.TWINS]
+    assert hidden.instead == (), "an address is no way round notrace"
+
+
+def test_the_blacklist_is_for_kprobes() -> None:
+    assert about("kprobe_busy").kinds == {Kind.FPROBE}
+    assert about("kprobe_busy", OLD).kinds == frozenset()
+    assert about("kprobe_busy", OLD).called
+
+
+def test_without_symbols_what_is_sure_is_said() -> None:
+    bare = Ground()
+    assert whys(about("bsearch", ground=bare)) == [Why.BLACKLIST]
+    assert whys(about("uid_eq", ground=bare)) == [Why.RENAMED]
+    assert whys(about("__pfx_vfs_read", ground=bare)) == [Why.PADDING]
+    assert whys(about("vfs_read.cold", ground=bare)) == [Why.COLD]
+    assert about("nobody", ground=bare).text == "no such function on this target"
+
+
+def test_a_prefix_is_no_proof() -> None:
+    """With the table of symbols, a name that only looks like padding or a cold part isn't there."""
+    assert whys(about("__pfx_nobody")) == [Why.UNKNOWN]
+    assert whys(about("nobody.cold")) == [Why.UNKNOWN]
+
+
+def test_kernels_that_can_do_less() -> None:
+    none = replace(FACTS, features=frozenset())
+    assert whys(about("vfs_read", none))[0] is Why.TRACER
+    assert about("vfs_read", none).kinds == frozenset()
+    only_f = about("vfs_read", replace(FACTS, features=BOTH - {Feature.KPROBE_EVENTS}))
+    assert only_f.kinds == {Kind.FPROBE}
+    assert whys(only_f)[0] is Why.NO_KPROBES
+
+
+@pytest.mark.parametrize("why", [Why.PRIVILEGES, Why.LOCKDOWN, Why.MACHINE])
+def test_what_is_in_the_way_of_every_probe_comes_first(why: Why) -> None:
+    trouble = Trouble("something is in the way", "take it away", code="" if why is Why.MACHINE else why)
+    facts = replace(FACTS, troubles=(Trouble("only a pity", fatal=False), trouble))
+    found = about("vfs_read", facts)
+    assert found.kinds == frozenset()
+    assert [(r.why, r.text, r.remedy) for r in found.reasons[:1]] == [
+        (why, "something is in the way", "take it away")
+    ]
+    assert whys(about("strcmp", facts)) == [why, Why.NOTRACE]
+    unseen = about("vfs_read", replace(facts, functions=()))
+    assert whys(unseen) == [why], "nothing is known of a function where the list can't be read"
+
+
+def test_codes_of_troubles_are_kept_in_recordings() -> None:
+    facts = replace(FACTS, troubles=(Trouble("no", "yes", code=Why.LOCKDOWN),))
+    assert facts_from_dict(facts_to_dict(facts)).troubles == facts.troubles
+    old = facts_to_dict(facts)
+    del old["troubles"][0]["code"]
+    assert facts_from_dict(old).troubles == (Trouble("no", "yes"),)
+
+
+def test_sections() -> None:
+    marks = {"_stext": 100, "_etext": 200, "_sinittext": 300, "_einittext": 400, "__init_begin": 250}
+    marks |= {"__init_end": 450, "__noinstr_text_start": 120, "__noinstr_text_end": 130, "__entry_text_start": 150}
+    sections = Sections(marks.get)
+    assert [sections.at(a) for a in (119, 120, 129, 130, 150)] == [None, Section.NOINSTR, Section.NOINSTR, None, None]
+    assert [sections.at(a) for a in (299, 300, 420, 450)] == [Section.INIT, Section.INIT, Section.INIT, None]
+    assert [sections.is_code(a) for a in (99, 100, 199, 200, 350)] == [False, True, True, False, True]
+    assert Sections({}.get).is_code(5) is None
+
+
+def test_names_of_real_kernels_have_one_answer_each() -> None:
+    for name in ("7.2", "6.1"):
+        btf, facts, _ = kernel(name)
+        catalog = Catalog(btf, facts)
+        for one in catalog.names[::97]:
+            found = catalog.attachability(one)
+            assert found.kinds or found.reasons, one
+            assert found.name == one
