@@ -16,6 +16,7 @@ from btf.kinds import MAX_NAME, Kind
 from btf.types import Func, FuncProto, Int, Type, Void
 
 _VOID = Void(0, "void")
+_LONGS = ("long int", "long unsigned int", "unsigned long", "long")
 
 
 class Btf:
@@ -143,10 +144,10 @@ class Btf:
         """Bytes of a pointer, which BTF doesn't say: those of a `long` (determine_ptr_size in libbpf), else 8."""
         if self.base:
             return self.base.pointer_size
-        for name in ("long int", "long unsigned int", "unsigned long", "long"):
-            for type_id in self._named.get(name, ()):
+        for type_id in range(self.start_id, self.end_id):  # among the first; an index of all names takes 100 ms
+            if self.kind(type_id) == Kind.INT:
                 found = self.type(type_id)
-                if isinstance(found, Int) and found.size in (4, 8):
+                if isinstance(found, Int) and found.name in _LONGS and found.size in (4, 8):
                     return found.size
         return 8
 

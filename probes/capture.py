@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from btf.types import Ptr
-from btf.walk import size_of
-from probes.convention import Passed, is_plain
+from btf.types import Ptr, Struct
+from btf.walk import size_of, strip
+from probes.convention import Where, is_plain
 from probes.dialect import Dialect
 from probes.fetcharg import Argument, Comm, Dereference, Expression, FetchArg, ReturnValue, Variable
 from probes.plan import Column
@@ -27,7 +27,7 @@ class Capturer:
 
     site: Site
     signature: Signature | None
-    where: tuple[Passed, ...]
+    where: Where
     by_name: bool
     """The kernel itself looks this function up in BTF."""
 
@@ -38,6 +38,15 @@ class Capturer:
     def words(self, arg: FetchArg, name: str) -> list[str]:
         """Write a fetcharg under a field name: the ways there are, the best first. Raises NotThere."""
         ways = []
+        result = self.where.result
+        if (
+            isinstance(arg.expression, ReturnValue)
+            and arg.type is None
+            and result.longs > 1
+            and self._is_plain_result
+        ):
+            half = f"$retval:s{self.dialect.bits}"
+            raise NotThere("not_in_registers", f"it takes two registers; {half} is the first", token=str(arg))
         if self._nameable(arg.expression):
             ways.append(word_of(name, str(arg.expression), self._type(arg.type)))
         if not self.by_name or _holds_path(arg.expression):
@@ -53,7 +62,7 @@ class Capturer:
         if self.signature is not None and isinstance(expression, Variable | ReturnValue):
             type_id = self._locate(expression).type_id
         elif self.signature is not None and isinstance(expression, Argument):
-            pairs = zip(self.signature.params, self.where, strict=False)
+            pairs = zip(self.signature.params, self.where.params, strict=False)
             whole = (p.type_id for p, w in pairs if w.slots == (expression.number,) and not w.by_reference)
             type_id = next(whole, None)
         valued = arg.type is None or not (arg.type in _UNVALUED or "[" in arg.type)
@@ -91,9 +100,23 @@ class Capturer:
         number = self.signature.number_of(expression.name)
         return number is not None and is_plain(self.where, number) and self._agrees(expression)
 
+    @property
+    def _is_plain_result(self) -> bool:
+        """Whether no struct is returned."""
+        btf, returns = (self.signature.btf, self.signature.returns) if self.signature is not None else (None, 0)
+        return btf is not None and not isinstance(btf.type(strip(btf, returns)), Struct)
+
     def _agrees(self, expression: Variable | ReturnValue) -> bool:
         """Whether the kernel finds what the path means. Raises NotThere where there is no such path."""
-        return not any(hop.op == "[]" for hop in expression.path) and self._locate(expression).kernel_agrees
+        if any(hop.op == "[]" for hop in expression.path):
+            return False
+        value = self._locate(expression)
+        return value.kernel_agrees and not (value.bit_size and self._big_endian)
+
+    @property
+    def _big_endian(self) -> bool:
+        """Whether the kernel, which counts bits from the lowest, reads bit-fields wrong (parse_btf_bitfield)."""
+        return self.signature is not None and self.signature.btf.byteorder == "big"
 
     def _by_offset(self, arg: FetchArg) -> tuple[str, str | None]:
         """Give the text without names, and its type."""
@@ -146,16 +169,23 @@ class Capturer:
         assert signature is not None  # noqa: S101
         bits = self.dialect.bits
         if value.bit_size:
-            return bit_type(value.bit_offset, value.bit_size, bits if not value.in_memory else 8)
+            kind = bit_type(value.bit_offset, value.bit_size, bits if not value.in_memory else 8)
+            return _from_the_other_end(kind) if value.in_memory and signature.btf.byteorder == "big" else kind
         if value.bit_offset:
             return bit_type(value.bit_offset, size_of(signature.btf, value.type_id) * 8, bits)
-        return default_type(signature.btf, value.type_id, bits) or f"x{bits}"
+        return default_type(signature.btf, value.type_id) or f"x{bits}"
 
 
 def bit_type(offset: int, size: int, smallest: int) -> str:
     """Write `bSIZE@OFFSET/CONTAINER` with the smallest container, of at least so many bits, that holds the bits."""
     container = next((bits for bits in (8, 16, 32, 64) if bits >= max(smallest, offset + size)), 64)
     return f"b{size}@{offset}/{container}"
+
+
+def _from_the_other_end(kind: str) -> str:
+    """Count the bits from the lowest: BTF counts from the first byte, which a big-endian machine has on top."""
+    size, offset, container = map(int, re.findall(r"\d+", kind))
+    return f"b{size}@{container - offset - size}/{container}"
 
 
 def _holds_path(expression: Expression) -> bool:

@@ -1,63 +1,97 @@
-"""Where the calling convention puts a function's parameters: which `$argN` holds which.
+"""Where the calling convention puts a function's parameters and what it returns: which `$argN` holds which.
 
-The kernel counts parameters and takes the N-th register, whatever they are (regs_get_kernel_argument). A struct that
-is passed by value takes none, one or two, and everything behind it moves: `$arg*` shows wrong values there and says
-nothing. Documents: System V ABI AMD64 3.2.3, AAPCS64 6.8.2, RISC-V psABI 2.1.
+The kernel counts parameters and takes the N-th register, whatever they are (regs_get_kernel_argument); its own model
+of a call (struct btf_func_model) knows sizes and structs, but probes don't ask it. A struct that is passed by value
+takes none, one or two registers, a pair of them what is too wide for one, and everything behind moves: `$arg*` shows
+wrong values there and says nothing. Documents: System V ABI AMD64 3.2.3, AAPCS64 6.8.2, RISC-V psABI 2.1, s390x ELF
+ABI 1.3.3; the kernel on i386 is built with -mregparm=3 -freg-struct-return.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from btf.btf import Btf
-from btf.types import Float, Int, Param, Struct
+from btf.types import Array, Float, Param, Struct
 from btf.walk import size_of, strip
 
 
 class Passed(NamedTuple):
-    """How one parameter is passed."""
+    """How one value is passed."""
 
     slots: tuple[int, ...] = ()
-    """N of the `$argN` that hold it, low bytes first."""
+    """N of the `$argN` that hold it, low bytes first (those at lower addresses, of a struct)."""
     stack: tuple[int, ...] = ()
     """N of the `$stackN` that hold it at a function's entry, where no `$argN` does."""
     by_reference: bool = False
     """The slot holds the address of a copy."""
     reason: str = ""
     """Why it can't be had; empty: it can."""
+    padding: int = 0
+    """Bits in front of it in its register: a big-endian machine has a small struct at the register's end."""
+
+    @property
+    def longs(self) -> int:
+        """How many registers and places on the stack it takes."""
+        return len(self.slots) + len(self.stack)
+
+
+class Where(NamedTuple):
+    """How one function is called."""
+
+    params: tuple[Passed, ...] = ()
+    """Of each parameter; `...` at the end is left out."""
+    result: Passed = Passed((1,))
+    """Of what is returned, slot 1 being `$retval`; the one behind it no probe can read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Convention:
     """One architecture."""
 
+    long: int
+    """Bytes of a register."""
     registers: int
-    reads_stack: bool
-    """`$argN` behind the registers is read from the stack."""
     stack_first: int
     """`$stackN` of the first argument there, at a function's entry."""
-    large_by_reference: bool
-    """A struct of more than two longs is passed by the address of a copy (else on the stack)."""
-    even_pairs: bool
+    largest: int
+    """Bytes of the largest value that is passed itself; larger ones by the address of a copy. 0: all are."""
+    reads_stack: bool = False
+    """`$argN` behind the registers is read from the stack."""
+    memory_above: int = 0
+    """Bytes above which a struct goes on the stack, as one with members out of line does; 0: in registers."""
+    whole_sizes: bool = False
+    """Only a struct of 1, 2, 4 or 8 bytes is passed itself."""
+    even_pairs: bool = False
     """A value aligned to two longs begins in an even register."""
-    splits: bool
+    aligned_stack: bool = False
+    """A value aligned to two longs lies so on the stack."""
+    splits: bool = False
     """The last register and the stack may share a value."""
-    hidden_return: bool
-    """The address for a large struct that is returned takes the first register."""
+    exhausts: bool = False
+    """What finds no room in the registers ends them for all behind it."""
+    struct_in_registers: tuple[int, ...] = tuple(range(17))
+    """Sizes in bytes of the structs, and of what is in them, that are returned in registers."""
+    hidden_return: bool = True
+    """The address for a value that is returned in memory takes the first register."""
 
 
+_I386 = Convention(4, 3, 1, 0, reads_stack=True, exhausts=True, struct_in_registers=(0, 1, 2, 4, 8))
 CONVENTIONS = {
-    "x86_64": Convention(6, True, 1, False, False, False, True),
-    "aarch64": Convention(8, False, 0, True, True, False, False),
-    "riscv64": Convention(8, False, 0, True, True, True, True),
+    "x86_64": Convention(8, 6, 1, 0, reads_stack=True, memory_above=16, aligned_stack=True),
+    "aarch64": Convention(8, 8, 0, 16, even_pairs=True, aligned_stack=True, exhausts=True, hidden_return=False),
+    "riscv64": Convention(8, 8, 0, 16, aligned_stack=True, splits=True),
+    "s390x": Convention(8, 5, 20, 8, reads_stack=True, whole_sizes=True, struct_in_registers=()),
+    **dict.fromkeys(("i386", "i486", "i586", "i686"), _I386),
 }
-_LONG = 8
+"""By `uname -m`. On s390x the first argument on the stack is behind 160 bytes that belong to the callee."""
 
 
 @dataclass
 class _State:
+    convention: Convention
     registers: int = 0
     stack: int = 0
     out: list[Passed] = field(default_factory=list)
@@ -71,84 +105,151 @@ def pushed_by_call(machine: str) -> int:
     return _PUSHED_BY_CALL.get(machine, 0)
 
 
-def passed(btf: Btf, params: Sequence[Param], machine: str, returns: int = 0) -> tuple[Passed, ...]:
-    """Say for each parameter where it is; `...` at the end is left out.
+def passed(btf: Btf, params: Sequence[Param], machine: str, returns: int = 0) -> Where:
+    """Say of each parameter and of what is returned where it is.
 
     Args:
         btf: the types.
         params: the function's parameters.
         machine: as `uname -m` says it.
-        returns: type id of what is returned; a large struct is put where a hidden first argument points.
+        returns: type id of what is returned; what is returned in memory is put where a hidden first argument points.
     """
+    named = [param for param in params if param.name or param.type_id]
     convention = CONVENTIONS.get(machine)
-    state = _State()
-    if convention is not None and convention.hidden_return and _is_large(btf, returns):
-        state.registers = 1
-    for number, param in enumerate(params):
-        if not param.name and not param.type_id:
-            break
-        if convention is None:
-            state.out.append(_unknown(btf, param, number, state))
-        else:
-            state.out.append(_one(btf, param, convention, state))
-    return tuple(state.out)
+    if convention is None:
+        return Where(_unknown(btf, named))
+    result = _returned(btf, returns, convention)
+    state = _State(convention, registers=int(bool(result.reason) and convention.hidden_return))
+    for param in named:
+        state.out.append(_one(btf, param.type_id, state))
+    return Where(tuple(state.out), result)
 
 
-def _is_large(btf: Btf, type_id: int) -> bool:
-    kind = btf.type(strip(btf, type_id))
-    return isinstance(kind, Struct) and kind.size > 2 * _LONG
-
-
-def _unknown(btf: Btf, param: Param, number: int, state: _State) -> Passed:
+def _unknown(btf: Btf, params: Sequence[Param]) -> tuple[Passed, ...]:
     """Without rules only the first plain values are sure."""
-    if size_of(btf, param.type_id) > _LONG or any(p.reason for p in state.out):
-        return Passed(reason="how this architecture passes it is not known here")
-    return Passed((number + 1,))
+    out: list[Passed] = []
+    for number, param in enumerate(params):
+        odd = (
+            isinstance(btf.type(strip(btf, param.type_id)), Struct) or size_of(btf, param.type_id) > btf.pointer_size
+        )
+        if odd or (out and out[-1].reason):
+            out.append(Passed(reason="how this architecture passes it is not known here"))
+        else:
+            out.append(Passed((number + 1,)))
+    return tuple(out)
 
 
-def _one(btf: Btf, param: Param, convention: Convention, state: _State) -> Passed:
-    kind = btf.type(strip(btf, param.type_id))
-    if isinstance(kind, Float):
-        return Passed(reason="a floating-point value is in no register that a probe can read")
-    size = size_of(btf, param.type_id)
+def _returned(btf: Btf, type_id: int, convention: Convention) -> Passed:
+    if not type_id:
+        return Passed((1,))
+    size = size_of(btf, type_id)
+    composite = isinstance(btf.type(strip(btf, type_id)), Struct)
+    if composite:
+        fits = _all_of(btf, type_id, convention.struct_in_registers)
+        memory = not fits or _in_memory(list(_leaves(btf, type_id)), size, convention)
+    else:
+        memory = size > (convention.long if convention.whole_sizes else 2 * convention.long)
+    if memory:
+        return Passed(reason="it is returned in memory")
+    return Passed((1, 2) if size > convention.long else (1,))
+
+
+def _one(btf: Btf, type_id: int, state: _State) -> Passed:
+    convention = state.convention
+    size = size_of(btf, type_id)
     if size == 0:
         return Passed(reason="it has no size")
-    longs = -(-size // _LONG)
-    composite = isinstance(kind, Struct)
-    if composite and longs > 2:
-        if convention.large_by_reference:
-            return _place(1, convention, state)._replace(by_reference=True)
-        return _on_stack(longs, convention, state)
-    if convention.even_pairs and isinstance(kind, Int) and longs == 2:
+    composite = isinstance(btf.type(strip(btf, type_id)), Struct)
+    longs = -(-size // convention.long)
+    if (convention.largest and size > convention.largest) or (
+        composite and convention.whole_sizes and size not in (1, 2, 4, 8)
+    ):
+        return _place(1, 1, state)._replace(by_reference=True)
+    leaves = list(_leaves(btf, type_id))
+    pair = 2 * convention.long
+    align = 2 if size % pair == 0 and any(leaf.size == pair for leaf in leaves) else 1  # else it is packed
+    if composite and _in_memory(leaves, size, convention):
+        return _on_stack(longs, align, state)
+    if any(leaf.is_float for leaf in leaves):
+        _place(len({leaf.bit_offset // (convention.long * 8) for leaf in leaves if not leaf.is_float}), 1, state)
+        return Passed(reason="a floating-point value is in no register that a probe can read")
+    where = _place(longs, align, state)
+    if composite and btf.byteorder == "big":
+        return where._replace(padding=(convention.long - size) * 8)
+    return where
+
+
+def _all_of(btf: Btf, type_id: int, sizes: Sequence[int]) -> bool:
+    """Whether a struct and all that is in it has one of these sizes in bytes."""
+    kind = btf.type(strip(btf, type_id))
+    inner = kind.members if isinstance(kind, Struct) else ()
+    return size_of(btf, type_id) in sizes and all(_all_of(btf, member.type_id, sizes) for member in inner)
+
+
+class _Leaf(NamedTuple):
+    """A plain value in a type."""
+
+    bit_offset: int
+    size: int
+    is_float: bool
+
+
+def _leaves(btf: Btf, type_id: int, at: int = 0) -> Iterator[_Leaf]:
+    """The plain values of a type, without bit-fields."""
+    kind = btf.type(strip(btf, type_id))
+    if isinstance(kind, Struct):
+        for member in kind.members:
+            if not member.bit_size:
+                yield from _leaves(btf, member.type_id, at + member.bit_offset)
+    elif isinstance(kind, Array):
+        step = size_of(btf, kind.type_id) * 8
+        for index in range(kind.nelems):
+            yield from _leaves(btf, kind.type_id, at + index * step)
+    else:
+        yield _Leaf(at, size_of(btf, type_id), isinstance(kind, Float))
+
+
+def _in_memory(leaves: Sequence[_Leaf], size: int, convention: Convention) -> bool:
+    """Whether a struct is of class MEMORY, whatever registers are free."""
+    if not convention.memory_above:
+        return False
+    return size > convention.memory_above or any(leaf.bit_offset % (leaf.size * 8) for leaf in leaves)
+
+
+def _place(longs: int, align: int, state: _State) -> Passed:
+    """Into registers where there is room, else on the stack; `align` in longs."""
+    convention = state.convention
+    if convention.even_pairs and align == 2:
         state.registers += state.registers % 2
-    return _place(longs, convention, state)
-
-
-def _place(longs: int, convention: Convention, state: _State) -> Passed:
-    left = convention.registers - state.registers
+    left = max(0, convention.registers - state.registers)
     if longs <= left:
         first = state.registers + 1
         state.registers += longs
         return Passed(tuple(range(first, first + longs)))
-    if convention.splits and left > 0:
-        state.registers, state.stack = convention.registers, state.stack + longs - left
-        return Passed(reason="one half of it is on the stack")
-    if convention.large_by_reference:
-        state.registers = convention.registers  # AAPCS64: what came too late ends the registers for all behind it
-    return _on_stack(longs, convention, state)
+    if convention.splits and left:
+        slots = tuple(range(state.registers + 1, convention.registers + 1))
+        state.registers = convention.registers
+        return _on_stack(longs - left, 1, state, slots)
+    if convention.exhausts:
+        state.registers = convention.registers
+    return _on_stack(longs, align, state)
 
 
-def _on_stack(longs: int, convention: Convention, state: _State) -> Passed:
+def _on_stack(longs: int, align: int, state: _State, slots: tuple[int, ...] = ()) -> Passed:
+    """On the stack, but for its beginning that is in registers already."""
+    convention = state.convention
+    if convention.aligned_stack and align == 2:
+        state.stack += state.stack % 2
     first = state.stack
     state.stack += longs
     if convention.reads_stack:
         start = convention.registers + 1 + first
-        return Passed(tuple(range(start, start + longs)))
+        return Passed((*slots, *range(start, start + longs)))
     start = convention.stack_first + first
-    return Passed(stack=tuple(range(start, start + longs)))
+    return Passed(slots, tuple(range(start, start + longs)))
 
 
-def is_plain(where: Sequence[Passed], number: int) -> bool:
+def is_plain(where: Where, number: int) -> bool:
     """Whether the kernel's own count is right for this parameter, so that it may be named."""
-    one = where[number]
-    return one.slots == (number + 1,) and not one.by_reference
+    one = where.params[number]
+    return one.slots == (number + 1,) and not one.stack and not one.by_reference

@@ -14,7 +14,7 @@ from btf.layout import Field, children
 from btf.render import c_type
 from btf.types import Array, Float, Fwd, Ptr, Struct
 from btf.walk import is_complete, size_of, stripped
-from probes.convention import Passed, passed
+from probes.convention import Passed, Where, passed
 from probes.fetcharg import Comm, FetchArg, Hop, ReturnValue, Stack, Variable
 from probes.selection import tick
 from probes.signature import Signature, signature_of
@@ -67,7 +67,7 @@ class Tree:
         """Take a function's name; a tracepoint's with `look_up` being `probes.signature.tracepoint_of`."""
         signature = look_up(btf, function) if btf is not None else None
         self._signature = signature
-        self._where = passed(signature.btf, signature.params, machine, signature.returns) if signature else ()
+        self._where = passed(signature.btf, signature.params, machine, signature.returns) if signature else Where()
 
     def roots(self) -> tuple[Node, ...]:
         """Give the first level: arguments in order, `$retval`, `$comm`, `$stack`."""
@@ -76,7 +76,7 @@ class Tree:
         if signature is None:
             nodes.append(Node("$retval", FetchArg(ReturnValue()), "", "x64", at_exit=True))
         else:
-            pairs = zip(signature.params, self._where, strict=False)
+            pairs = zip(signature.params, self._where.params, strict=False)
             nodes += [_argument(signature, param.name, param.type_id, one) for param, one in pairs]
             if signature.returns:
                 nodes.append(_node(signature, "$retval", ReturnValue(), signature.returns, None, at_exit=True))
@@ -120,7 +120,10 @@ class Tree:
 def _argument(signature: Signature, name: str, type_id: int, where: Passed) -> Node:
     if where.reason:
         return Node(name, None, c_type(signature.btf, type_id), reason=where.reason, type_id=type_id)
-    return _node(signature, name, Variable(name), type_id, 0 if where.by_reference else None, at_exit=False)
+    node = _node(signature, name, Variable(name), type_id, 0 if where.by_reference else None, at_exit=False)
+    if where.longs > 1 and node.fetcharg is not None:
+        return _without(node, "it is in two registers: $$args shows each")
+    return node
 
 
 def _field(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from btf.btf import Btf
 from probes.capture import Capturer, needs_entry, needs_exit
-from probes.convention import passed, pushed_by_call
+from probes.convention import Where, passed, pushed_by_call
 from probes.dialect import MAX_ARGS, dialect_of
 from probes.facts import TargetFacts
 from probes.lower_filter import filtered
@@ -28,7 +28,7 @@ def lower_function(probe: Probe, btf: Btf | None, facts: TargetFacts, group: str
     where = (
         passed(btf, signature.params, facts.machine, signature.returns)
         if btf is not None and signature is not None
-        else ()
+        else Where()
     )
     chosen = expand(probe.fetchargs, signature, where)
     fields = name_fields(chosen)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from btf.btf import Btf
 from probes.capture import Capturer, word_of
-from probes.convention import Passed, passed
+from probes.convention import Where, passed
 from probes.dialect import dialect_of
 from probes.environment import Environment
 from probes.facts import Feature, TargetFacts
@@ -62,13 +62,13 @@ def lower_tracepoint(
     return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))
 
 
-def _where(btf: Btf | None, stub: str, facts: TargetFacts) -> tuple[Passed, ...]:
+def _where(btf: Btf | None, stub: str, facts: TargetFacts) -> Where:
     """Where the arguments are: the function takes a pointer of its own before them, which `$argN` doesn't count."""
     signature = signature_of(btf, stub) if btf is not None else None
     if btf is None or signature is None:
-        return ()
-    places = passed(btf, signature.params, facts.machine, signature.returns)[1:]
-    return tuple(one._replace(slots=tuple(slot - 1 for slot in one.slots)) for one in places)
+        return Where()
+    places = passed(btf, signature.params, facts.machine, signature.returns).params[1:]
+    return Where(tuple(one._replace(slots=tuple(slot - 1 for slot in one.slots)) for one in places))
 
 
 def _absence(name: str, facts: TargetFacts) -> list[str]:
@@ -87,7 +87,7 @@ class _FieldWriter:
     fields: EventWriter
     signature: Signature | None
     """Of the tracepoint."""
-    where: tuple[Passed, ...]
+    where: Where
 
     @property
     def site(self) -> Site:

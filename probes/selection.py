@@ -8,8 +8,8 @@ from typing import NamedTuple
 from btf.layout import fields
 from btf.types import Param, Struct
 from btf.walk import size_of, strip
-from probes.convention import Passed
-from probes.fetcharg import AllArguments, FetchArg, Hop, ReturnValue, Variable
+from probes.convention import Passed, Where
+from probes.fetcharg import AllArguments, Argument, FetchArg, Hop, ReturnValue, Variable
 from probes.signature import Signature
 from probes.types import best_type, default_type, unwrap
 
@@ -40,7 +40,7 @@ def tick(signature: Signature, expression: Variable | ReturnValue, type_id: int)
     return FetchArg(expression, None, None if best == default_type(signature.btf, type_id) else best)
 
 
-def expand(fetchargs: Sequence[FetchArg], signature: Signature | None, where: Sequence[Passed]) -> Selection:
+def expand(fetchargs: Sequence[FetchArg], signature: Signature | None, where: Where) -> Selection:
     """Put single arguments for `$$args` and `$arg*`; an expression that occurs twice is kept once."""
     wanted: list[Wanted] = []
     losses: list[str] = []
@@ -52,7 +52,7 @@ def expand(fetchargs: Sequence[FetchArg], signature: Signature | None, where: Se
         if signature is None:
             losses.append(f"{arg.expression}: BTF does not know this function's arguments")
             continue
-        for param, passed in zip(signature.params, where, strict=False):
+        for param, passed in zip(signature.params, where.params, strict=False):
             if Variable(param.name) in named:
                 continue
             found, lost = _argument(signature, param, passed, arg.expression.best)
@@ -68,11 +68,22 @@ def _argument(signature: Signature, param: Param, passed: Passed, best: bool) ->
         return [], [f"{param.name}: {passed.reason}"]
     variable = Variable(param.name)
     kind = signature.btf.type(strip(signature.btf, param.type_id))
+    if not isinstance(kind, Struct) and passed.longs > 1:
+        return _halves(signature, param.name, passed)
     if not isinstance(kind, Struct):
         return [tick(signature, variable, param.type_id) if best else FetchArg(variable)], []
     if unwrap(signature.btf, kind.id) != kind.id and not passed.by_reference:
         return [FetchArg(variable, None, best_type(signature.btf, kind.id))], []
     return _parts(signature, param, kind)
+
+
+def _halves(signature: Signature, name: str, passed: Passed) -> tuple[list[FetchArg], list[str]]:
+    """A value in two registers: `name_0` is that with the lower number."""
+    if passed.stack:
+        return [], [f"{name}: a part of it is on the stack"]
+    kind = f"x{signature.btf.pointer_size * 8}"
+    found = [FetchArg(Argument(slot), f"{name}_{number}", kind) for number, slot in enumerate(passed.slots)]
+    return found, [f"{name}: it takes {len(found)} registers, each is shown by itself"]
 
 
 def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[FetchArg], list[str]]:

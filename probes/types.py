@@ -14,21 +14,21 @@ _MAX_WRAP = 8
 """Structs around one value that are looked through: kuid_t, pte_t, atomic_t in refcount_t, ..."""
 
 
-def default_type(btf: Btf, type_id: int, long_bits: int = 64) -> str | None:
-    """Give the type the kernel takes where none is written (fetch_type_from_btf_type); None: raw `x64`."""
+def default_type(btf: Btf, type_id: int) -> str | None:
+    """Give the type the kernel takes where none is written (fetch_type_from_btf_type); None: a raw long."""
     kind = btf.type(strip(btf, type_id))
     if isinstance(kind, Enum):
         return "s32"
     if isinstance(kind, Enum64):
         return "s64"
     if isinstance(kind, Ptr):
-        return f"x{long_bits}"
+        return _raw(btf)
     if isinstance(kind, Int) and kind.bits in (8, 16, 32, 64):
         return f"{'s' if kind.is_signed else 'u'}{kind.bits}"
     return None
 
 
-def best_type(btf: Btf, type_id: int, long_bits: int = 64) -> str | None:
+def best_type(btf: Btf, type_id: int) -> str | None:
     """Give the type that shows a value best; None where it is no single value (a struct, a float, void).
 
     Pointers to text are strings: to `char`, and to `unsigned char` by that name (a typedef such as `u8` means bytes);
@@ -37,9 +37,9 @@ def best_type(btf: Btf, type_id: int, long_bits: int = 64) -> str | None:
     """
     kind = btf.type(strip(btf, type_id))
     if isinstance(kind, Ptr):
-        return _pointer(btf, kind, long_bits)
+        return _pointer(btf, kind)
     if isinstance(kind, Array):
-        return _array(btf, kind, long_bits)
+        return _array(btf, kind)
     if isinstance(kind, Enum | Enum64) and kind.size in _WIDTHS:
         large = any(value.value >= 1 << (kind.size * 8 - 1) for value in kind.values)
         return f"{'u' if large else 's'}{kind.size * 8}"
@@ -47,7 +47,7 @@ def best_type(btf: Btf, type_id: int, long_bits: int = 64) -> str | None:
         return f"{'s' if kind.is_signed else 'u'}{kind.size * 8}"
     if isinstance(kind, Struct):
         inner = unwrap(btf, kind.id)
-        return best_type(btf, inner, long_bits) if inner != kind.id else None
+        return best_type(btf, inner) if inner != kind.id else None
     return None
 
 
@@ -95,7 +95,12 @@ def is_user(btf: Btf, type_id: int) -> bool:
     return False
 
 
-def _pointer(btf: Btf, kind: Ptr, long_bits: int) -> str:
+def _raw(btf: Btf) -> str:
+    """A pointer."""
+    return f"x{btf.pointer_size * 8}"
+
+
+def _pointer(btf: Btf, kind: Ptr) -> str:
     target = btf.type(strip(btf, kind.type_id))
     if target.kind is Kind.FUNC_PROTO:
         return "symbol"
@@ -106,10 +111,10 @@ def _pointer(btf: Btf, kind: Ptr, long_bits: int) -> str:
             return "%pd"
         if target.name == "file":
             return "%pD"
-    return f"x{long_bits}"
+    return _raw(btf)
 
 
-def _array(btf: Btf, kind: Array, long_bits: int) -> str | None:
+def _array(btf: Btf, kind: Array) -> str | None:
     if is_text(btf, kind.type_id):
         return "string"
     if not kind.nelems:
@@ -117,9 +122,9 @@ def _array(btf: Btf, kind: Array, long_bits: int) -> str | None:
     element = btf.type(strip(btf, kind.type_id))
     if isinstance(element, Array) or size_of(btf, kind.type_id) not in _WIDTHS:
         return None
-    scalar = best_type(btf, kind.type_id, long_bits)
+    scalar = best_type(btf, kind.type_id)
     if scalar is None:
         return None
     if scalar in ("string", "ustring", "%pd", "%pD"):
-        scalar = f"x{long_bits}"  # an array of pointers: the kernel's `string[N]` is something else
+        scalar = _raw(btf)  # an array of pointers: the kernel's `string[N]` is something else
     return f"{scalar}[{min(kind.nelems, MAX_ARRAY)}]"

@@ -12,12 +12,10 @@ from btf.btf import Btf
 from btf.layout import PathError, fields, resolve
 from btf.types import Array, Ptr, Struct
 from btf.walk import size_of, strip
-from probes.convention import Passed
+from probes.convention import Passed, Where
 from probes.fetcharg import Hop, ReturnValue, Variable
 from probes.signature import Signature, member_names
 from probes.text import kstrtoul
-
-_LONG = 8
 
 
 class NotThere(Exception):
@@ -76,37 +74,39 @@ def nest(base: str, derefs: Sequence[int], user: bool = False) -> str:
     return text
 
 
-def locate(signature: Signature, where: Sequence[Passed], expression: Variable | ReturnValue) -> Value:
+def locate(signature: Signature, where: Where, expression: Variable | ReturnValue) -> Value:
     """Find a variable or what is returned, with the path behind it. Raises NotThere."""
     btf = signature.btf
     if isinstance(expression, ReturnValue):
         if signature.returns == 0:
             raise NotThere("NO_RETVAL", token="$retval")  # noqa: S106 - a word of the text
-        return _returned(btf, signature.returns, expression.path)
+        return _returned(btf, signature.returns, where.result, expression.path)
     number = signature.number_of(expression.name)
     if number is None or not expression.name:
         names = [param.name for param in signature.params]
         raise NotThere("NO_BTFARG", token=expression.name, names=names)
-    param, passed = signature.params[number], where[number]
+    param, passed = signature.params[number], where.params[number]
     if passed.reason:
         raise NotThere("not_in_registers", f"{expression.name}: {passed.reason}", token=expression.name)
-    holders = [f"$arg{slot}" for slot in passed.slots] or [f"$stack{slot}" for slot in passed.stack]
+    holders = [*(f"$arg{slot}" for slot in passed.slots), *(f"$stack{slot}" for slot in passed.stack)]
     by_value = isinstance(btf.type(strip(btf, param.type_id)), Struct)
     start = len(expression.name)
     if not by_value:
+        if passed.longs > 1:
+            raise NotThere("not_in_registers", f"it is split: {' and '.join(holders)} hold it", token=expression.name)
         return _follow(btf, Value(holders[0], param.type_id), expression.path, start)
     return _struct(btf, param.type_id, passed, holders, expression.path, start)
 
 
-def _returned(btf: Btf, type_id: int, path: Sequence[Hop]) -> Value:
+def _returned(btf: Btf, type_id: int, passed: Passed, path: Sequence[Hop]) -> Value:
     """What is returned; of a struct the part that is in the first register."""
     start = len("$retval")
     kind = btf.type(strip(btf, type_id))
+    if passed.reason and path:
+        raise NotThere("not_in_registers", passed.reason, token="$retval")  # noqa: S106
     if not isinstance(kind, Struct) or not path:
         return _follow(btf, Value("$retval", type_id), path, start)
-    if kind.size > 2 * _LONG:
-        raise NotThere("not_in_registers", "it is returned in memory", token="$retval")  # noqa: S106
-    return _struct(btf, type_id, Passed(), ["$retval"], path, start)
+    return _struct(btf, type_id, passed, ["$retval"], path, start)
 
 
 def _struct(btf: Btf, type_id: int, passed: Passed, holders: list[str], path: Sequence[Hop], start: int) -> Value:
@@ -115,12 +115,16 @@ def _struct(btf: Btf, type_id: int, passed: Passed, holders: list[str], path: Se
     rest, at = path[used:], start + sum(len(str(hop)) for hop in path[:used])
     if passed.by_reference:
         return _follow(btf, Value(holders[0], inner, (bits // 8,), bits % 8, size), rest, at)
-    if bits // 64 >= len(holders):
+    word = btf.pointer_size * 8
+    bits += passed.padding
+    if bits // word >= len(holders):
         raise NotThere("not_in_registers", "it is in a register that can't be read", start)
-    holder, bit = holders[bits // 64], bits % 64
+    holder, bit = holders[bits // word], bits % word
     width = size or (size_of(btf, inner) * 8 if bit or used else 0)
-    if bit + width > _LONG * 8 and not isinstance(btf.type(strip(btf, inner)), Struct | Array):
+    if bit + width > word and not isinstance(btf.type(strip(btf, inner)), Struct | Array):
         raise NotThere("not_in_registers", "it lies in two registers", start)
+    if btf.byteorder == "big":
+        bit = word - bit - (width or size_of(btf, inner) * 8)
     part = width if used and (bit or width not in (0, 8, 16, 32, 64) or size) else 0
     return _follow(btf, Value(holder, inner, (), bit, part), rest, at)
 

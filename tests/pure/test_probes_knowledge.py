@@ -8,16 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from btf.types import Param
 from probes.catalog import Catalog
-from probes.convention import Passed, is_plain, passed
 from probes.errors_table import FILTER_MESSAGES, MESSAGES, code_of, message_of
 from probes.facts import Feature
 from probes.fields import Node, Tree
 from probes.filters import names_in, unknown
 from probes.names import check_name, event_name, identifier, unique_field
 from probes.probe import Kind
-from probes.signature import dentry_offsets, signature_of
+from probes.signature import dentry_offsets
 from probes.text import kstrtol, kstrtoul, simple_strtoul, split
 from tests.probes_data import KERNELS, kernel
 
@@ -150,57 +148,6 @@ class TestTree:
                 level = list(tree.children(rng.choice(opened)))
                 assert level
         assert seen > 1000
-
-
-class TestConvention:
-    def where(self, name: str, function: str, machine: str) -> tuple[Passed, ...]:
-        btf = kernel(name).btf
-        signature = signature_of(btf, function)
-        assert signature is not None
-        return passed(btf, signature.params, machine, signature.returns)
-
-    def test_plain_arguments_are_counted(self) -> None:
-        for machine in ("x86_64", "aarch64", "riscv64", "s390x"):
-            where = self.where("7.2", "vfs_read", machine)
-            assert [one.slots for one in where] == [(1,), (2,), (3,), (4,)]
-            assert all(is_plain(where, number) for number in range(4))
-
-    def test_large_struct(self) -> None:
-        assert self.where("7.2", "ZSTD_checkCParams", "x86_64") == (Passed((7, 8, 9, 10)),)
-        assert self.where("7.2", "ZSTD_checkCParams", "aarch64") == (Passed((1,), by_reference=True),)
-        assert self.where("7.2", "ZSTD_checkCParams", "s390x")[0].reason
-
-    def test_beyond_the_registers(self) -> None:
-        x86 = self.where("7.2", "do_mmap", "x86_64")
-        assert [one.slots for one in x86[5:]] == [(6,), (7,), (8,), (9,)][: len(x86) - 5]
-        arm = self.where("7.2", "do_mmap", "aarch64")
-        assert arm[7].slots == (8,)
-        assert (arm[8].slots, arm[8].stack) == ((), (0,))
-
-    def test_pair_that_does_not_fit_goes_to_the_stack(self) -> None:
-        """x86-64: what comes behind still gets the last register; arm64: it doesn't."""
-        btf = kernel("7.2").btf
-        pair = next(
-            param.type_id
-            for function in ("do_sock_setsockopt", "sock_setsockopt")
-            if (signature := signature_of(btf, function)) is not None
-            for param in signature.params
-            if param.name == "optval"
-        )
-        count = signature_of(btf, "vfs_read")
-        assert count is not None
-        number = count.params[2].type_id
-        params = [*(Param(f"a{n}", number) for n in range(5)), Param("pair", pair), Param("last", number)]
-        where = passed(btf, params, "x86_64")
-        assert [one.slots for one in where[4:]] == [(5,), (7, 8), (6,)]
-        assert not is_plain(where, 6)
-        params = [*(Param(f"a{n}", number) for n in range(7)), Param("pair", pair), Param("last", number)]
-        where = passed(btf, params, "aarch64")
-        assert [(one.slots, one.stack) for one in where[6:]] == [((7,), ()), ((), (0, 1)), ((), (2,))]
-
-    def test_dots_are_left_out(self) -> None:
-        btf = kernel("7.2").btf
-        assert passed(btf, [Param("", 0)], "x86_64") == ()
 
 
 class TestMessages:
