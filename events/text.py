@@ -109,13 +109,14 @@ def _scalar(field: Field, text: str) -> Scalar:
         return text
 
 
-def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = "") -> str:
+def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = "", user: bool = False) -> str:
     """What the kernel prints behind the time stamp, byte for byte for events of probes.
 
     Args:
         record: an event; of text the text itself comes back.
         symbols: for instruction pointers and `symbol` values; without it they are numbers, as with no kallsyms.
         attached: `group.event` that an event probe is attached to, which its format does not say.
+        user: it is of a probe in a program, whose addresses are no symbols of the kernel.
     """
     fmt = record.format
     if record.text or fmt is None:
@@ -133,7 +134,9 @@ def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = 
         value = _element(values, conversion)
         head = literal[1:] if unquoted else literal
         unquoted = value is None and conversion.spec == "s"  # what could not be read stands without its quotes
-        parts += [head.removesuffix('"') if unquoted else head, _convert(conversion, value, symbols)]
+        address = user and conversion.field in PROBE_FIELDS and isinstance(value, int)
+        parts.append(head.removesuffix('"') if unquoted else head)
+        parts.append(f"{value:#x}" if address else _convert(conversion, value, symbols))
     parts.append(literals[-1][1:] if unquoted else literals[-1])
     return "".join(parts)
 

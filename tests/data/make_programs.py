@@ -8,6 +8,7 @@ file can be looked at. Run it where gcc and binutils for x86 are: `python -m tes
     bare       `fixed` without any symbol
     hidden     `stripped` with `.gnu_debugdata`
     versions   a library with an old and a new version of one function, and an old one that has no new one
+    runs       passes its two static probes while their counter is not 0, and ends
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ twin:
     ret
     .size twin, . - twin
 """
-STATIC = r"""
+PASSED = r"""
     .text
     mov $0x11110021, %eax
 990: nop
@@ -65,6 +66,8 @@ STATIC = r"""
 991: nop
     mov $0x11110023, %eax
 992: nop
+"""
+NOTES = r"""
     .macro note place, counter, provider, name
     .pushsection .note.stapsdt, "", "note"
     .balign 4
@@ -79,7 +82,6 @@ STATIC = r"""
     .endm
     note 990b, gate, made, twice
     note 991b, gate, made, twice
-    note 992b, 0, made, open
     .section .stapsdt.base, "aG", "progbits", .stapsdt.base, comdat
     .weak _.stapsdt.base
     .hidden _.stapsdt.base
@@ -87,8 +89,9 @@ _.stapsdt.base: .space 1
     .size _.stapsdt.base, 1
     .section .probes, "aw", "progbits"
 gate:
-    .short 0x5344
+    .short VALUE
 """
+OPEN = "    note 992b, 0, made, open\n"
 IMPORT = r"""
     .text
     .globl caller
@@ -123,14 +126,32 @@ VERSIONS = r"""
     .symver second, changed@@NEW, remove
     .symver gone, retired@OLD, remove
 """
+RUNS = r"""
+    .text
+    .globl _start
+    .type _start, @function
+_start:
+    cmpw $0, gate(%rip)
+    je 2f
+    mov $0x2a, %edi
+990: nop
+    mov $0x2b, %edi
+991: nop
+2:  mov $60, %eax
+    xor %edi, %edi
+    syscall
+    .size _start, . - _start
+"""
 
 
 def main() -> None:
     """Assemble, link, strip and pack."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sources = {"main": SOURCE, "second": SECOND, "static": STATIC, "import": IMPORT}
-        for one, text in (sources | {"elsewhere": ELSEWHERE, "versions": VERSIONS}).items():
+        sources = {"main": SOURCE, "second": SECOND, "import": IMPORT, "elsewhere": ELSEWHERE, "versions": VERSIONS}
+        sources["static"] = PASSED + NOTES.replace("VALUE", "0x5344") + OPEN
+        sources["runs"] = RUNS + NOTES.replace("VALUE", "0")
+        for one, text in sources.items():
             (folder / f"{one}.s").write_text(text)
         (folder / "versions.map").write_text("OLD { local: *; }; NEW { } OLD;\n")
         link = ["gcc", "-nostdlib", "-Wl,--build-id=none", "-Wl,-z,noseparate-code"]
@@ -146,9 +167,10 @@ def main() -> None:
         (folder / "hidden.xz").write_bytes(lzma.compress((folder / "hidden.sym").read_bytes()))
         _run(folder, "objcopy", "--add-section", ".gnu_debugdata=hidden.xz", "stripped", "hidden")
         _run(folder, *link, "-shared", "-Wl,--version-script=versions.map", "-o", "versions", "versions.s")
+        _run(folder, *link, "-static", "-o", "runs", "runs.s")
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as archive:
-            for one in ("pie", "fixed", "small", "stripped", "bare", "hidden", "versions"):
+            for one in ("pie", "fixed", "small", "stripped", "bare", "hidden", "versions", "runs"):
                 info = tarfile.TarInfo(one)
                 data = (folder / one).read_bytes()
                 info.size = len(data)

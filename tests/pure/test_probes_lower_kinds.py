@@ -47,10 +47,11 @@ MORE = {
 def around(name: str) -> Environment:
     """What the kernel's cases know, a few events more, and one program."""
     known = environment("6.12" if name == "arm64" else name)
-    assert known.event is not None
+    look_up = known.event
+    assert look_up is not None
 
     def event(group: str, of: str) -> tuple[EventField, ...] | None:
-        return MORE.get((group, of)) or known.event(group, of)
+        return MORE.get((group, of)) or look_up(group, of)
 
     def groups_of(of: str) -> tuple[str, ...]:
         groups = ("sched", "workqueue", "syscalls", "kmem")

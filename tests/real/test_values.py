@@ -9,28 +9,25 @@ from __future__ import annotations
 
 import re
 import subprocess
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from events.batch import Batch
 from events.record import Record
-from events.text import kernel_text, parse_line
+from events.text import kernel_text
 from kernel.connection import Connection
-from kernel.far import FarTarget
 from kernel.lab.guest import Guest, boot
 from kernel.lab_target import connect
 from kernel.session import Session
-from kernel.target import Effect, Step, Stream
 from kernel.watch import Watch
 from probes.dialect import dialect_of
 from probes.parse import parse_probe
 from probes.refusal import CannotLower
 from tests.real.conftest import prepared
+from tests.real.held import Event, Held, assert_same, hold, kernel_side
 
 PAGES = ["7.2", "6.12", "6.1", "arm64:6.12", "7.2-64k"]
 TEXT = ["7.2-sh"]
@@ -72,39 +69,6 @@ MUST = ("vfs_read", "do_sys_openat2", "vfs_write", "wake_up_new_task", "do_mmap"
 """Functions that every kernel here can probe."""
 
 
-class Event(NamedTuple):
-    """One event as both sides tell it."""
-
-    stamp: int
-    """Microseconds."""
-    cpu: int
-    pid: int
-    comm: str
-    text: str
-
-
-class Held:
-    """A stream that takes nothing out of the buffers until it is let go."""
-
-    def __init__(self, begin: Callable[[], Stream]) -> None:
-        self._begin = begin
-        self._stream: Stream | None = None
-        self._free = threading.Event()
-
-    def let_go(self) -> None:
-        self._stream = self._begin()
-        self._free.set()
-
-    def read(self, timeout: float) -> Batch | None:
-        if not self._free.wait(timeout) or self._stream is None:
-            return None
-        return self._stream.read(timeout)
-
-    def close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-
-
 class Run(NamedTuple):
     """A session with all probes armed; its stream is held."""
 
@@ -128,7 +92,7 @@ def run(request: pytest.FixtureRequest) -> Iterator[Run]:
         subprocess.run([*guest.ssh_command, "cat >/tmp/workload"], input=WORKLOAD, check=True, timeout=60)
         target = connect(guest, kernel)
         connection = Connection(target)
-        held = _hold(target, 64 if variant == "64k" else 0)
+        held = hold(target, 64 if variant == "64k" else 0)
         watch = Watch(connection)
         try:
             _arm(watch)
@@ -141,23 +105,6 @@ def run(request: pytest.FixtureRequest) -> Iterator[Run]:
             connection.close()
         left = guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances")
         assert left in (b"", b"theirs\n")
-
-
-def _hold(target: FarTarget, subbuf_kb: int) -> list[Held]:
-    """Have the next session's stream held back; it is in the list then."""
-    made: list[Held] = []
-    stream = target.stream
-
-    def later(instance: str) -> Held:
-        if subbuf_kb:
-            target.perform(Step(Effect.WRITE, f"{instance}/buffer_subbuf_size_kb", b"%d" % subbuf_kb))
-        made.append(Held(lambda: stream(instance)))
-        if not target.how.startswith("agent"):  # it has processes of its own, known before anything is armed
-            made[-1].let_go()
-        return made[-1]
-
-    target.stream = later  # type: ignore[method-assign]
-    return made
 
 
 def _arm(watch: Watch) -> None:
@@ -193,40 +140,15 @@ def _ours(run: Run, record: Record) -> Event:
     )
 
 
-def _theirs(run: Run, instance: str) -> list[Event]:
-    """The kernel's side: `trace` of an instance that is switched off."""
-    text = run.guest.run(f"cat {instance}/trace", timeout=280).decode("utf-8", "backslashreplace")
-    found: list[Event] = []
-    for line in text.removesuffix("\n").split("\n"):
-        parsed = parse_line(line)
-        if parsed is not None:
-            found.append(Event(parsed.ts // 1000, parsed.cpu, parsed.pid, parsed.comm, parsed.text))
-        elif found:  # a string with a line's end in it
-            found[-1] = found[-1]._replace(text=f"{found[-1].text}\n{line}")
-        elif words := re.search(r"entries-in-buffer/entries-written: (\d+)/(\d+)", line):
-            assert words[1] == words[2], "the buffer is too small for the workload"
-    return found
-
-
-def _assert_same(ours: Sequence[Event], theirs: Sequence[Event]) -> None:
-    """Every event of one side is one of the other; else tells the first few that are not."""
-    lacking, surplus = Counter(theirs) - Counter(ours), Counter(ours) - Counter(theirs)
-    told = [f"kernel {event}" for event in list(lacking)[:8]] + [f"ours   {event}" for event in list(surplus)[:8]]
-    if told:
-        told.sort(key=lambda line: line[7:])
-        counts = f"{len(theirs)} of the kernel, {len(ours)} of ours, {lacking.total()} and {surplus.total()} differ"
-        pytest.fail("\n".join([counts, *told]), pytrace=False)
-
-
 @pytest.mark.parametrize("run", PAGES, indirect=True)
 def test_the_same_buffer(run: Run) -> None:
     """Every event, its stamp to the microsecond, its CPU, task and values, in the kernel's order."""
     ours = run.session.instance.path
     run.guest.run(f"cd {ours}; echo >trace; sh /tmp/workload; echo 0 >{run.switch}", timeout=120)
-    theirs = _theirs(run, ours)
+    theirs = kernel_side(run.guest, ours)
     run.held.let_go()
     found = _events(run, 0)
-    _assert_same(found, theirs)
+    assert_same(found, theirs)
     assert found == theirs
     assert len(found) > 1000
     _everything_was_seen(run, found)
@@ -256,13 +178,13 @@ def test_another_instance_meanwhile(run: Run) -> None:
             timeout=120,
         )
         pid = int(begin.split()[0])
-        theirs = [event for event in _theirs(run, THEIRS) if event.pid >= pid]
+        theirs = [event for event in kernel_side(run.guest, THEIRS) if event.pid >= pid]
         found = [event for event in _events(run, first) if event.pid >= pid]
     finally:
         run.guest.run(f"cd {THEIRS}; for event in {events}; do echo 0 >$event/enable; done; rmdir {THEIRS}")
     # Each side in its own order of time, for each task and CPU by itself; a name is that of the moment of printing.
     found, theirs = (sorted(side, key=lambda e: (e.cpu, e.pid, e.text, e.stamp)) for side in (found, theirs))
-    _assert_same([e._replace(stamp=0, comm="") for e in found], [e._replace(stamp=0, comm="") for e in theirs])
+    assert_same([e._replace(stamp=0, comm="") for e in found], [e._replace(stamp=0, comm="") for e in theirs])
     assert len(found) > 500
     apart = [abs(a.stamp - b.stamp) for a, b in zip(found, theirs, strict=True)]
     assert max(apart) < 1_000_000, max(apart)

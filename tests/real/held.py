@@ -1,0 +1,92 @@
+"""The kernel's side of events and ours: a stream that is held back while the kernel prints the same buffer."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pytest
+
+from events.batch import Batch
+from events.text import parse_line
+from kernel.far import FarTarget
+from kernel.lab.guest import Guest
+from kernel.target import Effect, Step, Stream
+
+
+class Event(NamedTuple):
+    """One event as both sides tell it."""
+
+    stamp: int
+    """Microseconds."""
+    cpu: int
+    pid: int
+    comm: str
+    text: str
+
+
+class Held:
+    """A stream that takes nothing out of the buffers until it is let go."""
+
+    def __init__(self, begin: Callable[[], Stream]) -> None:
+        self._begin = begin
+        self._stream: Stream | None = None
+        self._free = threading.Event()
+
+    def let_go(self) -> None:
+        self._stream = self._begin()
+        self._free.set()
+
+    def read(self, timeout: float) -> Batch | None:
+        if not self._free.wait(timeout) or self._stream is None:
+            return None
+        return self._stream.read(timeout)
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+
+def hold(target: FarTarget, subbuf_kb: int = 0) -> list[Held]:
+    """Have the next session's stream held back; it is in the list then."""
+    made: list[Held] = []
+    stream = target.stream
+
+    def later(instance: str) -> Held:
+        if subbuf_kb:
+            target.perform(Step(Effect.WRITE, f"{instance}/buffer_subbuf_size_kb", b"%d" % subbuf_kb))
+        made.append(Held(lambda: stream(instance)))
+        if not target.how.startswith("agent"):  # it has processes of its own, known before anything is armed
+            made[-1].let_go()
+        return made[-1]
+
+    target.stream = later  # type: ignore[method-assign]
+    return made
+
+
+def kernel_side(guest: Guest, instance: str) -> list[Event]:
+    """The kernel's side: `trace` of an instance that is switched off."""
+    text = guest.run(f"cat {instance}/trace", timeout=280).decode("utf-8", "backslashreplace")
+    found: list[Event] = []
+    for line in text.removesuffix("\n").split("\n"):
+        parsed = parse_line(line)
+        if parsed is not None:
+            found.append(Event(parsed.ts // 1000, parsed.cpu, parsed.pid, parsed.comm, parsed.text))
+        elif found:  # a string with a line's end in it
+            found[-1] = found[-1]._replace(text=f"{found[-1].text}\n{line}")
+        elif words := re.search(r"entries-in-buffer/entries-written: (\d+)/(\d+)", line):
+            assert words[1] == words[2], "the buffer is too small for the workload"
+    return found
+
+
+def assert_same(ours: Sequence[Event], theirs: Sequence[Event]) -> None:
+    """Every event of one side is one of the other; else tells the first few that are not."""
+    lacking, surplus = Counter(theirs) - Counter(ours), Counter(ours) - Counter(theirs)
+    told = [f"kernel {event}" for event in list(lacking)[:8]] + [f"ours   {event}" for event in list(surplus)[:8]]
+    if told:
+        told.sort(key=lambda line: line[7:])
+        counts = f"{len(theirs)} of the kernel, {len(ours)} of ours, {lacking.total()} and {surplus.total()} differ"
+        pytest.fail("\n".join([counts, *told]), pytrace=False)
