@@ -39,6 +39,8 @@ class Spot:
     """As a deletion names it, where that isn't the symbol."""
     notrace: Refused | None = None
     """What registering will say before it looks for the symbols in arguments."""
+    absent: bool = False
+    """Its module isn't loaded: symbols that aren't found may come with it."""
 
 
 def check_head(head: str, dialect: Dialect) -> str | None:
@@ -150,13 +152,16 @@ def kprobe_spot(
 def _module_spot(text: str, offset: int, returns: bool, facts: TargetFacts, environment: Environment) -> Spot:
     """`module:symbol`: one that isn't loaded may come later, its functions are no function entry yet."""
     module, _, symbol = text.partition(":")
-    index = index_of(facts)
-    loaded = index.modules.get(symbol) == module
-    if not loaded and module in index.loaded and environment.symbol is not None:
-        found = environment.symbol(symbol)
-        if not found.modules:
-            raise Refused("BAD_PROBE_ADDR", 0, text)
-    return Spot(text, loaded and offset == 0 and not returns, returns, None, f"{text}+{offset}" if offset else "")
+    index, place = index_of(facts), f"{text}+{offset}" if offset else ""
+    if module not in index.loaded:
+        return Spot(text, at_entry=False, at_exit=returns, place=place, absent=True)
+    traceable = index.modules.get(symbol) == module
+    if not traceable and environment.symbol is not None and not environment.symbol(symbol).modules:
+        raise Refused("BAD_PROBE_ADDR", 0, text)
+    if returns and offset:
+        raise Refused("BAD_RETPROBE", 0, text)
+    notrace = None if traceable or environment.symbol is None else Refused("FAIL_REG_PROBE", 0, text)
+    return Spot(text, not offset and not returns, returns, None, place, notrace)
 
 
 def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment, on_graph: bool) -> None:

@@ -85,7 +85,8 @@ def kprobe(words: list[str], reading: Reading) -> Built | None:
     site = _site(reading, signature, spot)
     arguments = _arguments(words, site)
     built = Built("k", named.group, named.event, place, returns, arguments)
-    return _register(built, spot.notrace or site.late or spot.late, reading)
+    forgiven = spot.absent and site.late is not None and site.late.code == "BAD_PROBE_ADDR"
+    return _register(built, spot.notrace or (None if forgiven else site.late) or spot.late, reading)
 
 
 def fprobe(words: list[str], reading: Reading) -> Built | None:
