@@ -19,7 +19,7 @@ from kernel.recording import RecordingTarget
 from kernel.surroundings import Surroundings
 from kernel.target import Target
 from probes.catalog import Catalog, Function
-from probes.check import Checked, check_plan, is_function
+from probes.check import Checked, check_plan, check_typed, is_function
 from probes.command import Armable, Deletion, SyntheticEvent, UserProbe, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
@@ -116,6 +116,10 @@ class Connection:
             return check_plan(probe, self._btf_for(probe), self.facts, group, self._around(probe))
         around = self.surroundings
         return check_plan(probe, self._btf_for(probe), self.facts, group, around.environment, around.existing)
+
+    def check_typed(self, text: str) -> Checked:
+        """What comes of a text as a person types it: also what this kernel refuses may yet be lowered for it."""
+        return check_typed(text, self._btf_for(text), self.facts, environment=self._around(text))
 
     @cached_property
     def surroundings(self) -> Surroundings:

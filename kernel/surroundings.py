@@ -63,6 +63,11 @@ class Surroundings:
         self._program.cache_clear()
 
     @property
+    def events(self) -> tuple[str, ...]:
+        """All events, as `group/event`; none where they can't be read."""
+        return tuple(sorted(path.replace(":", "/", 1) for path in self._events or ()))
+
+    @property
     def existing(self) -> tuple[str, ...]:
         """Lines of dynamic_events, as they are now; comments of newer kernels are left out."""
         return tuple(line for line in self._text("dynamic_events").splitlines() if line and not line.startswith("#"))

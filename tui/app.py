@@ -30,7 +30,7 @@ from tui.theme import SIXTEEN
 if TYPE_CHECKING:
     from kernel.counts import Counts
     from kernel.session import Armed
-    from probes.probe import Probe
+    from probes.command import Armable
     from tui.preview import Preview, PreviewReader
     from tui.screens.live import LiveScreen
 
@@ -79,7 +79,7 @@ class Probewright(TargetApp):
     # -- arming ----------------------------------------------------------------------------------------------------
 
     @work(thread=True, group="arm")
-    def arm(self, probe: Probe) -> None:
+    def arm(self, probe: Armable) -> None:
         """Arm a probe, and go where its events come."""
         from tui import arming
 

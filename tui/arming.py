@@ -8,13 +8,13 @@ from pathlib import Path
 from kernel.errors import KernelError, ProbeRefused
 from kernel.session import Armed
 from kernel.watch import Watch
-from probes.probe import Probe
+from probes.command import Armable
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.messages import Disarmed, ProbeArmed, ProbeRejected, Recorded
 
 
-def arm(watching: Watch, probe: Probe) -> ProbeArmed | ProbeRejected:
+def arm(watching: Watch, probe: Armable) -> ProbeArmed | ProbeRejected:
     """Arm a probe; waits for the kernel."""
     try:
         armed = watching.arm(probe)

@@ -36,7 +36,10 @@ COMMANDS = (
         "search", "slash", "search", "Search: functions here, events in the live place.", "compose", footer=False
     ),
     Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),
-    Command("lowered", "l", "Lines", "Show the lines that will be written for this kernel.", "compose"),
+    Command("edit", "i,f6", "Edit", "Edit the specification as text, with completion.", "compose"),
+    Command(
+        "lowered", "l", "Lines", "Show the lines that will be written for this kernel, and for others.", "compose"
+    ),
     Command("filter", "f", "Filter", "Set a filter on the recorded fields, e.g. count > 4096.", "compose"),
     Command("view('events')", "e", "Events", "Show the events one by one.", "live"),
     Command("view('calls')", "x", "Entry→exit", "Show calls: what each changed, returned and took.", "live"),

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from kernel.errors import KernelError
     from kernel.watch import Watch
     from probes.callers import Callers
-    from probes.probe import Probe
+    from probes.command import Armable
     from probes.reasons import Attachability
     from probes.verdict import Verdict
     from tui.preview import PreviewReader
+    from tui.specification import Typed
     from tui.startup import Opening
 
 
@@ -53,6 +54,16 @@ class TypesRead(Message):
         super().__init__()
         self.connection = connection
         self.function = function
+
+
+class TextRead(Message):
+    """The target was asked about a text that was typed."""
+
+    def __init__(self, connection: Connection, text: str, found: Typed) -> None:
+        super().__init__()
+        self.connection = connection
+        self.text = text
+        self.found = found
 
 
 class Explained(Message):
@@ -93,7 +104,7 @@ class DataArrived(Message):
 class ProbeArmed(Message):
     """A probe is armed; `losses` say what this kernel could not give."""
 
-    def __init__(self, probe: Probe, losses: tuple[str, ...]) -> None:
+    def __init__(self, probe: Armable, losses: tuple[str, ...]) -> None:
         super().__init__()
         self.probe = probe
         self.losses = losses
@@ -102,7 +113,7 @@ class ProbeArmed(Message):
 class ProbeRejected(Message):
     """The kernel, or the way to it, said no."""
 
-    def __init__(self, probe: Probe, verdict: Verdict | None, text: str, remedy: str = "") -> None:
+    def __init__(self, probe: Armable, verdict: Verdict | None, text: str, remedy: str = "") -> None:
         super().__init__()
         self.probe = probe
         self.verdict = verdict

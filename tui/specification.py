@@ -2,44 +2,83 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import NamedTuple
+
 from kernel.connection import Connection
-from probes.parse import ParseError, parse_probe
+from probes.check import Checked, armable, is_function
+from probes.command import Armable
+from probes.parse import ParseError
+from probes.plan import Plan
 from probes.probe import Probe, When
-from probes.verdict import Refusal, Verdict
+from probes.verdict import Verdict
 from widgets.spec_text import Specification
 
 
-def specification_of(connection: Connection, probe: Probe, by_kernel: Verdict | None = None) -> Specification:
-    """What the specification pane shows of a probe: its text, the verdict, the lines, and what is worth knowing.
+class Typed(NamedTuple):
+    """What a text comes to."""
 
-    Args:
-        connection: the kernel that is asked.
-        probe: what was picked.
-        by_kernel: what the kernel itself said when this very probe was armed; it goes before what we compute.
-    """
-    verdict, plan = connection.check(probe)
-    lowered = tuple(event.line for event in plan.events) if plan else ()
-    notes = plan.losses if plan else ()
-    if by_kernel is not None:
-        # The kernel judged a line that was lowered: its caret belongs under that line.
-        return Specification((by_kernel.command,), by_kernel, lowered, notes, probe.filter)
-    if probe.when is When.EXIT and any("->" in str(arg) for arg in probe.fetchargs):
-        notes += ("fields are read after the call; b reads them at both ends",)
-    text = str(probe)
-    if probe.filter:
-        text = text.removesuffix(f" if {probe.filter}")
-    return Specification((text,), verdict, lowered, notes, probe.filter)
+    shown: Specification
+    probe: Armable | None
+    """What can be armed, or could be if the kernel took it; None: the text is no probe."""
+    function: Probe | None
+    """The same, where the fields of its function can be ticked."""
 
 
-def fixed(probe: Probe, refusal: Refusal, name: str) -> Probe | None:
-    """The probe with the wrong token replaced by a name; None where that gives no probe."""
-    text = str(probe)
-    at = refusal.column if refusal.column is not None else text.find(refusal.token)
-    if at < 0 or not refusal.token or not text.startswith(refusal.token, at):
-        at = text.find(refusal.token)
-    if at < 0 or not refusal.token:
-        return None
+def specification_of(connection: Connection, probe: Probe) -> Specification:
+    """What the specification pane shows of a probe: its text, the verdict, the lines, and what is worth knowing."""
+    return _specification(str(probe), probe, connection.check(probe))
+
+
+def refused(shown: Specification, by_kernel: Verdict) -> Specification:
+    """The same with what the kernel itself said when it was armed, which goes before what we compute."""
+    return replace(shown, verdict=by_kernel)
+
+
+def typed(connection: Connection, text: str) -> Typed:
+    """Read a text. Of what is no function probe the target is asked, which may take long (`asks_target`)."""
+    if not text.strip():
+        return Typed(Specification(text), None, None)
+    probe = _probe_of(text)
+    return Typed(_specification(text, probe, connection.check_typed(text)), probe, _with_fields(connection, probe))
+
+
+def unchecked(connection: Connection, text: str) -> Typed:
+    """Read a text without asking anybody what is to be said of it."""
+    probe = _probe_of(text)
+    return Typed(Specification(text), probe, _with_fields(connection, probe))
+
+
+def asks_target(text: str) -> bool:
+    """Whether a verdict on a text asks the target for events or files."""
+    probe = _probe_of(text)
+    return text[:1] in ("t", "e") if probe is None else not is_function(probe)
+
+
+def _probe_of(text: str) -> Armable | None:
     try:
-        return parse_probe(text[:at] + name + text[at + len(refusal.token) :])
+        return armable(text)
     except ParseError:
         return None
+
+
+def _with_fields(connection: Connection, probe: Armable | None) -> Probe | None:
+    if not isinstance(probe, Probe) or not is_function(probe) or probe.place.offset:
+        return None
+    function = connection.function(probe.place.symbol)
+    return probe if function.kinds or function.prototype else None
+
+
+def _specification(text: str, probe: Armable | None, checked: Checked) -> Specification:
+    plan = checked.plan
+    notes = plan.losses if plan else ()
+    condition = probe.filter if isinstance(probe, Probe) else ""
+    at_exit = isinstance(probe, Probe) and probe.when is When.EXIT
+    if at_exit and any("->" in word for word in text.split()):
+        notes += ("fields are read after the call; b reads them at both ends",)
+    return Specification(text, checked.verdict, lines_of(plan) if plan else (), notes, condition)
+
+
+def lines_of(plan: Plan) -> tuple[str, ...]:
+    """The lines that are written, in their order."""
+    return tuple(line for event in plan.events for line in event.lines)

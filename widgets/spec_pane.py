@@ -1,71 +1,90 @@
-"""The specification as it forms, and what this kernel says of it."""
+"""The specification as it forms, edited as text, and what this kernel says of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.geometry import Size
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.geometry import Offset
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widget import Widget
 from textual.widgets import Input, Label
 
+from probes.completion import NOTHING, Completion, Completions
+from widgets.completion_list import CompletionList
+from widgets.history import State
 from widgets.search_line import SearchLine
-from widgets.spec_text import Specification, content
+from widgets.spec_editor import SpecEditor
+from widgets.spec_tail import SpecTail
+from widgets.spec_text import Specification, column_in
+
+Complete = Callable[[str, int], Completions]
+"""Text and cursor -> what may stand there."""
 
 
-class SpecText(Widget):
-    """The lines; as high as they are."""
-
-    DEFAULT_CSS = """
-    SpecText { height: auto; width: 1fr; }
-    """
-
-    shown: reactive[Specification] = reactive(Specification(), layout=True)
-    """What is shown."""
-    lowered: reactive[bool] = reactive(False, layout=True)
-    """Whether the lines for the kernel are shown too."""
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
-        """As many lines as it takes."""
-        return content(self.shown, width, self.lowered).plain.count("\n") + 1
-
-    def render(self) -> Content:
-        """The lines."""
-        return content(self.shown, self.size.width, self.lowered)
-
-
-class SpecPane(Vertical, can_focus=True):
-    """Shows a `Specification`; edits nothing but the filter."""
+class SpecPane(Vertical):
+    """Shows a `Specification` and edits its text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "f", "filter", "Filter", id="spec.filter", tooltip="Record only where an expression on the fields holds"
+            "tab",
+            "take",
+            "Take",
+            key_display="tab",
+            id="spec.take",
+            tooltip="Take a completion: the marked, or the first",
         ),
-        Binding("l", "lowered", "Lowered lines", id="spec.lowered", tooltip="Show the lines written to the kernel"),
         Binding(
             "enter",
-            "fix",
-            "Take suggestion",
+            "take",
+            "Take",
             key_display="enter",
-            id="spec.fix",
-            tooltip="Put the suggested name in the place of the wrong one",
+            show=False,
+            id="spec.take_marked",
+            tooltip="Take the marked completion",
         ),
-        Binding("escape", "leave", "Back", show=False, id="spec.leave", tooltip="Leave the filter as it was"),
+        Binding("up", "choose(-1)", "Up", show=False, id="spec.up", tooltip="Completion above"),
+        Binding("down", "choose(1)", "Down", show=False, id="spec.down", tooltip="Completion below; opens the list"),
+        Binding(
+            "ctrl+@,ctrl+space",
+            "offer",
+            "Complete",
+            key_display="^space",
+            show=False,
+            id="spec.offer",
+            tooltip="What may stand here",
+        ),
+        Binding("ctrl+l", "lowered", "Lines", id="spec.lowered", tooltip="The lines for this kernel and for others"),
+        Binding(
+            "pageup",
+            "page(-1)",
+            "Page up",
+            show=False,
+            id="spec.page_up",
+            tooltip="A screenful up, in the list or the lines",
+        ),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="spec.page_down", tooltip="A screenful down"),
+        Binding(
+            "escape",
+            "leave",
+            "Back",
+            key_display="esc",
+            id="spec.leave",
+            tooltip="Close the list; again: back to the fields",
+        ),
     ]
 
     DEFAULT_CSS = """
     SpecPane {
         height: auto;
         background: $surface;
-        & > VerticalScroll { height: auto; max-height: 10; }
+        & > VerticalScroll { height: auto; max-height: 100%; }
         & Horizontal { height: 1; display: none; }
-        &.-filtered Horizontal, &.-filtering Horizontal { display: block; }
+        &.-filtering Horizontal { display: block; }
         & .prompt { width: 7; color: $text-accent; text-style: bold; }
     }
     """
@@ -73,8 +92,8 @@ class SpecPane(Vertical, can_focus=True):
     shown: reactive[Specification] = reactive(Specification(), repaint=False)
     """What is shown; the filter in it is what was last agreed on."""
 
-    class FilterChanged(Message):
-        """The user wants another filter; empty: none."""
+    class Edited(Message):
+        """The user changed the text."""
 
         def __init__(self, control: SpecPane, text: str) -> None:
             super().__init__()
@@ -86,54 +105,196 @@ class SpecPane(Vertical, can_focus=True):
             """The pane."""
             return self._control
 
-    class FixRequested(Message):
-        """The user takes the first of the nearest names in the place of the wrong token."""
+    class FilterChanged(Edited):
+        """The user wants another filter; empty: none."""
 
-        def __init__(self, token: str, name: str) -> None:
-            super().__init__()
-            self.token = token
-            self.name = name
+    class ArmRequested(Message):
+        """What the text says is to be armed."""
+
+    class LinesWanted(Message):
+        """The lines for other kernels are on the screen now, and may not be known."""
 
     class Left(Message):
-        """The filter was left; the keyboard may go back where it came from."""
+        """The text or the filter was left; the keyboard may go back where it came from."""
 
     def __init__(
         self,
         *,
+        complete: Complete = lambda text, cursor: NOTHING,  # noqa: ARG005 - nothing is known yet
         name: str | None = None,
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.border_title = "specification"
-        self._text, self._filter = SpecText(), SearchLine("count > 4096")
+        self.complete = complete
+        """What may stand at a place of the text."""
+        self.editor = SpecEditor()
+        self._tail, self._filter = SpecTail(), SearchLine("count > 4096")
+        self._list = CompletionList()
+        self._lines = VerticalScroll(self.editor, self._tail, can_focus=False)
+        self._offered: State | None = None
+        self._took = False
 
     def compose(self) -> ComposeResult:
-        """The lines and the filter."""
-        yield self._text
+        """The text with its verdict, the lines below, the filter, the completions."""
+        yield self._lines
         with Horizontal():
             yield Label("filter ", classes="prompt", markup=False)
             yield self._filter
+        yield self._list
 
     def watch_shown(self, shown: Specification) -> None:
         """Show it; a filter that is being typed stays."""
-        self._text.shown = shown
-        self.set_class(bool(shown.filter), "-filtered")
+        self.editor.shown = self._tail.shown = shown
         if not self.has_class("-filtering"):
             with self.prevent(Input.Changed):
                 self._filter.value = shown.filter
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """A suggestion can be taken where there is one."""
-        error = self.shown.verdict.error if self.shown.verdict else None
-        if action == "fix":
-            return bool(error and error.nearest)
-        return self.has_class("-filtering") if action == "leave" else True
+        """Completions are taken and chosen while the text has the keyboard."""
+        if action == "take":
+            return self._list.opened and bool(self._list.found.items)
+        return self.editor.has_focus if action in ("choose", "offer", "page") else True
+
+    @property
+    def lowered(self) -> bool:
+        """Whether the lines for the kernel are on the screen."""
+        return self._tail.lowered
 
     def action_lowered(self) -> None:
         """Show or hide the lines for the kernel."""
-        self._text.lowered = not self._text.lowered
+        self._tail.lowered = not self._tail.lowered
+        if self.lowered:
+            self.post_message(self.LinesWanted())
+
+    # -- the text --------------------------------------------------------------------------------------------------
+
+    def action_edit(self) -> None:
+        """Edit the text; where there is none yet, show how one begins."""
+        self.screen.set_focus(self.editor)
+        self.editor.cursor_position = len(self.editor.value)
+        if not self.editor.value:
+            self.action_offer()
+
+    def offer_again(self) -> None:
+        """More is known now: look again what may stand at the cursor."""
+        if self._list.opened:
+            self.action_offer()
+
+    def action_offer(self) -> None:
+        """Show what may stand at the cursor."""
+        editor = self.editor
+        took, self._took = self._took, False
+        if self.screen.focused is not editor:
+            return
+        state = editor.state
+        found = self.complete(state.text, state.cursor)
+        self._offered = state
+        if not found.items and not found.note:
+            self._close()
+            return
+        self._list.open(found, state.text[found.start : state.cursor], self._anchor(found.start), took)
+        self._tell()
+
+    def _anchor(self, place: int) -> Offset:
+        """The cell of the pane's upper edge that is above a place of the text."""
+        editor = self.editor
+        return Offset(editor.content_region.x + editor.cell_of(place).x, self.region.y)
+
+    def on_resize(self) -> None:
+        """The list stays above the pane, which may have grown by a verdict."""
+        if self._list.opened:
+            self._list.place(self._anchor(self._list.found.start))
+
+    def action_choose(self, step: int) -> None:
+        """Another completion; opens the list where it is closed."""
+        if self._list.opened:
+            self._list.action_move(step)
+            self._tell()
+        elif step > 0:
+            self.action_offer()
+
+    def action_page(self, step: int) -> None:
+        """Farther up or down."""
+        if self._list.opened:
+            self._list.action_page(step)
+            self._tell()
+        elif step < 0:
+            self._lines.scroll_page_up(animate=False)
+        else:
+            self._lines.scroll_page_down(animate=False)
+
+    def action_take(self) -> None:
+        """Take the marked completion, else the first."""
+        if self._list.found.items:
+            self._take(self._list.chosen or self._list.found.items[0])
+
+    def _take(self, item: Completion) -> None:
+        text, cursor = self._list.found.taken(self.editor.value, item)
+        self._took = True
+        self.editor.put(text, cursor)
+
+    def action_fix(self) -> None:
+        """Put the suggested name in the place of the wrong one."""
+        verdict, text = self.shown.verdict, self.editor.value
+        error = verdict.error if verdict is not None else None
+        if verdict is None or error is None or not error.nearest or not error.token:
+            return
+        at = column_in(text, verdict)
+        if at is None or not text.startswith(error.token, at):
+            at = text.find(error.token)
+        if at >= 0:
+            name = error.nearest[0]
+            self.editor.put(text[:at] + name + text[at + len(error.token) :], at + len(name))
+
+    def _close(self) -> None:
+        self._list.close()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say what keys are for now."""
+        self.editor.choosing, self.editor.marked = self._list.opened, self._list.chosen is not None
+        self.refresh_bindings()
+
+    @on(CompletionList.Taken)
+    def _clicked(self, event: CompletionList.Taken) -> None:
+        event.stop()
+        self._take(event.item)
+
+    @on(SpecEditor.Moved)
+    def _moved(self, event: SpecEditor.Moved) -> None:
+        event.stop()
+        if self._list.opened and self.editor.state != self._offered:
+            self._close()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.input is self.editor:
+            self.post_message(self.Edited(self, event.value))
+            self.action_offer()
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.input is self._filter:
+            self._agree(" ".join(event.value.split()))
+            return
+        error = self.shown.verdict.error if self.shown.verdict else None
+        if error is not None and error.nearest:
+            self.action_fix()
+        else:
+            self._close()
+            self.post_message(self.ArmRequested())
+
+    def on_descendant_blur(self, event: events.DescendantBlur) -> None:
+        """The list is there only while something is typed."""
+        if event.widget is self.editor:
+            self._close()
+
+    # -- the filter ------------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
         """Edit the filter."""
@@ -141,37 +302,19 @@ class SpecPane(Vertical, can_focus=True):
         self.screen.set_focus(self._filter)
 
     def action_leave(self) -> None:
-        """Leave the filter as it was before."""
-        self._leave(self.shown.filter)
+        """Close the list; else leave the filter as it was before, or the text as it is."""
+        if self._list.opened:
+            self._close()
+            return
+        with self.prevent(Input.Changed):
+            self._filter.value = self.shown.filter
+        self._leave()
 
-    def action_fix(self) -> None:
-        """Ask for the suggestion."""
-        error = self.shown.verdict.error if self.shown.verdict else None
-        if error is not None and error.nearest:
-            self.post_message(self.FixRequested(error.token, error.nearest[0]))
-
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        text = " ".join(event.value.split())
+    def _agree(self, text: str) -> None:
         if text != self.shown.filter:
             self.post_message(self.FilterChanged(self, text))
-        self._leave(text)
+        self._leave()
 
-    @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
-
-    def _leave(self, text: str) -> None:
+    def _leave(self) -> None:
         self.remove_class("-filtering")
-        self.set_class(bool(text), "-filtered")
-        with self.prevent(Input.Changed):
-            self._filter.value = text
-        self.screen.set_focus(self)
         self.post_message(self.Left())
-
-    def on_click(self, event: events.Click) -> None:
-        """A click on the caret line takes the suggestion; on the filter, edits it."""
-        error = self.shown.verdict.error if self.shown.verdict else None
-        if error is not None and error.nearest and event.chain == 2:
-            self.action_fix()

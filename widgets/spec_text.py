@@ -10,19 +10,30 @@ from textual.content import Content
 
 from probes.verdict import Refusal, Verdict
 from widgets.safe_text import cut, fit, safe, width
+from widgets.spec_look import spans
 
 _INDENT: Final = 2
 _ACCEPTED: Final = "✓ this kernel"
 _WORD: Final = re.compile(r"\S+")
-_PARTS: Final = re.compile(r"(?P<name>\w+=)?(?P<expression>.*?)(?P<type>:[%\w@/\[\]]+)?$")
+
+
+class OtherKernel(NamedTuple):
+    """What kernels of the matrix would be given for the same probe."""
+
+    names: str
+    """`6.12, 7.2`."""
+    lines: tuple[str, ...] = ()
+    """Empty: they can't do it."""
+    reason: str = ""
+    """Why not; or what is lost in lowering."""
 
 
 @dataclass(frozen=True, slots=True)
 class Specification:
     """What the pane shows."""
 
-    lines: tuple[str, ...] = ()
-    """The probe as text."""
+    text: str = ""
+    """The probe as text: what was typed, or what is ticked."""
     verdict: Verdict | None = None
     """None: not asked, or nothing to ask."""
     lowered: tuple[str, ...] = ()
@@ -30,6 +41,9 @@ class Specification:
     notes: tuple[str, ...] = ()
     """What was lost in lowering, and what one should know."""
     filter: str = ""
+    """The filter in the text."""
+    others: tuple[OtherKernel, ...] = ()
+    """The other kernels; empty: not asked for."""
 
 
 class Slice(NamedTuple):
@@ -38,6 +52,26 @@ class Slice(NamedTuple):
     start: int
     end: int
     indent: int
+
+
+class Laid(NamedTuple):
+    """The text and its verdict as lines, and which of them hold a part of the text."""
+
+    lines: list[Content]
+    parts: dict[int, Slice]
+    """Number of the line -> what of the text stands there."""
+
+    def cell(self, index: int) -> tuple[int, int]:
+        """Column and line of a place in the text."""
+        y = max((y for y, part in self.parts.items() if part.start <= index), default=0)
+        part = self.parts.get(y, Slice(0, 0, 0))
+        return part.indent + index - part.start, y
+
+    def place(self, x: int, y: int) -> int:
+        """The place in the text that is nearest to a cell."""
+        line = max((n for n in self.parts if n <= y), default=0)
+        part = self.parts.get(line, Slice(0, 0, 0))
+        return min(max(part.start + x - part.indent, part.start), part.end)
 
 
 def broken(text: str, columns: int) -> list[Slice]:
@@ -56,30 +90,45 @@ def broken(text: str, columns: int) -> list[Slice]:
     return slices
 
 
-def content(shown: Specification, columns: int, lowered: bool) -> Content:
-    """All lines of the pane."""
-    if shown == Specification():
-        return Content.styled("what is ticked forms a probe here", "dim")
-    lines: list[Content] = []
-    error = shown.verdict.error if shown.verdict else None
-    if error is not None and shown.verdict is not None and error.column is not None:
-        lines += _refused(shown.verdict.command, error, columns)
-    else:
-        for text in shown.lines:
-            lines += [_line(safe(text), part) for part in broken(safe(text), columns)]
-        if error is not None:
+def head(shown: Specification, columns: int) -> Laid:
+    """The text with its verdict: a caret under the token it is about, or the sign that it is accepted."""
+    text, error = safe(shown.text), shown.verdict.error if shown.verdict else None
+    column = column_in(text, shown.verdict) if shown.verdict is not None else None
+    lines, parts = _marked(text, error if column is not None else None, column or 0, columns)
+    if error is not None and column is None:
+        if error.column is not None and shown.verdict is not None:
+            # The kernel judged a line that was lowered: its caret belongs under that line.
+            lines += _marked(safe(shown.verdict.command), error, error.column, columns)[0]
+        else:
             lines += _message(error, columns)
-        elif shown.verdict is not None:
-            _accept(lines, columns)
+    elif error is None and shown.verdict is not None:
+        _accept(lines, columns)
+    return Laid(lines, parts)
+
+
+def tail(shown: Specification, columns: int, lowered: bool) -> list[Content]:
+    """What stands below: the lines for the kernel and for others, where they are wanted, and the notes."""
+    lines: list[Content] = []
     if lowered:
-        for text in shown.lowered:
-            slices = broken(safe(text), columns - 2)
-            lines += [
-                Content.assemble(("→ " if n == 0 else "  ", "dim"), _line(safe(text), part))
-                for n, part in enumerate(slices)
-            ]
-    lines += [Content.assemble(("note: ", "dim"), cut(safe(note), columns - 6)) for note in shown.notes]
-    return Content("\n").join(lines)
+        lines += [line for text in shown.lowered for line in _lowered(text, columns)]
+        lines += [line for other in shown.others for line in _other(other, columns)]
+    return lines + [Content.assemble(("note: ", "dim"), cut(safe(note), columns - 6)) for note in shown.notes]
+
+
+def column_in(text: str, verdict: Verdict) -> int | None:
+    """The column of a refusal in the text as it was typed; None: it is about another text, or has no place."""
+    if verdict.error is None or verdict.error.column is None:
+        return None
+    words = list(_WORD.finditer(text))
+    command = " ".join(word[0] for word in words)
+    if not command.endswith(verdict.command) or (command and not verdict.command):
+        return None
+    column, at = verdict.error.column + len(command) - len(verdict.command), 0
+    for word in words:
+        if column <= at + len(word[0]):
+            return word.start() + max(0, column - at)
+        at += len(word[0]) + 1
+    return words[-1].end() if words else 0
 
 
 def advice(error: Refusal) -> str:
@@ -90,7 +139,7 @@ def advice(error: Refusal) -> str:
 
 
 def _accept(lines: list[Content], columns: int) -> None:
-    last = lines[-1] if lines else Content("")
+    last = lines[-1]
     room = columns - width(last.plain)
     mark = Content.styled(_ACCEPTED, "bold $text-success")
     if room >= len(_ACCEPTED) + 2:
@@ -99,17 +148,19 @@ def _accept(lines: list[Content], columns: int) -> None:
         lines.append(mark)
 
 
-def _refused(command: str, error: Refusal, columns: int) -> list[Content]:
-    text = safe(command)
-    column = min(error.column or 0, len(text))
+def _marked(text: str, error: Refusal | None, column: int, columns: int) -> tuple[list[Content], dict[int, Slice]]:
+    """The lines of a text, with an error below the one that holds its column."""
+    column = min(column, len(text))
     lines: list[Content] = []
+    parts: dict[int, Slice] = {}
     slices = broken(text, columns)
     holder = max(n for n, part in enumerate(slices) if part.start <= column)
     for n, part in enumerate(slices):
+        parts[len(lines)] = part
         lines.append(_line(text, part))
-        if n == holder:
+        if error is not None and n == holder:
             lines += _caret(part.indent + column - part.start, error, columns)
-    return lines
+    return lines, parts
 
 
 def _caret(place: int, error: Refusal, columns: int) -> list[Content]:
@@ -153,30 +204,30 @@ def _hint(text: str, columns: int) -> list[Content]:
     ]
 
 
+def _lowered(text: str, columns: int) -> list[Content]:
+    shown = safe(text)
+    return [
+        Content.assemble(("→ " if n == 0 else "  ", "dim"), _line(shown, part))
+        for n, part in enumerate(broken(shown, columns - 2))
+    ]
+
+
+def _other(other: OtherKernel, columns: int) -> list[Content]:
+    """A heading with the kernels' names, and their lines below it."""
+    title = f"{safe(other.names)}: "
+    reason = safe(other.reason)
+    if not other.lines:
+        return [Content.assemble((title, "bold"), (cut(f"no: {reason}", columns - width(title)), "$text-warning"))]
+    first = Content.assemble((title, "bold"), (cut(reason, columns - width(title)), "dim"))
+    return [first, *(line for text in other.lines for line in _lowered(text, columns))]
+
+
 def _line(text: str, part: Slice) -> Content:
     """One line of a specification; what a token is, is told by its place in the whole text."""
-    out: list[tuple[str, str]] = [(" " * part.indent, "")]
-    at = part.start
-    for number, word in enumerate(_WORD.finditer(text)):
-        start, end = max(word.start(), part.start), min(word.end(), part.end)
-        if start >= end:
-            continue
-        out.append((text[at:start], ""))
-        for piece, start_of, look in _looks(word[0], number):
-            first, last = word.start() + start_of, word.start() + start_of + len(piece)
-            out.append((text[max(first, start) : min(last, end)] if first < end and last > start else "", look))
-        at = end
-    return Content.assemble(*(run for run in out if run[0]))
-
-
-def _looks(word: str, number: int) -> list[tuple[str, int, str]]:
-    if number == 0:
-        return [(word, 0, "dim")]
-    if number == 1:
-        name, percent, when = word.partition("%")
-        return [(name, 0, "bold"), (percent + when, len(name), "$text-accent")]
-    found = _PARTS.match(word)
-    if found is None:
-        return [(word, 0, "")]
-    looks = {"name": "dim", "expression": "", "type": "$text-warning"}
-    return [(found[key], found.start(key), look) for key, look in looks.items() if found[key]]
+    line = Content(" " * part.indent + text[part.start : part.end])
+    shift = part.indent - part.start
+    for span in spans(text):
+        start, end = max(span.start, part.start), min(span.end, part.end)
+        if start < end:
+            line = line.stylize(span.style, start + shift, end + shift)
+    return line

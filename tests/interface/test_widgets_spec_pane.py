@@ -1,36 +1,69 @@
-"""The specification and its verdict: caret under the token at any width, filter, suggestion."""
+"""The specification as a text that is edited: colours, caret, completions, undo, filter, the lines below."""
 
 from __future__ import annotations
 
 import pytest
+from textual.pilot import Pilot
 
+from probes.completion import NOTHING, Completion, Completions, Urge, What
 from probes.verdict import Refusal, Verdict
 from tests.interface.widget_host import Host, count_paints
+from widgets.completion_list import CompletionList
+from widgets.history import History, State
+from widgets.spec_look import spans
 from widgets.spec_pane import SpecPane
-from widgets.spec_text import Specification, broken, content
+from widgets.spec_text import OtherKernel, Specification, broken, column_in, head, tail
 
-CSS = "SpecPane { border: round $primary; }"
+CSS = "SpecPane { border: round $primary; dock: bottom; }"
 LINE = "f:pw_3f/vfs_read__exit vfs_read%return f_pos=file->f_pos:s64 count ret=$retval"
 WRONG = "f:pw_3f/vfs_read__exit vfs_read%return file->f_poss count"
 REFUSED = Verdict(
     WRONG,
     Refusal("NO_BTF_FIELD", "This field is not found.", WRONG.index("f_poss"), "f_poss", "no such field", ("f_pos",)),
 )
-KINDS = (SpecPane.FilterChanged, SpecPane.FixRequested, SpecPane.Left)
+KINDS = (SpecPane.Edited, SpecPane.ArmRequested, SpecPane.Left)
+ITEMS = (
+    Completion("file->", What.ARGUMENT, "file->", "struct file *"),
+    Completion("f_pos ", What.FIELD, "f_pos", "loff_t", 104, "s64"),
+    Completion("f_flags ", What.FIELD, "f_flags", "unsigned int", 40, "u32"),
+)
+
+
+def begins(text: str, cursor: int) -> Completions:
+    """Items that begin with the last word; three `x` can stand as they are."""
+    start = text.rfind(" ", 0, cursor) + 1
+    word = text[start:cursor]
+    if word == "nothing":
+        return NOTHING
+    items = tuple(item for item in ITEMS if item.label.startswith(word))
+    urge = Urge.STANDS if word == "" else Urge.NEEDED
+    return Completions(start, cursor, items, urge, "" if items else "nothing begins so")
 
 
 def host(shown: Specification, theme: str = "") -> Host:
     def make() -> SpecPane:
-        pane = SpecPane()
+        pane = SpecPane(complete=begins)
         pane.shown = shown
         return pane
 
     return Host(make, *KINDS, css=CSS, theme=theme)
 
 
+async def typed(pilot: Pilot[None], text: str) -> None:
+    await pilot.press(*("space" if letter == " " else letter for letter in text))
+
+
+def edits(app: Host) -> list[str]:
+    return [m.text for m in app.heard if type(m) is SpecPane.Edited]
+
+
+def lines_of(shown: Specification, columns: int, lowered: bool = False) -> list[str]:
+    return [line.plain for line in (*head(shown, columns).lines, *tail(shown, columns, lowered))]
+
+
 @pytest.mark.parametrize("columns", [30, 40, 60, 78, 120])
 def test_the_caret_stands_under_its_token(columns):
-    lines = content(Specification((WRONG,), REFUSED), columns, False).plain.split("\n")
+    lines = lines_of(Specification(WRONG, REFUSED), columns)
     above = next(n for n, line in enumerate(lines) if "f_poss" in line)
     caret = next(line for line in lines[above + 1 :] if "^" in line)
     assert caret.index("^") == lines[above].index("f_poss")
@@ -40,52 +73,206 @@ def test_the_caret_stands_under_its_token(columns):
     assert all(len(line) <= columns for line in lines)
 
 
+@pytest.mark.parametrize("typed", [WRONG, WRONG.replace(" ", "   "), f"  {WRONG}", WRONG.replace(" ", "\t")])
+def test_the_caret_follows_the_text_as_typed(typed):
+    column = column_in(typed, REFUSED)
+    assert column is not None
+    assert typed[column:].startswith("f_poss")
+
+
+def test_a_caret_in_the_filter_and_one_in_another_text():
+    text = "f vfs_read count  if  nonsense > 1"
+    error = Refusal("FIELD_NOT_FOUND", "Field not found", 0, "nonsense")
+    assert column_in(text, Verdict("nonsense > 1", error)) == text.index("nonsense")
+    assert column_in(text, Verdict("p:pw/x vfs_read +0(%zz)", error)) is None
+    assert column_in("", Verdict("", error)) == 0
+
+
 @pytest.mark.parametrize("columns", [8, 20, 33, 79])
 @pytest.mark.parametrize("text", [LINE, "", "x" * 100, "a " * 60])
 def test_a_broken_line_loses_nothing_but_blanks(text, columns):
     slices = broken(text, columns)
     assert "".join(text[s.start : s.end] for s in slices).replace(" ", "") == text.replace(" ", "")
-    shown = content(Specification((text,)), columns, False).plain
+    shown = "\n".join(lines_of(Specification(text), columns))
     assert shown.replace(" ", "").replace("\n", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize("columns", [20, 33, 79])
+def test_every_place_of_the_text_has_its_cell(columns):
+    laid = head(Specification(WRONG, REFUSED), columns)
+    for index, letter in enumerate(WRONG):
+        x, y = laid.cell(index)
+        assert letter == " " or laid.lines[y].plain[x] == letter
+        assert letter == " " or laid.place(x, y) == index
+    assert laid.place(500, 99) == len(WRONG)
+    assert laid.place(0, 0) == 0
+
+
+def test_every_part_has_its_look():
+    text = 'f:g/e vfs_read%return n=file->f_pos:s64 $retval if n > 3 && comm == "a b" # why'
+    seen = {text[span.start : span.end]: span.style for span in spans(text)}
+    for part in ("f", ":g/e", "vfs_read", "%return", "n=", ":s64", "$retval", "if", "3", ">", "&&", '"a b"', "# why"):
+        assert part in seen, part
+    assert len({seen[part] for part in ("vfs_read", "%return", "n=", ":s64", "$retval", '"a b"')}) == 6
+    assert all(a.end <= b.start for a, b in zip(spans(text), spans(text)[1:], strict=False))
+
+
+def test_undo_takes_a_word_at_a_time():
+    history, text = History(), ""
+    for letter in "f vfs":
+        history.change(State(text, len(text)), State(text + letter, len(text) + 1))
+        text += letter
+    state = history.undo(State(text, 5))
+    assert state is not None and state.text == "f"
+    state = history.undo(state)
+    assert state == State("", 0)
+    assert history.undo(State("", 0)) is None
+    redone = history.redo(State("", 0))
+    assert redone is not None and redone.text == "f"
+    history.change(redone, State("fx", 2))
+    assert history.redo(State("fx", 2)) is None
 
 
 async def test_accepted_with_notes_and_lowered_lines():
     shown = Specification(
-        (LINE,), Verdict(LINE), ("f:pw_3f/x vfs_read%return +64($arg1):s64",), ("read at exit",), "count > 4096"
+        f"{LINE} if count > 4096",
+        Verdict(LINE),
+        ("f:pw_3f/x vfs_read%return +64($arg1):s64",),
+        ("read at exit",),
+        "count > 4096",
+        (OtherKernel("6.1", ("r:pw_3f/x vfs_read ret=$retval",), "no names"), OtherKernel("arm64", (), "no fprobes")),
     )
     app = host(shown)
     async with app.shown() as pilot:
         assert "✓ this kernel" in app.text
         assert "note: read at exit" in app.text
-        assert "count > 4096" in app.text
+        assert "if count > 4096" in app.text
         assert "+64($arg1)" not in app.text
-        app.widget.focus()
-        await pilot.press("l")
+        app.widget.editor.focus()
+        await pilot.press("ctrl+l")
         assert "→ f:pw_3f/x" in app.text
+        assert "6.1: no names" in app.text
+        assert "→ r:pw_3f/x vfs_read ret=$retval" in app.text
+        assert "arm64: no: no fprobes" in app.text
         app.picture("spec_ok")
 
 
 async def test_refused_and_the_suggestion_is_taken():
-    app = host(Specification((WRONG,), REFUSED))
+    app = host(Specification(WRONG, REFUSED))
     async with app.shown() as pilot:
         app.picture("spec_refused")
-        app.widget.focus()
+        app.widget.editor.focus()
         await pilot.press("enter")
-        assert [(m.token, m.name) for m in app.heard] == [("f_poss", "f_pos")]
+        assert edits(app) == [WRONG.replace("f_poss", "f_pos")]
+        await pilot.pause(0.2)
+        await pilot.press("ctrl+z")
+        assert edits(app)[-1] == WRONG
+
+
+async def test_letters_open_the_list_and_keys_take_from_it():
+    app = host(Specification())
+    async with app.shown() as pilot:
+        found = app.widget.query_one(CompletionList)
+        app.widget.action_edit()
+        await pilot.pause()
+        assert found.opened
+        assert found.chosen is None
+        await typed(pilot, "f_")
+        assert found.chosen == ITEMS[1]
+        assert "loff_t" in app.text
+        assert "+104" in app.text
+        app.picture("spec_completions")
+        await pilot.press("down", "enter")
+        assert edits(app)[-1] == "f_flags "
+        await pilot.press("space", "tab")  # a blank that was put need not be typed
+        assert edits(app)[-1] == "f_flags file->"
+        await typed(pilot, "zz")
+        assert "nothing begins so" in app.text
+        await pilot.press("escape")
+        assert not found.opened
+        assert not any(isinstance(m, SpecPane.Left) for m in app.heard)
+        await pilot.press("escape")
+        await pilot.pause(0.2)
+        assert isinstance(app.heard[-1], SpecPane.Left)
+        assert app.widget.editor.value == "f_flags file->zz"
+
+
+async def test_enter_arms_where_nothing_is_marked():
+    app = host(Specification(LINE, Verdict(LINE)))
+    async with app.shown() as pilot:
+        app.widget.action_edit()
+        await pilot.press("space")
+        assert app.widget.query_one(CompletionList).opened
+        await pilot.press("enter")
+        assert isinstance(app.heard[-1], SpecPane.ArmRequested)
+        assert not app.widget.query_one(CompletionList).opened
+
+
+async def test_a_click_takes_and_places_the_cursor():
+    app = host(Specification("f_pos f_fl", Verdict("")))
+    async with app.shown() as pilot:
+        await pilot.click(app.widget.editor, offset=(3, 0))
+        assert app.widget.editor.cursor_position == 3
+        app.widget.action_edit()
+        await pilot.press("a", "backspace")
+        found = app.widget.query_one(CompletionList)
+        assert found.opened
+        await pilot.click(found, offset=(4, 1))
+        assert edits(app)[-1] == "f_pos f_flags "
+
+
+async def test_another_text_comes_and_undo_brings_back_what_was_typed():
+    app = host(Specification("f vfs_read"))
+    async with app.shown() as pilot:
+        app.widget.action_edit()
+        await typed(pilot, " nothing")
+        app.widget.shown = Specification("f vfs_write count")
+        await pilot.pause()
+        assert app.widget.editor.value == "f vfs_write count"
+        await pilot.press("ctrl+z")
+        assert app.widget.editor.value == "f vfs_read nothing"
+        await pilot.press("ctrl+y")
+        assert app.widget.editor.value == "f vfs_write count"
+        await pilot.press("ctrl+z", "ctrl+z", "ctrl+z")
+        assert app.widget.editor.value == "f vfs_read"
+
+
+async def test_the_cursor_walks_over_broken_lines():
+    app = host(Specification(f"{LINE} {LINE}"))
+    async with app.shown(40, 24) as pilot:
+        app.widget.action_edit()
+        editor = app.widget.editor
+        await pilot.press("home")
+        assert editor.cursor_cell == (0, 0)
+        await pilot.press("end")
+        assert editor.cursor_cell.y == editor.size.height - 1
+        assert editor.size.height >= 4
+
+
+async def test_the_list_fits_at_the_edges():
+    app = host(Specification(f"{LINE} {LINE[:60]}"))
+    async with app.shown(60, 12) as pilot:
+        app.widget.action_edit()
+        await typed(pilot, " f")
+        found = app.widget.query_one(CompletionList)
+        assert found.opened
+        assert app.screen.region.contains_region(found.region)
+        assert not found.region.overlaps(app.widget.editor.region)
 
 
 async def test_filter_is_typed_agreed_and_left():
-    app = host(Specification((LINE,), Verdict(LINE)))
+    app = host(Specification(LINE, Verdict(LINE)))
     async with app.shown() as pilot:
-        app.widget.focus()
-        await pilot.press("f", *"count > 1")
+        app.widget.action_filter()
+        await typed(pilot, "count > 1")
         assert app.heard == []
         await pilot.press("enter")
         await pilot.pause(0.2)
         assert [m.text for m in app.heard if isinstance(m, SpecPane.FilterChanged)] == ["count > 1"]
         assert isinstance(app.heard[-1], SpecPane.Left)
-        app.widget.shown = Specification((LINE,), Verdict(LINE), filter="count > 1")
-        await pilot.press("f", "2", "escape")
+        app.widget.shown = Specification(f"{LINE} if count > 1", Verdict(LINE), filter="count > 1")
+        app.widget.action_filter()
+        await pilot.press("2", "escape")
         await pilot.pause(0.2)
         assert "count > 1 " in app.text + " "
         assert "count > 12" not in app.text
@@ -94,19 +281,27 @@ async def test_filter_is_typed_agreed_and_left():
 
 async def test_a_refusal_without_a_place_and_hostile_words():
     error = Refusal("missing_[/b]", "\x1b[31mno fprobe[/]", None, "", "use\na kprobe [red]")
-    app = host(
-        Specification((LINE + "[/x]\x1b]0;t\x07",), Verdict(LINE, error), notes=("[/]\x1b",)), theme="ansi-dark"
-    )
+    app = host(Specification(LINE + "[/x]\x1b]0;t\x07", Verdict(LINE, error), notes=("[/]\x1b",)), theme="ansi-dark")
     async with app.shown():
         app.picture("spec_hostile")
         assert r"missing_[/b]  \x1b[31mno fprobe[/]" in app.text
         assert "\x1b" not in app.text
 
 
+async def test_what_is_pasted_is_harmless():
+    app = host(Specification())
+    async with app.shown() as pilot:
+        app.widget.action_edit()
+        app.widget.editor.insert("f \x1b[31m\u202evfs", 0)
+        await pilot.pause()
+        assert app.widget.editor.value == r"f \x1b[31m\u202evfs"
+        assert "\x1b" not in app.text
+
+
 async def test_idle():
-    app = host(Specification((WRONG,), REFUSED))
+    app = host(Specification(WRONG, REFUSED))
     async with app.shown() as pilot:
         painted = [count_paints(widget) for widget in app.screen.query("*")]
-        app.widget.shown = Specification((WRONG,), REFUSED)  # the same again
+        app.widget.shown = Specification(WRONG, REFUSED)  # the same again
         await pilot.pause(0.5)
         assert sum(n[0] for n in painted) == 0

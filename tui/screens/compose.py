@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -12,7 +13,7 @@ from textual.containers import Horizontal
 
 from tui.commands import bindings
 from tui.functions import Functions
-from tui.messages import TypesRead
+from tui.messages import TextRead, TypesRead
 from tui.why import WhyScreen
 from widgets.function_list import FunctionList
 from widgets.key_line import KeyLine
@@ -21,13 +22,20 @@ from widgets.status_bar import Status, TopLine
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
     from kernel.connection import Connection
+    from probes.command import Armable
+    from probes.completion import Completions
     from probes.probe import Probe
     from probes.verdict import Verdict
     from tui.app import Probewright
+    from tui.completing import Completer
     from tui.preview import Preview
+    from tui.specification import Typed
     from widgets.attach_pane import AttachPane
     from widgets.probe_editor import ProbeEditor
     from widgets.spec_pane import SpecPane
+
+PAUSE = 0.15
+"""Seconds without a key before the target is asked about what was typed."""
 
 
 class ComposeScreen(WhyScreen):
@@ -46,6 +54,11 @@ class ComposeScreen(WhyScreen):
         self._wanted = ""
         """Picked before the target was open."""
         self._unread = ""  # shown while the types of its module are being read
+        self._completer: Completer | None = None
+        self._typed: Typed | None = None
+        """What was typed, where that is not what is ticked."""
+        self._asked = ""
+        self._known = Functions(())
 
     @property
     def bench(self) -> Probewright:
@@ -72,7 +85,7 @@ class ComposeScreen(WhyScreen):
         from widgets.spec_pane import SpecPane
 
         if self._editor is None or self._spec is None:
-            self._editor, self._spec = ProbeEditor(), SpecPane()
+            self._editor, self._spec = ProbeEditor(), SpecPane(complete=self._complete)
             self.query_one("#panes").mount(self._editor)
             self.mount(self._spec, before=self.query_one(KeyLine))
         return self._editor, self._spec
@@ -91,6 +104,7 @@ class ComposeScreen(WhyScreen):
         self.forget_why()
         self._known = known = Functions(self._connection.catalog.names, self._connection.function)
         self._functions.show(known.names, known.find, known.describe)
+        self._known, self._completer = known, None
         if self._wanted:
             self.pick(self._wanted)
         elif self._editor is not None and self._editor.probe is not None:
@@ -109,13 +123,13 @@ class ComposeScreen(WhyScreen):
         self._status.status = status_of(bench.connection, bench.watching, bench.counts)
         self._functions.armed = rates_of(bench.watching)
 
-    def refused(self, probe: Probe, verdict: Verdict) -> None:
+    def refused(self, probe: Armable, verdict: Verdict) -> None:
         """The kernel itself said no to a probe that we thought right."""
-        from tui.specification import specification_of
+        from tui.specification import refused
 
-        editor, spec = self._add_builder()
-        if probe == editor.probe:
-            spec.shown = specification_of(self._connection, probe, verdict)
+        spec = self._add_builder()[1]
+        if probe == self._current:
+            spec.shown = refused(spec.shown, verdict)
 
     # -- functions -------------------------------------------------------------------------------------------------
 
@@ -133,7 +147,7 @@ class ComposeScreen(WhyScreen):
         else:
             self.pick(event.name)
 
-    def pick(self, name: str, probe: Probe | None = None) -> None:
+    def pick(self, name: str, probe: Probe | None = None, focus: bool = True) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""
         from probes.probe import Place, Probe
         from tui.signature import signature_of, signature_unread
@@ -145,8 +159,9 @@ class ComposeScreen(WhyScreen):
         editor, _ = self._add_builder()
         signature = signature_unread(name, module) if module else signature_of(connection, name)
         editor.show(signature, probe or Probe(Place(name)))
-        editor.focus_fields()
-        self._show_specification()
+        if focus:
+            editor.focus_fields()
+            self._show_specification()
         if module:
             self._read_types(connection, module, name)
         else:
@@ -192,6 +207,13 @@ class ComposeScreen(WhyScreen):
 
     # -- the probe -------------------------------------------------------------------------------------------------
 
+    @property
+    def _current(self) -> Armable | None:
+        """What stands in the specification."""
+        if self._typed is not None:
+            return self._typed.probe
+        return self._editor.probe if self._editor is not None else None
+
     def on_probe_editor_changed(self, event: ProbeEditor.Changed) -> None:
         event.stop()
         self._show_specification()
@@ -203,7 +225,76 @@ class ComposeScreen(WhyScreen):
         if error is not None and error.nearest:  # `did you mean NAME? (enter)`
             spec.action_fix()
         else:
-            self.bench.arm(event.probe)
+            self.action_arm()
+
+    def _show_specification(self) -> None:
+        """Show what is ticked."""
+        from tui.specification import specification_of
+        from widgets.spec_text import Specification
+
+        editor, spec = self._add_builder()
+        self._typed = None
+        if editor.probe is None:
+            return
+        if self._unread:  # a verdict would wait for the types
+            spec.shown = Specification(str(editor.probe))
+        else:
+            spec.shown = specification_of(self._connection, editor.probe)
+
+    # -- the text --------------------------------------------------------------------------------------------------
+
+    def _complete(self, text: str, cursor: int) -> Completions:
+        from tui.completing import Completer
+
+        if self._completer is None:
+            self._completer = Completer(self._connection, self._known)
+        return self._completer.complete(text, cursor)
+
+    def on_spec_pane_edited(self, event: SpecPane.Edited) -> None:
+        from tui import specification
+
+        event.stop()
+        connection, text = self._connection, event.text
+        self._asked = text
+        found = specification.unchecked(connection, text)
+        if found.function is not None:
+            self._tick(found.function)
+        if self._unread and found.function is not None:
+            self._show_typed(found)
+        elif specification.asks_target(text):
+            self._show_typed(found)
+            self._ask(connection, text)
+        else:
+            self._show_typed(specification.typed(connection, text))
+
+    def _tick(self, probe: Probe) -> None:
+        """Tick what was typed."""
+        editor = self._add_builder()[0]
+        if editor.probe is None or editor.probe.place.symbol != probe.place.symbol:
+            self.pick(probe.place.symbol, probe, focus=False)
+        else:
+            editor.probe = probe
+
+    def _show_typed(self, found: Typed) -> None:
+        self._typed = None if found.function is not None else found
+        self._add_builder()[1].shown = found.shown
+
+    @work(thread=True, group="ask", exclusive=True)
+    def _ask(self, connection: Connection, text: str) -> None:
+        """Ask the target about a text, when no other key comes."""
+        from tui import specification
+
+        time.sleep(PAUSE)
+        if text == self._asked and self._completer is not None:
+            self._completer.learn(text)
+            self.post_message(TextRead(connection, text, specification.typed(connection, text)))
+
+    @on(TextRead)
+    def _text_read(self, event: TextRead) -> None:
+        event.stop()
+        if event.connection is self.bench.connection and event.text == self._asked:
+            self._show_typed(event.found)
+            self._add_builder()[1].offer_again()
 
     def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
         event.stop()
@@ -212,32 +303,17 @@ class ComposeScreen(WhyScreen):
             editor.probe = replace(editor.probe, filter=event.text)
             self._show_specification()
 
-    def on_spec_pane_fix_requested(self, event: SpecPane.FixRequested) -> None:
-        from tui.specification import fixed
-
+    def on_spec_pane_arm_requested(self, event: SpecPane.ArmRequested) -> None:
         event.stop()
-        editor, spec = self._add_builder()
-        probe, verdict = editor.probe, spec.shown.verdict
-        better = fixed(probe, verdict.error, event.name) if probe and verdict and verdict.error else None
-        if better is not None and probe is not None:
-            editor.probe = replace(better, kind=probe.kind)
-            self._show_specification()
+        self.action_arm()
 
     def on_spec_pane_left(self, event: SpecPane.Left) -> None:
         event.stop()
-        self._add_builder()[0].focus_fields()
-
-    def _show_specification(self) -> None:
-        from tui.specification import specification_of
-        from widgets.spec_text import Specification
-
-        editor, spec = self._add_builder()
-        if editor.probe is None:
-            return
-        if self._unread:  # a verdict would wait for the types
-            spec.shown = Specification((str(editor.probe),))
+        editor = self._add_builder()[0]
+        if editor.probe is not None:
+            editor.focus_fields()
         else:
-            spec.shown = specification_of(self._connection, editor.probe)
+            self._functions.focus_search()
 
     # -- commands --------------------------------------------------------------------------------------------------
 
@@ -245,8 +321,22 @@ class ComposeScreen(WhyScreen):
         self._functions.focus_search()
 
     def action_arm(self) -> None:
-        if self._editor is not None and self._editor.probe is not None:
-            self.bench.arm(self._editor.probe)
+        """Arm what stands in the specification; where that can't be, say why."""
+        if self._current is not None:
+            self.bench.arm(self._current)
+        elif self._typed is not None:
+            error = self._typed.shown.verdict.error if self._typed.shown.verdict else None
+            self.notify(
+                error.message if error else "nothing to arm", title="not armed", severity="error", markup=False
+            )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """What is edited already need not be offered."""
+        return action != "edit" or self._spec is None or self.focused is not self._spec.editor
+
+    def action_edit(self) -> None:
+        if self.bench.connection is not None:
+            self._add_builder()[1].action_edit()
 
     def action_filter(self) -> None:
         editor, spec = self._add_builder()

@@ -1,0 +1,198 @@
+"""The specification as a text that is edited: coloured, broken where the pane ends, the verdict in its place."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Offset, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Input
+from textual.widgets.input import Selection
+
+from widgets.history import History, State
+from widgets.safe_text import safe
+from widgets.spec_text import Laid, Specification, head
+from widgets.type_ahead import TypeAhead
+
+_EMPTY = "what is ticked forms a probe here; i types one"
+
+
+class SpecEditor(TypeAhead, Input):
+    """An `Input` of as many rows as its text and the verdict on it take."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "enter",
+            "submit",
+            "Arm",
+            key_display="enter",
+            id="spec.submit",
+            tooltip="Take the suggested name, else arm what is written",
+        ),
+        Binding("ctrl+z", "undo", "Undo", id="spec.undo", tooltip="Take back what was typed or ticked last"),
+        Binding("ctrl+y,ctrl+shift+z", "redo", "Redo", show=False, id="spec.redo", tooltip="Do it again"),
+    ]
+
+    DEFAULT_CSS = """
+    SpecEditor, SpecEditor:focus {
+        width: 1fr;
+        height: auto;
+        border: none;
+        padding: 0;
+        background: $surface;
+        background-tint: $surface 0%;
+        text-wrap: nowrap;
+    }
+    """
+
+    shown: reactive[Specification] = reactive(Specification(), layout=True)
+    """The verdict and all that is told of the text; its text goes into the line."""
+
+    class Moved(Message):
+        """The cursor went to another place without a change of the text."""
+
+    def __init__(self) -> None:
+        super().__init__(select_on_focus=False)
+        self.cursor_blink = False
+        self.history = History()
+        self.choosing = False
+        """A list of completions is open."""
+        self.marked = False
+        """One of them is marked, and Enter is for that."""
+        self._given = -1
+        """Where a blank was put that need not be typed too."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Enter takes a completion that is marked, before all else."""
+        return not self.marked if action == "submit" else True
+
+    def may_move(self, key: str) -> bool:
+        """Keys that are for the list leave the keyboard here."""
+        return super().may_move(key) and not (self.marked if key == "enter" else self.choosing)
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def watch_shown(self, old: Specification, shown: Specification) -> None:  # noqa: ARG002 - Textual's
+        """Take over a text that was not typed here; undo brings back what it replaces."""
+        text = safe(shown.text)
+        if text == self.value:
+            return
+        before = self.state
+        with self.prevent(Input.Changed):
+            self.value = text
+        self.cursor_position = len(text)
+        if before.text or not text:
+            self.history.change(before, self.state)
+
+    @property
+    def state(self) -> State:
+        """Text and cursor."""
+        return State(self.value, self.cursor_position)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Put a text in the place of another one; what a screen can't show is written as C would."""
+        given, self._given = self._given, -1
+        if text == " " and start == end == given:
+            return
+        before = self.state
+        super().replace(safe(text), start, end)
+        if self.value != before.text:
+            self.history.change(before, self.state)
+
+    def put(self, text: str, cursor: int) -> None:
+        """Put another text, as one step of undo; a blank it ends in need not be typed again."""
+        before = self.state
+        self.value = text
+        self.cursor_position = cursor
+        self._given = cursor if text[:cursor].endswith(" ") else -1
+        self.history.change(before, self.state)
+
+    def action_undo(self) -> None:
+        """Back to the state before."""
+        self._go(self.history.undo(self.state))
+
+    def action_redo(self) -> None:
+        """Forth again."""
+        self._go(self.history.redo(self.state))
+
+    def _go(self, state: State | None) -> None:
+        if state is not None:
+            self.value = state.text
+            self.cursor_position = state.cursor
+
+    # -- picture ---------------------------------------------------------------------------------------------------
+
+    def _laid(self, columns: int) -> Laid:
+        # The verdict follows a moment behind the keys: until then the text alone is drawn.
+        shown = self.shown if safe(self.shown.text) == self.value else Specification(self.value)
+        return head(shown, max(9, columns - 1))  # a column is left for the cursor behind the text
+
+    @property
+    def content_width(self) -> int:
+        """Lines are broken: nothing scrolls sideways."""
+        return max(1, self.size.width)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
+        """As many lines as it takes."""
+        return max(1, len(self._laid(width).lines))
+
+    def render(self) -> Content:
+        """Text, verdict, cursor, selection."""
+        if not self.value:
+            cursor = Content.styled(" ", self.get_visual_style("input--cursor")) if self.has_focus else Content("")
+            return cursor if self.has_focus else Content.styled(_EMPTY, "dim")
+        laid = self._laid(self.size.width)
+        lines = list(laid.lines)
+        if self.has_focus:
+            start, end = sorted(self.selection)
+            for y, part in laid.parts.items():
+                first, last = max(start, part.start), min(end, part.end)
+                if first < last:
+                    shift = part.indent - part.start
+                    style = self.get_visual_style("input--selection")
+                    lines[y] = lines[y].stylize(style, first + shift, last + shift)
+            x, y = laid.cell(self.cursor_position)
+            lines[y] = lines[y].pad_right(max(0, x + 1 - len(lines[y].plain)))
+            lines[y] = lines[y].stylize(self.get_visual_style("input--cursor"), x, x + 1)
+        return Content("\n").join(lines)
+
+    render_line = Widget.render_line
+
+    @property
+    def cursor_cell(self) -> Offset:
+        """Where the cursor is, from the content's corner."""
+        return Offset(*self._laid(self.size.width).cell(self.cursor_position))
+
+    def cell_of(self, index: int) -> Offset:
+        """Where a place of the text is, from the content's corner."""
+        return Offset(*self._laid(self.size.width).cell(index))
+
+    @property
+    def cursor_screen_offset(self) -> Offset:
+        """Where the terminal's own cursor belongs."""
+        return self.content_region.offset + self.cursor_cell
+
+    def _watch_selection(self, selection: Selection) -> None:  # noqa: ARG002 - Textual's
+        self.app.clear_selection()
+        self.app.cursor_position = self.cursor_screen_offset
+        self.post_message(self.Moved())
+
+    # -- mouse -----------------------------------------------------------------------------------------------------
+
+    async def _on_mouse_down(self, event: events.MouseDown) -> None:
+        event.prevent_default()
+        place = self._laid(self.size.width).place(*event.get_content_offset_capture(self))
+        self.selection = Selection.cursor(place)
+        self._selecting = True
+        self.capture_mouse()
+
+    async def _on_mouse_move(self, event: events.MouseMove) -> None:
+        event.prevent_default()
+        if self._selecting:
+            place = self._laid(self.size.width).place(*event.get_content_offset_capture(self))
+            self.selection = Selection(self.selection.start, place)
