@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual import on, work
-from textual.app import App
 
 from kernel.errors import KernelError
 from tui import dialogs
 from tui.messages import Connected, ConnectFailed, Disarmed, Previewed
+from tui.saying import SayingApp
 from tui.startup import Opening
 
 # The first paint must not wait for what is needed later: the kernel's side is imported when it is asked for.
@@ -31,7 +31,7 @@ PATIENCE = 0.5
 """Seconds after which a target that is being opened shows its progress."""
 
 
-class TargetApp(App[None]):
+class TargetApp(SayingApp):
     """Has one target at a time: being opened (`opening`), open (`connection`), watched (`watching`)."""
 
     def __init__(self, opening: Opening, preview: PreviewReader | None = None) -> None:
@@ -122,7 +122,7 @@ class TargetApp(App[None]):
         self.connection = event.connection
         self.connected()
         if event.opening.fallback:
-            self.notify(event.opening.fallback, title="not this machine", timeout=10, markup=False)
+            self.notify(event.opening.fallback, title="not this machine", markup=False)
         self.call_after_refresh(self._begin_to_watch, event.connection)
 
     def _begin_to_watch(self, connection: Connection) -> None:

@@ -1,6 +1,7 @@
-"""The keys that work now, in one line at the bottom; what does not fit is left out from its end, help never.
+"""The foot of a screen: the keys that work now, and above them what is said in passing.
 
-Textual's Footer is a widget for each key, which costs the first paint as much as all else on a screen; this is one.
+Of the keys, what does not fit is left out from their end, help never. Textual's Footer is a widget for each key,
+which costs the first paint as much as all else on a screen; this is one.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from typing import NamedTuple
 
 from textual import events
 from textual.content import Content
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
 from widgets.safe_text import width
+from widgets.said import Said, lines
 
 
 class Key(NamedTuple):
@@ -37,15 +40,17 @@ class Span(NamedTuple):
 
 
 class KeyLine(Widget):
-    """Follows the bindings of the screen it is on; a click presses the key."""
+    """Follows the bindings of the screen it is on, and what its application says; a click presses the key."""
 
     DEFAULT_CSS = """
-    KeyLine { dock: bottom; height: 1; width: 1fr; background: $panel; color: $text; }
+    KeyLine { dock: bottom; height: auto; width: 1fr; background: $panel; color: $text; }
     """
     ALLOW_SELECT = False
 
     keys: reactive[tuple[Key, ...]] = reactive(())
     """What is shown."""
+    said: reactive[tuple[Said, ...]] = reactive((), layout=True)
+    """What stands above them."""
 
     def __init__(self, last: str = "", *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         """`last` is the action that stands at the right end and is never left out."""
@@ -56,6 +61,15 @@ class KeyLine(Widget):
         """Begin to follow."""
         self.screen.bindings_updated_signal.subscribe(self, self._follow)
         self._follow(self.screen)
+        if hasattr(self.app, "said"):
+            self.watch(self.app, "said", self._say)
+
+    def _say(self, said: tuple[Said, ...]) -> None:
+        self.said = said
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
+        """The keys have one line."""
+        return len(lines(self.said, width)) + 1
 
     def _follow(self, screen: Screen[object]) -> None:
         if not screen.app.app_focus or not self.is_attached:
@@ -73,7 +87,10 @@ class KeyLine(Widget):
         self.keys = (*found.values(), *last)
 
     def render(self) -> Content:
-        """Key, label, key, label."""
+        """What is said, then key, label, key, label."""
+        return Content("\n").join([*lines(self.said, self.size.width), self._keys()])
+
+    def _keys(self) -> Content:
         spans = laid_out(self.keys, self.size.width)
         parts: list[Content] = []
         at = 0
@@ -88,6 +105,8 @@ class KeyLine(Widget):
 
     def on_click(self, event: events.Click) -> None:
         """Press the key under the mouse."""
+        if event.y < self.size.height - 1:
+            return
         for span in laid_out(self.keys, self.size.width):
             if span.start <= event.x < span.end and span.key.enabled:
                 event.stop()

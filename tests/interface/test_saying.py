@@ -1,0 +1,89 @@
+"""What is said in passing stands above the keys and covers nothing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+from textual.widgets._toast import Toast
+
+from tests.interface.test_app import until
+from tui.saying import SayingApp
+from widgets.key_line import KeyLine, laid_out
+from widgets.said import MOST_LINES, Said, lines
+
+ROWS = 23
+
+
+def screen_text(app: App[None]) -> list[str]:
+    """Rows of the screen, without what is blank at their ends."""
+    strips = app.screen._compositor.render_strips()
+    return [strip.text.rstrip() for strip in strips]
+
+
+class Bench(SayingApp):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f5", "act", "Act")]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.acted = 0
+
+    def compose(self) -> ComposeResult:
+        yield Static("\n".join(f"row {n}" for n in range(100)), id="rows")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one("#rows").styles.height = "1fr"
+
+    def action_act(self) -> None:
+        self.acted += 1
+
+
+async def test_every_row_is_shown_while_something_is_said():
+    app = Bench()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.notify("x" * 30 + " " + "y" * 60, title="left behind", markup=False, timeout=0.5)
+        await pilot.pause()
+        text = screen_text(app)
+        assert text[-3:-1] == ["• left behind: " + "x" * 30, "  " + "y" * 60]
+        assert "Act" in text[-1]
+        assert text[: ROWS - 2] == [f"row {n}" for n in range(ROWS - 2)]
+        assert not app.screen.query(Toast)
+        await until(lambda: screen_text(app)[:ROWS] == [f"row {n}" for n in range(ROWS)], pilot, 5)
+
+
+async def test_what_went_wrong_stays_longer_and_the_newest_is_seen():
+    app = Bench()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.notify("no\x1b[31m[/bad]\nway out", severity="error", markup=False, timeout=60)
+        app.notify("recording", markup=False, timeout=0.3)
+        app.notify("recording", markup=False, timeout=0.3)
+        await pilot.pause()
+        assert screen_text(app)[-3:-1] == [r"! no\x1b[31m[/bad] way out", "• recording"]
+        await until(lambda: screen_text(app)[-2] == r"! no\x1b[31m[/bad] way out", pilot, 5)
+
+
+async def test_a_click_on_what_is_said_presses_no_key():
+    app = Bench()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.notify("something", markup=False)
+        await pilot.pause()
+        line = app.query_one(KeyLine)
+        (span, *_) = [span for span in laid_out(line.keys, line.size.width) if span.key.label == "Act"]
+        await pilot.click(line, offset=(span.start, 0))
+        await pilot.pause()
+        assert app.acted == 0
+        await pilot.click(line, offset=(span.start, 1))
+        await until(lambda: app.acted == 1, pilot, 5)
+
+
+def test_there_is_room_for_so_many_lines():
+    said = [Said("old " * 40), Said("in the middle"), Said("new " * 60, "title", urgent=True)]
+    found = [line.plain for line in lines(said, 60)]
+    assert len(found) == MOST_LINES
+    assert found[0].startswith("! title: new")
+    assert found[-1].endswith("…")
+    assert [line.plain for line in lines(said[:2], 200)][-1] == "• in the middle"
+    assert all(len(line) <= 20 for line in (line.plain for line in lines([Said("word " * 3)], 20)))
