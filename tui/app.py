@@ -89,7 +89,7 @@ class Probewright(TargetApp):
     @on(ProbeArmed)
     def _armed(self, event: ProbeArmed) -> None:
         for loss in event.losses:
-            self.notify(loss, timeout=8, markup=False)
+            self.notify(loss, markup=False)
         self._feed.count()
         self.switch_mode("live")
 
@@ -98,7 +98,7 @@ class Probewright(TargetApp):
         if event.verdict is not None:
             self.compose_place.refused(event.probe, event.verdict)
         text = f"{event.text}\n{event.remedy}".strip()
-        self.notify(text, title="not armed", severity="error", timeout=10, markup=False)
+        self.notify(text, title="not armed", severity="error", markup=False)
 
     @work(thread=True, group="arm")
     def disarm(self, probes: Sequence[Armed]) -> None:
