@@ -21,3 +21,5 @@ class Batch(NamedTuple):
     chunks: tuple[Chunk, ...]
     drained: bool
     """True: every CPU was read until it was empty, so whatever comes later is younger than this pass."""
+    after_gap: bool = False
+    """True: passes before this one were dropped."""

@@ -1,7 +1,8 @@
 """The calls that a store's events belong to, as rows in the order in which they ended.
 
-Rows of the store are paired when somebody looks at calls, in bounded steps; see `events.pairing` for what proves a
-pair.
+Rows of the store are paired when somebody looks at calls, in bounded steps. Most calls end before their task begins
+another one: those are found by columns (0.2 us an event); what is left goes through `events.pairing`, which says what
+proves a pair.
 """
 
 from __future__ import annotations
@@ -10,49 +11,36 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from events.decode import Value
-from events.pairing import Alone, Call, End, Pairing, idle_task
-from events.record import Record
+import numpy as np
+from numpy.typing import NDArray
+
+from events.call_ends import Ends, ends_in
+from events.pairing import Alone, Call, End, EndOf, Pairing
 
 if TYPE_CHECKING:
     from events.store import Store
 
 _NONE = -1
 _REASONS = tuple(Alone)
-_STRIDE = 64
-"""Rows between two looks at the clock."""
-
-
-class EndOf(NamedTuple):
-    """How an event is an end of a call."""
-
-    function: int
-    """Number of the probe."""
-    at_exit: bool
-    frame: str
-    """Field with the stack pointer."""
-    shift: int
-    """Bytes by which it is above the one at the entry."""
-    kept: tuple[str, ...]
-    """Fields with values that both ends have in common."""
+_PIECE = 1 << 13
+"""Events between two looks at the clock."""
 
 
 class Calls:
     """Rows `first` to `next - 1`; a row is dropped when its last event is."""
 
-    def __init__(self, store: Store, pairing: Pairing | None = None) -> None:
+    def __init__(self, store: Store, limit: int = 1 << 16) -> None:
+        """Pair the rows of a store; at most `limit` calls are open at once."""
         self.first = 0
         self.alone: Counter[Alone] = Counter()
         """Ends without a partner, by the reason."""
         self.paired = 0
         """Proven pairs."""
         self._store = store
-        self._pairing = pairing or Pairing()
+        self._pairing = Pairing(store.lost_between, limit)
         self._ends: Mapping[str, EndOf] = {}
-        self._by_id: dict[int, EndOf | None] = {}
-        """What an event is, by the id of its format."""
         self._at = store.first_seq
         self._entries = array("q")
         self._exits = array("q")
@@ -75,19 +63,17 @@ class Calls:
 
     def use(self, ends: Mapping[str, EndOf]) -> None:
         """Take what the events are, by their `group/name`."""
-        if ends != self._ends:
-            self._ends = ends
-            self._by_id.clear()
+        self._ends = ends
 
     def tick(self, budget: float = 0.01) -> int:
-        """Look at events that came, for at most so many seconds; gives the number of new rows."""
+        """Look at events that came, for about so many seconds; gives the number of new rows."""
         before = self.next
         deadline = time.monotonic() + budget
         self._at = max(self._at, self._store.first_seq)
         while self._at < self._store.next_seq:
-            for seq in range(self._at, min(self._at + _STRIDE, self._store.next_seq)):
-                self._look(seq)
-            self._at = min(self._at + _STRIDE, self._store.next_seq)
+            stop = min(self._at + _PIECE, self._store.next_seq)
+            self._take(ends_in(self._store, self._at, stop, self._ends))
+            self._at = stop
             if time.monotonic() >= deadline:
                 break
         new = self.next - before
@@ -106,25 +92,32 @@ class Calls:
             _REASONS[reason - 1] if reason else None,
         )
 
-    def _look(self, seq: int) -> None:
-        number = self._store.row(seq).id
-        if number not in self._by_id:
-            self._by_id[number] = self._ends.get(self._store.event(number))
-        end = self._by_id[number]
-        if end is not None:
-            record = self._store.record(seq)
-            task = record.pid or idle_task(record.cpu)
-            for call in self._pairing.take(End(seq, task, end.function, end.at_exit, _proof(record, end))):
-                self._add(call)
-
-    def _add(self, call: Call) -> None:
-        self._entries.append(_NONE if call.entry is None else call.entry)
-        self._exits.append(_NONE if call.exit is None else call.exit)
-        self._reasons.append(0 if call.alone is None else _REASONS.index(call.alone) + 1)
-        if call.alone is None:
-            self.paired += 1
+    def _take(self, ends: Ends) -> None:
+        if not len(ends.seqs):
+            return
+        if self._store.lost_between(int(ends.stamps[0]), int(ends.stamps[-1])):
+            entries = exits = np.empty(0, np.intp)
+            rest = np.arange(len(ends.seqs))
         else:
-            self.alone[call.alone] += 1
+            entries, exits, rest = matched(ends)
+        # Behind the event that showed a call to be over, in the order of those.
+        shown_by, found = [ends.seqs[exits]], [np.stack((ends.seqs[entries], ends.seqs[exits], 0 * exits), axis=1)]
+        for end in _one_by_one(ends, rest):
+            rows = [_row(call) for call in self._pairing.take(end)]
+            if rows:
+                shown_by.append(np.full(len(rows), end.seq))
+                found.append(np.array(rows))
+        order = np.argsort(np.concatenate(shown_by), kind="stable")
+        self._add(np.concatenate(found)[order])
+
+    def _add(self, rows: NDArray[np.int64]) -> None:
+        """Add rows of entry, exit and reason."""
+        self._entries.frombytes(np.ascontiguousarray(rows[:, 0]).tobytes())
+        self._exits.frombytes(np.ascontiguousarray(rows[:, 1]).tobytes())
+        self._reasons += rows[:, 2].astype(np.uint8).tobytes()
+        counts = np.bincount(rows[:, 2], minlength=len(_REASONS) + 1).tolist()
+        self.paired += counts[0]
+        self.alone.update({reason: count for reason, count in zip(_REASONS, counts[1:], strict=True) if count})
 
     def _drop(self) -> None:
         """Drop rows whose events are gone."""
@@ -136,8 +129,40 @@ class Calls:
         self.first += gone
 
 
-def _proof(record: Record, end: EndOf) -> tuple[Value, ...]:
-    values = record.values
-    frame = values[end.frame]
-    shifted = frame - end.shift if isinstance(frame, int) else frame
-    return (shifted, *(values[name] for name in end.kept))
+def _row(call: Call) -> tuple[int, int, int]:
+    return (
+        _NONE if call.entry is None else call.entry,
+        _NONE if call.exit is None else call.exit,
+        0 if call.alone is None else _REASONS.index(call.alone) + 1,
+    )
+
+
+def matched(ends: Ends) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Where an exit follows its entry in its task with nothing between them but such pairs.
+
+    Gives the places of the entries, of the exits, and of all that is left, in order.
+    """
+    left = np.argsort(ends.tasks, kind="stable")
+    entries: list[NDArray[np.intp]] = []
+    exits: list[NDArray[np.intp]] = []
+    while len(left) > 1:
+        one, other = left[:-1], left[1:]
+        pairs = np.flatnonzero(
+            ~ends.at_exit[one]
+            & ends.at_exit[other]
+            & (ends.tasks[one] == ends.tasks[other])
+            & (ends.functions[one] == ends.functions[other])
+            & (ends.proofs[one] == ends.proofs[other])
+        )
+        if not len(pairs):
+            break
+        entries.append(left[pairs])
+        exits.append(left[pairs + 1])
+        left = np.delete(left, np.concatenate((pairs, pairs + 1)))
+    nothing = np.empty(0, np.intp)
+    return np.concatenate([nothing, *entries]), np.concatenate([nothing, *exits]), np.sort(left)
+
+
+def _one_by_one(ends: Ends, places: NDArray[np.intp]) -> list[End]:
+    columns = (ends.seqs, ends.stamps, ends.tasks, ends.functions, ends.at_exit, ends.proofs)
+    return [End(*row) for row in zip(*(column[places].tolist() for column in columns), strict=True)]

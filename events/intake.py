@@ -14,9 +14,10 @@ from events.batch import Chunk
 from events.blocks import Blocks, Slab
 from events.decode import Decoder
 from events.format import EventFormat
+from events.gaps import Gaps
 from events.lines import FIRST_OWN_ID, LineIndex
 from events.runs import EMPTY, Run, joined, run_of
-from events.subbuffer import WORD_BITS, commit, missed, trim
+from events.subbuffer import WORD_BITS, commit, missed, stamp, trim
 
 _WORTH_A_LOOK = 8
 """Sub-buffers that are cheaper to look at all together than one by one."""
@@ -53,6 +54,10 @@ class Intake:
         self.overrun: Counter[int] = Counter()
         self.overrun_unknown: Counter[int] = Counter()
         self.undecodable = 0
+        self.gaps = Gaps()
+        """Where events were lost."""
+        self._read_to: dict[int, int] = {}
+        """CPU -> time of its last sub-buffer."""
         self._decoder = decoder
         self._blocks = blocks
         self._renumbered: dict[int, int] = {}
@@ -78,6 +83,8 @@ class Intake:
         for chunk, one in zip(chunks, laid, strict=True):
             run = one.run if chunk.text else joined(runs[at : at + len(one.parts)])
             at += len(one.parts)
+            if broken and len(run.stamps):  # of which, nobody says
+                self.gaps.add(int(run.stamps[0]), int(run.stamps[-1]))
             known = self._known(run, chunk.text)
             if not len(known.ids):
                 self._blocks.discard(one.first, one.first + one.slabs)
@@ -96,6 +103,8 @@ class Intake:
             if len(bounds) < _WORTH_A_LOOK or bounds[-1] != len(data) or not lockstep.is_dense(data, header):
                 pages = self._packed(chunk.cpu, data)
                 data, bounds = b"".join(pages), [0, *accumulate(map(len, pages))]
+            else:
+                self._read_to[chunk.cpu] = stamp(data[-size:], header)
             if data:
                 number = self._blocks.add_slab(Slab(chunk.cpu, data))
                 parts.append(lockstep.Part(data, bounds, number << WORD_BITS))
@@ -112,10 +121,14 @@ class Intake:
                 self.undecodable += 1
                 continue
             lost = missed(page, header)
+            began = stamp(page, header)
+            if lost:
+                self.gaps.add(self._read_to.get(cpu, 0), began)
             if lost > 0:
                 self.overrun[cpu] += lost
             elif lost < 0:
                 self.overrun_unknown[cpu] += 1
+            self._read_to[cpu] = began
             if commit(page, header):
                 pages.append(trim(page, header))
         return pages
@@ -127,6 +140,8 @@ class Intake:
             self._blocks.add_slab(Slab(-1, text, text=True))
         self.overrun.update(found.lost)
         self.undecodable += found.walked.undecodable
+        for start, end in found.gaps:
+            self.gaps.add(start, end)
         return _Laid(first, len(found.pieces), [], run_of(*found.walked[:3]))
 
     def _known(self, run: Run, text: bool) -> Run:

@@ -22,6 +22,8 @@ class Indexed(NamedTuple):
     walked: Walked
     lost: Counter[int]
     """Lost events by CPU."""
+    gaps: list[tuple[int, int]]
+    """Times between which they were lost."""
 
 
 class LineIndex:
@@ -31,6 +33,10 @@ class LineIndex:
         self._rest = b""
         self._ids = {fmt.name: number for number, fmt in formats.items()}
         self._names: dict[int, str] = {}
+        self._last: dict[int, int] = {}
+        """CPU -> time of its last event."""
+        self._lost_on: set[int] = set()
+        """CPUs whose next event comes after lost ones."""
 
     def use(self, number: int, fmt: EventFormat) -> None:
         """From now on an event of this name is this one (the text does not say the group)."""
@@ -46,23 +52,28 @@ class LineIndex:
         end = _whole(text)
         self._rest = text[end:][-WORD_MASK:]
         lists: Lists = ([], [], [])
-        lost: Counter[int] = Counter()
+        found = Indexed((), Walked(*lists, 0), Counter(), [])
         pieces = tuple(_pieces(text[:end]))
-        bad = sum(self._piece(piece, number, lists, lost) for number, piece in enumerate(pieces, first_slab))
-        return Indexed(pieces, Walked(*lists, bad), lost)
+        bad = sum(self._piece(piece, number, lists, found) for number, piece in enumerate(pieces, first_slab))
+        return found._replace(pieces=pieces, walked=Walked(*lists, bad))
 
-    def _piece(self, piece: bytes, number: int, lists: Lists, lost: Counter[int]) -> int:
+    def _piece(self, piece: bytes, number: int, lists: Lists, found: Indexed) -> int:
         stamps, keys, ids = lists
         at = bad = 0
         for raw in piece.removesuffix(b"\n").split(b"\n"):
             text = raw.decode("utf-8", "backslashreplace")
             line = parse_line(text)
             if line is not None:
+                if line.cpu in self._lost_on:
+                    found.gaps.append((self._last.get(line.cpu, 0), line.ts))
+                    self._lost_on.discard(line.cpu)
+                self._last[line.cpu] = line.ts
                 stamps.append(line.ts)
                 keys.append(number << WORD_BITS | at)
                 ids.append(self._id(line.event))
-            elif (found := parse_lost(text)) is not None:
-                lost[found[0]] += found[1]
+            elif (lost := parse_lost(text)) is not None:
+                found.lost[lost[0]] += lost[1]
+                self._lost_on.add(lost[0])
             elif not keys and text.strip() and not text.startswith((" => ", "#")):
                 bad += 1  # else it goes on with what the event above it says: a stack, a string with a line's end
             at += len(raw) + 1

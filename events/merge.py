@@ -26,6 +26,11 @@ class Merger:
         self._seen = -1
         """Latest time stamp of all passes so far."""
 
+    @property
+    def latest(self) -> int:
+        """Latest time stamp of all passes so far; -1: there was none."""
+        return self._seen
+
     def __len__(self) -> int:
         return sum(len(run.stamps) for run in self._held)
 

@@ -2,15 +2,15 @@
 
 A task leaves its calls in the reverse order of entering them, so an exit belongs to the youngest open entry of its
 function. That alone would pair wrongly where one was missed; both ends therefore carry the same proof:
-the stack pointer at the call, and the argument values that the kernel kept from the entry. What has no partner that
-matches is told as such, never guessed.
+the stack pointer at the call, and the argument values that the kernel kept from the entry. Nothing is proven over a
+time in which events were lost. What has no partner that matches is told as such, never guessed.
 """
 
 from __future__ import annotations
 
 import enum
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -22,9 +22,23 @@ class Alone(enum.Enum):
     NO_EXIT = "its exit was not seen"
     """Calls around it have ended, so it has too, and the exit was missed or filtered out."""
     LOST = "events were lost meanwhile"
-    """Its other end may be among them, so that nothing later is proof."""
+    """What matches it may belong to another call, whose other end is among the lost."""
     TOO_MANY = "too many calls are open"
     """It was forgotten to stay within bounds."""
+
+
+class EndOf(NamedTuple):
+    """How an event is an end of a call."""
+
+    function: int
+    """Number of the probe."""
+    at_exit: bool
+    frame: str
+    """Field with the stack pointer."""
+    shift: int
+    """Bytes by which it is above the one at the entry."""
+    kept: tuple[str, ...]
+    """Fields with values that both ends have in common."""
 
 
 class End(NamedTuple):
@@ -32,13 +46,15 @@ class End(NamedTuple):
 
     seq: int
     """Row of the event."""
+    ts: int
+    """Its time stamp."""
     task: int
     """Thread id; of an idle task, which all have the id 0, `idle_task`."""
     function: int
     """Number of the probe with its two events."""
     at_exit: bool
-    proof: Hashable
-    """What both ends of one call have in common, see the module."""
+    proof: int
+    """Made of what both ends of one call have in common, see the module."""
 
 
 class Call(NamedTuple):
@@ -60,8 +76,10 @@ def idle_task(cpu: int) -> int:
 class Pairing:
     """Takes the ends in the order of time. Bounded: at most `limit` calls are open at once."""
 
-    def __init__(self, limit: int = 1 << 16) -> None:
+    def __init__(self, lost_between: Callable[[int, int], bool], limit: int = 1 << 16) -> None:
+        """Take who knows whether events were lost between two time stamps, and the most calls that are open."""
         self.limit = limit
+        self._lost_between = lost_between
         self.open = 0
         """Calls that have begun and not ended yet."""
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
@@ -70,13 +88,6 @@ class Pairing:
     def take(self, end: End) -> list[Call]:
         """What became of it, and of the calls that it shows to be over."""
         return self._leave(end) if end.at_exit else self._enter(end)
-
-    def lose(self) -> list[Call]:
-        """Events were lost here: no end from before proves anything any more."""
-        calls = [Call(end.seq, None, Alone.LOST) for stack in self._stacks.values() for end in stack]
-        self._stacks.clear()
-        self.open = 0
-        return sorted(calls)
 
     def _enter(self, end: End) -> list[Call]:
         self._stacks.setdefault(end.task, []).append(end)
@@ -100,5 +111,8 @@ class Pairing:
                 self.open -= 1 + len(over)
                 if not stack:
                     del self._stacks[end.task]
-                return [*(Call(inner.seq, None, Alone.NO_EXIT) for inner in over), Call(entry.seq, end.seq)]
+                calls = [Call(inner.seq, None, Alone.NO_EXIT) for inner in over]
+                if self._lost_between(entry.ts, end.ts):
+                    return [*calls, Call(entry.seq, None, Alone.LOST), Call(None, end.seq, Alone.LOST)]
+                return [*calls, Call(entry.seq, end.seq)]
         return [Call(None, end.seq, Alone.NO_ENTRY)]

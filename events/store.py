@@ -19,10 +19,11 @@ from events.decode import Decoder
 from events.format import EventFormat
 from events.intake import Intake, Taken
 from events.merge import Merger
+from events.needle import TextMatch
 from events.rates import Rates
 from events.record import Record
 from events.runs import Run, joined
-from events.search import Found, Match, contains, step
+from events.search import PLAIN, Found, Match, Sieve, Style, step
 from events.subbuffer import WORD_BITS, WORD_MASK, payload
 from events.text import parse_line
 
@@ -66,6 +67,8 @@ class Store:
         self._merger = Merger()
         self._rates = Rates()
         self._last_ts = 0
+        self._gap_from: int | None = None
+        """Latest time before passes that were dropped, until it is known where it goes on."""
 
     def __len__(self) -> int:
         return self.next_seq - self.first_seq
@@ -144,6 +147,11 @@ class Store:
                 ends[chunk.cpu] = end
             if len(run.ids):
                 runs.setdefault(chunk.cpu, []).append(run)
+        if batch.after_gap and self._gap_from is None:
+            self._gap_from = self._merger.latest
+        if self._gap_from is not None and ends:
+            self._intake.gaps.add(self._gap_from, max(ends.values()))
+            self._gap_from = None
         # The kernel has merged the text of trace_pipe already.
         merged = bool(batch.chunks) and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks)
         final = self._merger.merge([joined(own) for own in runs.values()], ends.values(), batch.drained)
@@ -165,7 +173,13 @@ class Store:
         self._last_ts = max(self._last_ts, int(run.stamps[-1]))
         self._blocks.append(run)
         self._blocks.evict(self.limit_bytes, self._merger.lowest_key)
+        if self._intake.gaps:
+            self._intake.gaps.forget(self._blocks.row(self.first_seq)[0])
         return len(run.stamps)
+
+    def lost_between(self, start: int, end: int) -> bool:
+        """Whether events of the times from `start` to `end` may have been lost, in the kernel or on the way."""
+        return self._intake.gaps.between(start, end)
 
     def at_time(self, ts: int) -> int:
         """Sequence number of the first row that is not older than a time stamp; `next_seq` where all are."""
@@ -205,9 +219,8 @@ class Store:
         start, length = payload(slab.data, key & WORD_MASK, self.decoder.header)
         raw = slab.data[start : start + length]
         pid = self.decoder.pid(raw)
-        comm = self.cmdlines.get(pid) or ("<idle>" if pid == 0 else "<...>")
         layout = self.decoder.layout(number)
-        return Record(seq, ts, slab.cpu, pid, comm, layout.format.path, layout.format, raw, "", layout)
+        return Record(seq, ts, slab.cpu, pid, self.comm(pid), layout.format.path, layout.format, raw, "", layout)
 
     def find(
         self,
@@ -216,15 +229,30 @@ class Store:
         direction: int = 1,
         budget: float = 0.01,
         events: frozenset[int] | None = None,
+        style: Style = PLAIN,
     ) -> Found:
         """One step of a search that goes on at `Found.next` until `Found.done`.
 
         Args:
-            match: what a record must do, or a text that it must contain.
+            match: what a record must do (an `events.search.Sieve` is faster), or a text that its line must contain.
             start: sequence number to begin with.
             direction: 1 to younger rows, -1 to older ones.
             budget: seconds that the step may take.
             events: ids of formats; other rows are passed without decoding them.
+            style: how the line reads in which a text is looked for.
         """
-        wanted = contains(match) if isinstance(match, str) else match
+        wanted = TextMatch(match, style, self.comm) if isinstance(match, str) else match
         return step(self, wanted, start, 1 if direction >= 0 else -1, budget, events)
+
+    def candidates(self, sieve: Sieve, start: int, stop: int, events: frozenset[int] | None) -> list[int]:
+        """Rows from `start` to before `stop` that may match, the oldest first."""
+        columns = self.columns(start, stop)
+        rows = sieve.candidates(columns)
+        if events is not None:
+            rows = rows & np.isin(columns.run.ids, list(events))
+        found: list[int] = (np.flatnonzero(rows) + columns.first).tolist()
+        return found
+
+    def comm(self, pid: int) -> str:
+        """Name of a task by its thread id."""
+        return self.cmdlines.get(pid) or ("<idle>" if pid == 0 else "<...>")

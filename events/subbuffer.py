@@ -60,6 +60,11 @@ class Walked(NamedTuple):
     """Sub-buffers that broke off; what follows the break in them is lost."""
 
 
+def stamp(page: bytes, header: HeaderPage) -> int:
+    """Time of the first event, in nanoseconds or ticks of the clock that was chosen."""
+    return int.from_bytes(page[:8], header.byteorder)
+
+
 def commit(page: bytes, header: HeaderPage) -> int:
     """Bytes of data the page says it has."""
     return _commit_word(page, header) & COMMIT_MASK

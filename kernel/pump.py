@@ -137,6 +137,8 @@ class Pump:
             while self._queued > self._limit and len(self._queue) > 1:
                 dropped.append(self._queue.popleft())
                 self._queued -= _size(dropped[-1])
+            if dropped:
+                self._queue[0] = self._queue[0]._replace(after_gap=True)
             self.dropped_bytes += sum(map(_size, dropped))
         return first, dropped
 

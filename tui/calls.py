@@ -6,8 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from events.calls import Calls, EndOf
-from events.pairing import Alone
+from events.pairing import Alone, EndOf
 from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
@@ -18,6 +17,7 @@ from widgets.event_detail import DetailField
 from widgets.figures import duration, grouped
 
 if TYPE_CHECKING:
+    from events.calls import Calls
     from events.store import Store
 
 
@@ -71,6 +71,8 @@ class ShownCalls:
     """Calls as the table shows them."""
 
     def __init__(self, watching: Watch, store: Store) -> None:
+        from events.calls import Calls  # numpy comes with it
+
         self.calls = Calls(store)
         self._watching = watching
         self._store = store

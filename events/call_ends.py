@@ -1,0 +1,92 @@
+"""Which events are ends of calls, and what of them pairs one with another, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.columns import Table, is_number
+from events.decode import Value
+from events.pairing import EndOf, idle_task
+
+if TYPE_CHECKING:
+    from events.store import Store
+
+_MASK = (1 << 64) - 1
+_ODD = 0x9E3779B97F4A7C15
+"""Spreads the bits of a value over all of a proof."""
+
+
+class Ends(NamedTuple):
+    """Ends in the order of time; all arrays have one length."""
+
+    seqs: NDArray[np.int64]
+    stamps: NDArray[np.int64]
+    tasks: NDArray[np.int64]
+    """As `events.pairing.End.task`."""
+    functions: NDArray[np.int64]
+    at_exit: NDArray[np.bool_]
+    proofs: NDArray[np.uint64]
+
+
+def ends_in(store: Store, start: int, stop: int, ends: Mapping[str, EndOf]) -> Ends:
+    """The ends among the rows from `start` to before `stop`."""
+    columns = store.columns(start, stop)
+    parts = [
+        _of_table(table, end)
+        for number, table in columns.tables.items()
+        if (end := ends.get(store.event(number))) is not None
+    ]
+    parts += [
+        _of_text(store, columns.first + place, end)
+        for place in np.flatnonzero(columns.is_text).tolist()
+        if (end := ends.get(store.event(int(columns.run.ids[place])))) is not None
+    ]
+    if not parts:
+        none = np.empty(0, np.int64)
+        return Ends(none, none, none, none, none.astype(np.bool_), none.astype(np.uint64))
+    together = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(together[0], kind="stable")
+    return Ends(*(column[order] for column in together))
+
+
+def _of_table(table: Table, end: EndOf) -> Ends:
+    fields = {field.name: field for field in table.layout.format.fields}
+    proofs = _unsigned(table.column(fields[end.frame]).values) - np.uint64(end.shift)
+    for name in end.kept:
+        if is_number(fields[name]):
+            proofs = (proofs ^ _unsigned(table.column(fields[name]).values)) * np.uint64(_ODD)
+    tasks = np.where(table.pids == 0, idle_task(0) - table.cpus, table.pids)
+    return _ends(end, table.seqs, table.stamps, tasks.astype(np.int64), proofs)
+
+
+def _of_text(store: Store, seq: int, end: EndOf) -> Ends:
+    record = store.record(seq)
+    proof = _number(record.values.get(end.frame)) - end.shift
+    for name in end.kept:
+        proof = (proof ^ _number(record.values.get(name))) * _ODD & _MASK
+    task = record.pid or idle_task(record.cpu)
+    one = [np.array([number], np.int64) for number in (seq, record.ts, task)]
+    return _ends(end, one[0], one[1], one[2], np.array([proof & _MASK], np.uint64))
+
+
+def _ends(
+    end: EndOf,
+    seqs: NDArray[np.int64],
+    stamps: NDArray[np.int64],
+    tasks: NDArray[np.int64],
+    proofs: NDArray[np.uint64],
+) -> Ends:
+    size = len(seqs)
+    return Ends(seqs, stamps, tasks, np.full(size, end.function, np.int64), np.full(size, end.at_exit), proofs)
+
+
+def _unsigned(values: NDArray[Any]) -> NDArray[np.uint64]:
+    return values.astype(np.int64).view(np.uint64) if values.dtype.kind != "u" else values.astype(np.uint64)
+
+
+def _number(value: Value) -> int:
+    return (value if isinstance(value, int) else hash(value)) & _MASK

@@ -1,0 +1,35 @@
+"""Times between which events were lost, so that nothing is concluded from what is not there."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+
+class Gaps:
+    """Spans of time stamps, joined where they overlap."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def add(self, start: int, end: int) -> None:
+        """Something was lost behind an event at `start` and before one at `end`."""
+        end = max(start, end)
+        first, after = bisect_left(self._ends, start), bisect_right(self._starts, end)
+        if first < after:
+            start, end = min(start, self._starts[first]), max(end, self._ends[after - 1])
+        self._starts[first:after] = [start]
+        self._ends[first:after] = [end]
+
+    def between(self, start: int, end: int) -> bool:
+        """Whether something may have been lost from `start` to `end`."""
+        first = bisect_left(self._ends, start)
+        return first < len(self._starts) and self._starts[first] <= end
+
+    def forget(self, before: int) -> None:
+        """Forget what ended before a time."""
+        gone = bisect_left(self._ends, before)
+        del self._starts[:gone], self._ends[:gone]

@@ -1,0 +1,161 @@
+"""Calls by columns against the pairing one by one, over pages as a kernel writes them: overruns and text too."""
+
+from __future__ import annotations
+
+import struct
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.batch import Batch, Chunk
+from events.calls import Calls
+from events.decode import Decoder
+from events.format import HeaderPage, parse_format
+from events.pairing import Alone, Call, End, EndOf, Pairing, idle_task
+from events.store import Store
+from events.subbuffer import MISSED_EVENTS
+from tests.events_data import entry, event, page
+
+HEADER = HeaderPage()
+FORMAT = """name: {name}
+ID: {number}
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:u64 frame;\toffset:8;\tsize:8;\tsigned:0;
+\tfield:s32 count;\toffset:16;\tsize:4;\tsigned:1;
+
+print fmt: "frame=%Lu count=%d", REC->frame, REC->count
+"""
+FORMATS = {700 + n: parse_format(FORMAT.format(name=name, number=700 + n), "g") for n, name in enumerate("abcd")}
+ENDS = {
+    "g/a": EndOf(0, False, "frame", 0, ("count",)),
+    "g/b": EndOf(0, True, "frame", 8, ("count",)),
+    "g/c": EndOf(1, False, "frame", 0, ()),
+    "g/d": EndOf(1, True, "frame", 8, ()),
+}
+STEPS = st.tuples(
+    st.integers(0, 1),  # CPU
+    st.sampled_from([0, 5, 6]),  # task
+    st.integers(0, 3),  # event
+    st.integers(0, 1),  # frame
+    st.integers(-1, 0),  # count
+    st.sampled_from([False] * 9 + [True]),  # events were overwritten before it
+    st.sampled_from([False] * 9 + [True]),  # a pass ends behind it
+)
+
+
+def _record(pid: int, number: int, frame: int, count: int) -> bytes:
+    shift = 8 * (number % 2)
+    return entry(700 + number, pid, struct.pack("<Qi", 1000 + frame + shift, count))
+
+
+def _fill(store: Store, steps: list[tuple[int, int, int, int, int, bool, bool]]) -> None:
+    chunks: dict[int, bytes] = {}
+    for n, (cpu, pid, number, frame, count, lost, ends) in enumerate(steps):
+        flags = MISSED_EVENTS if lost else 0
+        made = page(10 * n + 10, event(_record(pid, number, frame, count), 0), HEADER, flags)
+        chunks[cpu] = chunks.get(cpu, b"") + made
+        if ends:
+            store.feed(Batch(tuple(Chunk(*item) for item in chunks.items()), drained=True))
+            chunks.clear()
+    store.feed(Batch(tuple(Chunk(*item) for item in chunks.items()), drained=True))
+    store.flush()
+
+
+def _one_by_one(store: Store) -> list[Call]:
+    pairing = Pairing(store.lost_between)
+    calls = []
+    for seq in range(store.first_seq, store.next_seq):
+        record = store.record(seq)
+        end = ENDS[record.event]
+        proof = hash((record.values["frame"] - end.shift, *(record.values[name] for name in end.kept)))
+        task = record.pid or idle_task(record.cpu)
+        calls += pairing.take(End(seq, record.ts, task, end.function, end.at_exit, proof))
+    return calls
+
+
+def _all(store: Store) -> tuple[Calls, list[Call]]:
+    calls = Calls(store)
+    calls.use(ENDS)
+    while calls.behind:
+        calls.tick()
+    return calls, [calls.call(row) for row in range(calls.first, calls.next)]
+
+
+@given(st.lists(STEPS, max_size=40))
+@settings(max_examples=200)
+def test_by_columns_as_one_by_one(steps: list[tuple[int, int, int, int, int, bool, bool]]) -> None:
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    _fill(store, steps)
+    calls, found = _all(store)
+    assert sorted(map(repr, found)) == sorted(map(repr, _one_by_one(store)))
+    assert (calls.paired, sum(calls.alone.values())) == (
+        sum(call.alone is None for call in found),
+        sum(call.alone is not None for call in found),
+    )
+    assert 2 * calls.paired + sum(calls.alone.values()) + calls.open == len(store)
+
+
+def test_in_the_order_in_which_they_ended() -> None:
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    _fill(store, [(0, 5, n, 0, 0, False, False) for n in (0, 2, 3, 1)])  # the second within the first
+    assert _all(store)[1] == [Call(1, 2), Call(0, 3)]
+
+
+def test_nothing_is_paired_over_what_was_lost() -> None:
+    """The exit of the first call and the entry of the second are lost: what is left looks like one call."""
+    steps = [(0, 5, 0, 0, 0, False, False), (0, 5, 1, 0, 0, True, False)]
+    for lost, expected in ((True, [Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST)]), (False, [Call(0, 1)])):
+        store = Store(Decoder(dict(FORMATS), HEADER))
+        _fill(store, [(*step[:5], lost and step[5], False) for step in steps])
+        assert _all(store)[1] == expected
+
+
+def test_nothing_is_paired_over_passes_that_were_dropped() -> None:
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    for n, number in enumerate((0, 1)):
+        data = page(10 * n + 10, event(_record(5, number, 0, 0), 0), HEADER)
+        store.feed(Batch((Chunk(0, data),), drained=True, after_gap=n == 1))
+    store.flush()
+    assert _all(store)[1] == [Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST)]
+
+
+def test_text_is_paired_too() -> None:
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    lines = (
+        b"             cat-5       [000] .....     1.000010: a: frame=1000 count=-1\n"
+        b"             cat-5       [000] .....     1.000020: b: frame=1008 count=-1\n"
+        b"             cat-5       [001] .....     1.000030: c: frame=1000 count=3\n"
+        b"             cat-6       [000] .....     1.000031: c: frame=1000 count=3\n"
+        b"             cat-6       [000] .....     1.000032: d: frame=1008 count=3\n"
+        b"CPU:1 [LOST 3 EVENTS]\n"
+        b"             cat-5       [001] .....     1.000040: d: frame=1008 count=3\n"
+    )
+    store.feed(Batch((Chunk(-1, lines, text=True),), drained=False))
+    found = _all(store)[1]
+    # A task may have been on the other CPU meanwhile.
+    lost = [
+        Call(3, None, Alone.LOST),
+        Call(None, 4, Alone.LOST),
+        Call(2, None, Alone.LOST),
+        Call(None, 5, Alone.LOST),
+    ]
+    assert found == [Call(0, 1), *lost]
+
+
+def test_a_full_store_drops_calls_with_their_events() -> None:
+    store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
+    calls = Calls(store)
+    calls.use(ENDS)
+    for n in range(0, 30_000, 2):
+        data = b"".join(event(_record(5, at % 2, 0, n), 10) for at in range(2))
+        store.feed(Batch((Chunk(0, page(20 * n + 10, data, HEADER)),), drained=True))
+        calls.tick()
+    assert store.first_seq > 0
+    assert calls.first > 0
+    assert calls.alone == {}
+    call = calls.call(calls.first)
+    assert call.exit is not None
+    assert call.exit >= store.first_seq

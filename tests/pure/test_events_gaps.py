@@ -1,0 +1,31 @@
+"""Spans of what was lost: joined, found, forgotten."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.gaps import Gaps
+
+SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9)).map(lambda s: (s[0], s[0] + s[1])), max_size=12)
+
+
+@given(SPANS, st.integers(0, 70), st.integers(0, 9), st.integers(0, 70))
+def test_as_a_plain_list_would_say(spans: list[tuple[int, int]], start: int, length: int, before: int) -> None:
+    gaps = Gaps()
+    for span in spans:
+        gaps.add(*span)
+    end = start + length
+    assert gaps.between(start, end) == any(a <= end and b >= start for a, b in spans)
+    assert len(gaps) <= len(spans)
+    gaps.forget(before)
+    if start >= before:
+        assert gaps.between(start, end) == any(a <= end and b >= start for a, b in spans)
+    assert not gaps.between(0, before - 1) or any(a < before <= b for a, b in spans)
+
+
+def test_an_end_before_its_start_is_a_point() -> None:
+    gaps = Gaps()
+    gaps.add(7, 3)
+    assert gaps.between(7, 7)
+    assert not gaps.between(0, 6)
