@@ -10,6 +10,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from kernel.errors import TargetUnusable
 from kernel.open import require_target
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.parser import COMMANDS
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     gc.disable()  # until the first picture: all that is made by then stays, and collections cost it a sixth
     opening = Opening(getattr(arguments, "recording", None) or arguments.target)
     if PreviewReader.suits(opening.spec):
-        require_target(opening.spec)
+        _require_target(opening.spec)
     preview = PreviewReader(opening.spec) if PreviewReader.suits(opening.spec) else None
     (preview or opening).start()
     if opening.spec.startswith("ssh://"):
@@ -47,6 +48,18 @@ def run(arguments: argparse.Namespace) -> int:
             signal.signal(number, signal.SIG_IGN)
         left = _take_away(app)
     return REFUSED if left else app.return_code or DONE
+
+
+def _require_target(spec: str) -> None:
+    """As `require_target`; a word that is no target may have been meant for a command."""
+    try:
+        require_target(spec)
+    except TargetUnusable as error:
+        import difflib
+
+        meant = difflib.get_close_matches(spec, COMMANDS, 1)
+        hint = f"did you mean `probewright {meant[0]}`?" if meant else f"commands are {', '.join(COMMANDS)}"
+        raise TargetUnusable(str(error), f"{error.remedy}\n  {hint}") from None
 
 
 def _take_away(app: Probewright) -> int:
