@@ -44,7 +44,7 @@ def attachability(name: str, facts: TargetFacts, btf: Btf | None, ground: Ground
     if about.count and not name.startswith(_WEAK):
         kinds, reasons = about.listed()
     else:
-        kinds, reasons = frozenset[Kind](), about.unlisted()
+        kinds, reasons = about.lent(), about.unlisted()
     if machine:
         kinds, reasons = frozenset(), [*machine, *reasons]
     return Attachability(name, about.module, kinds, tuple(reasons), about.instead(), about.traced_copies)
@@ -142,12 +142,25 @@ class _About:
             return [Reason(Why.PADDING, f"the padding in front of {name.removeprefix(PADDING)}: nothing runs there")]
         if COLD in name and (self.symbols or self.symbols is None):
             base = name.partition(COLD)[0]
-            return [Reason(Why.COLD, f"the unlikely part of {base}: it is jumped to, never called")]
+            place = "a kprobe can sit on it, without arguments" if self.lent() else "nothing can attach"
+            return [Reason(Why.COLD, f"the unlikely part of {base}, jumped to, never called: {place}")]
         if self.symbols:
             return self._with_symbol(self.symbols)
         if self.symbols is None and not self.traced_copies:
             return self._without_symbols()
         return self._without_symbol()
+
+    def lent(self) -> frozenset[Kind]:
+        """A kprobe's right to a symbol with a suffix comes from the function it is named after (trace_kprobe.c).
+
+        No return probe: a part that is jumped to has no return address where one would be looked for.
+        """
+        base, dot, _ = self.name.partition(".")
+        alone = [symbol for symbol in self.symbols or () if symbol.code and symbol.section not in _IN_SECTION]
+        if not (dot and len(alone) == len(self.symbols or ()) == self._index.count(base) == 1):
+            return frozenset()
+        allowed = self._facts.has(Feature.KPROBE_EVENTS) and self.name not in self._facts.blacklist
+        return frozenset({Kind.KPROBE} if allowed else ())
 
     def _with_symbol(self, symbols: Sequence[Symbol]) -> list[Reason]:
         code = [symbol for symbol in symbols if symbol.code]
@@ -160,10 +173,9 @@ class _About:
         elif self.name in self._facts.blacklist:
             reasons.append(Reason(Why.BLACKLIST, "on the kprobe blacklist, and no tracer's call at its entry"))
         else:
-            text = (
-                "no tracer's call at its entry: marked notrace, declared inline, assembly, or built without tracing"
-            )
-            reasons.append(Reason(Why.NOTRACE, text))
+            text = "no tracer's call at its entry: marked notrace, declared inline, assembly, or not built for it"
+            only = "; only a kprobe can sit on it" if self.lent() else ""
+            reasons.append(Reason(Why.NOTRACE, text + only))
         if len(code) > 1:
             reasons.append(Reason(Why.TWINS, f"{len(code)} functions have this name, none can be traced"))
         return reasons
@@ -222,7 +234,12 @@ class _About:
         code = [symbol for symbol in self.symbols or () if symbol.code and symbol.section not in _IN_SECTION]
         if len(code) < 2 or self.count != len(code) or not self._facts.has(Feature.KPROBE_EVENTS):
             return []
-        return [Instead(Place(f"{symbol.address:#x}"), How.TWIN, where_is(symbol), _KPROBES) for symbol in code]
+        return [Instead(self._twin_place(symbol), How.TWIN, where_is(symbol), _KPROBES) for symbol in code]
+
+    def _twin_place(self, symbol: Symbol) -> Place:
+        if symbol.base is None:
+            return Place(f"{symbol.address:#x}", address=symbol.address)
+        return Place(self.name, symbol.module or None, base=symbol.base, address=symbol.address)
 
 
 def where_is(symbol: Symbol) -> str:

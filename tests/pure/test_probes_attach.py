@@ -53,6 +53,7 @@ TABLE = {
     "entry_SYSCALL_64": [Symbol(0x8200, section=Section.ENTRY)],
     "notify_die": [Symbol(0x8300, section=Section.KPROBES)],
     "jiffies": [Symbol(0x8400, code=False)],
+    "strcmp.cold": [Symbol(0x8500)],
 }
 
 
@@ -86,7 +87,7 @@ def whys(found: Attachability) -> list[Why]:
         ("start_kernel", Why.INIT, "boots"),
         ("jiffies", Why.DATA, "variable"),
         ("__pfx_vfs_read", Why.PADDING, "padding in front of vfs_read"),
-        ("vfs_read.cold", Why.COLD, "unlikely part of vfs_read"),
+        ("strcmp.cold", Why.COLD, "unlikely part of strcmp"),
         ("__ftrace_invalid_address___16", Why.WEAK, "weak"),
         ("uid_eq", Why.RENAMED, "uid_eq.isra.0"),
         ("early", Why.RENAMED, "early.constprop.0 of it, which can't be traced either"),
@@ -132,6 +133,21 @@ def test_copies_and_their_originals() -> None:
     assert [(str(way.place), way.how) for way in about("half.part.0").instead] == [("half", How.ORIGINAL)]
     assert [str(way.place) for way in about("vfs_read.cold").instead] == ["vfs_read"]
     assert [str(way.place) for way in about("__pfx_vfs_read").instead] == ["vfs_read"]
+
+
+def test_a_kprobe_may_sit_on_what_is_named_after_a_traceable_function() -> None:
+    cold = about("vfs_read.cold")
+    assert cold.kinds == {Kind.KPROBE}
+    assert whys(cold) == [Why.COLD]
+    assert about("vfs_read.cold", replace(FACTS, functions=("other",))).kinds == frozenset()
+    assert about("vfs_read.cold", replace(FACTS, blacklist=frozenset({"vfs_read.cold"}))).kinds == frozenset()
+    assert about("vfs_read.cold", ground=Ground()).kinds == frozenset(), "it may not be there"
+    late = Ground(symbols=lambda _: [Symbol(1, section=Section.INIT)])
+    assert about("vfs_read.constprop.0", ground=late).kinds == frozenset()
+    copy = about("vfs_read.isra.0", ground=Ground(symbols=lambda _: [Symbol(1)]))
+    assert copy.kinds == {Kind.KPROBE}
+    assert whys(copy) == [Why.NOTRACE]
+    assert about("vfs_read.isra.0", ground=Ground(symbols=lambda _: [Symbol(1), Symbol(2)])).kinds == frozenset()
 
 
 def test_twins() -> None:
