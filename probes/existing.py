@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from probes.built import Built
 from probes.environment import Environment
 from probes.site import At, Refused
+from probes.text import kstrtoul
 
 
 def check_existing(built: Built, existing: Sequence[Built], environment: Environment) -> None:
@@ -49,8 +50,11 @@ def _check_reference(built: Built, existing: Sequence[Built], environment: Envir
 
 
 def _place(event: Built, environment: Environment) -> str:
-    """Where an event sits; a file is known by what its path leads to, its reference counter is left out."""
+    """Where an event sits; a file is known by what its path leads to, its reference counter is left out.
+
+    All addresses are alike: the kernel compares names of symbols, and they have none.
+    """
     if event.letter != "u":
-        return event.place
+        return event.place if event.letter != "k" or kstrtoul(event.place) is None else ""
     path, _, offset = event.place.partition("(")[0].rpartition(":")
     return f"{(environment.real_path or posixpath.normpath)(path)}:{offset}"
