@@ -6,6 +6,7 @@ import itertools
 import re
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -157,6 +158,12 @@ class Symbols:
             if line.endswith(b"]") and (entry := self._entry(at)).code:
                 bounds[entry.module] = bounds.get(entry.module, (entry.address,))[0], entry.address
         return bounds
+
+    def preceding(self, address: int) -> Iterator[Entry]:
+        """Symbols in front of an address, the nearest first; as far as a module reaches."""
+        self.prepare()
+        at = bisect_left(self._addresses, address)
+        return (self._entry(place) for place in range(at - 1, max(at - _FAR, 0) - 1, -1))
 
     def neighbours(self, address: int) -> tuple[Entry | None, Entry | None]:
         """The functions before and behind the one that begins at an address, in the order of the linker."""

@@ -158,7 +158,7 @@ class _Search:
             about = self._catalog.attachability(one)
             if about.kinds:
                 return Spot(one, start, Place(one), about.kinds)
-            twin = next((i for i in about.instead if i.how is How.TWIN and i.place.symbol == f"{start:#x}"), None)
+            twin = next((i for i in about.instead if i.how is How.TWIN and i.place.address == start), None)
             if twin is not None:
                 return Spot(one, start, twin.place, twin.kinds)
         return Spot(name, start, Place(name), frozenset())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import threading
 from collections.abc import Container
@@ -14,13 +15,14 @@ from btf.errors import BtfError
 from btf.render import prototype
 from events.kallsyms import Symbols
 from events.naming import Namer
+from kernel.addresses import by_name, counted
 from kernel.errors import FileRefused, KernelError
 from kernel.recording import RecordingTarget
 from kernel.surroundings import Surroundings
 from kernel.target import Target
 from probes.catalog import Catalog, Function
-from probes.check import Checked, check_plan, check_typed, is_function
-from probes.command import Armable, Deletion, SyntheticEvent, UserProbe, parse_command
+from probes.check import Checked, armable, check_plan, check_typed, is_function
+from probes.command import Armable, Deletion, SyntheticEvent, UserProbe, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.fields import Tree
@@ -112,14 +114,18 @@ class Connection:
             group: of its events.
             look: ask the target for events, symbols and files too, each once; that may take long.
         """
+        probe = self._settled(probe)
         if not look:
-            return check_plan(probe, self._btf_for(probe), self.facts, group, self._around(probe))
+            return check_plan(probe, self.types_of(probe), self.facts, group, self._around(probe))
         around = self.surroundings
-        return check_plan(probe, self._btf_for(probe), self.facts, group, around.environment, around.existing)
+        return check_plan(probe, self.types_of(probe), self.facts, group, around.environment, around.existing)
 
     def check_typed(self, text: str) -> Checked:
         """What comes of a text as a person types it: also what this kernel refuses may yet be lowered for it."""
-        return check_typed(text, self._btf_for(text), self.facts, environment=self._around(text))
+        probe = self._settled(text)
+        if not isinstance(probe, str):
+            return self.check(probe)
+        return check_typed(text, self.types_of(text), self.facts, environment=self._around(text))
 
     @cached_property
     def surroundings(self) -> Surroundings:
@@ -135,7 +141,8 @@ class Connection:
             taken: paths of events that are armed. Another probe on the same function gets a number behind its name,
                 unless the user chose that name.
         """
-        btf, facts = self._btf_for(probe), self.facts
+        probe = by_name(probe, lambda: self.symbols)
+        btf, facts = self.types_of(probe), self.facts
         if not is_function(probe):
             self.surroundings.forget()
         around = self._around(probe)
@@ -152,7 +159,7 @@ class Connection:
     def load_symbols(self) -> None:
         """Read the symbols now, so that nobody has to wait for them later; for a worker."""
         if self.symbols is not None:
-            self.symbols.prepare()
+            self.symbols.named("_text")  # makes its index of names too
             self._symbols_loaded = True
 
     def namer(self) -> Namer:
@@ -173,15 +180,34 @@ class Connection:
             return Btf.load(self.target.btf(module), base=base)
         return None
 
+    def _settled(self, probe: Armable | str) -> Armable | str:
+        """A probe at an address gets its function's name; a text in the kernel's own syntax stays what it is."""
+        if not isinstance(probe, str):
+            return by_name(probe, lambda: self.symbols)
+        if not is_own(probe):
+            return probe
+        try:
+            known = armable(probe)
+        except ParseError:
+            return probe
+        settled = by_name(known, lambda: self.symbols)
+        return probe if settled is known else settled
+
     def _around(self, probe: Armable | str) -> Environment:
-        """What lowering asks about; of function probes it asks nothing, and nothing is read."""
+        """What lowering asks about; for function probes nothing is read."""
         try:
             known = parse_command(probe) if isinstance(probe, str) else probe
         except ParseError:
             return UNKNOWN
-        return UNKNOWN if isinstance(known, Deletion) or is_function(known) else self.surroundings.nearby
+        if isinstance(known, Deletion):
+            return UNKNOWN
+        if is_function(known):
+            symbols = self.symbols if self._symbols_loaded else None
+            return Environment(symbol=functools.partial(counted, symbols)) if symbols is not None else UNKNOWN
+        return self.surroundings.nearby
 
-    def _btf_for(self, probe: Armable | str) -> Btf | None:
+    def types_of(self, probe: Armable | str) -> Btf | None:
+        """Types to read a probe with: those of the module it sits in too."""
         try:
             known = parse_command(probe) if isinstance(probe, str) else probe
         except ParseError:

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Sequence
 
 from events.kallsyms import Entry, Symbols
+from kernel.addresses import base_of
 from kernel.modules import AbsentModules
 from kernel.target import Target
 from probes.kernel_text import Sections
@@ -38,5 +39,5 @@ def _symbol(entry: Entry, symbols: Symbols, sections: Sections, among: int) -> S
     if among < 2:
         return Symbol(entry.address, code, entry.module, section)
     before, after = symbols.neighbours(entry.address)
-    names = [found.name if found else "" for found in (before, after)]
-    return Symbol(entry.address, code, entry.module, section, *names)
+    first, last = (found.name if found else "" for found in (before, after))
+    return Symbol(entry.address, code, entry.module, section, first, last, base_of(entry, symbols))

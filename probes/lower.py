@@ -38,7 +38,7 @@ def lower(
         group: group of the events; empty: the probe's own, else `probewright`.
         event: name of the event; of two events the part before `__entry` and `__exit`. None: the probe's, else by
             what it sits on.
-        environment: events and programs there, for probes on such.
+        environment: events and programs there, for probes on such; symbols, for kprobes.
 
     Raises:
         CannotLower: this target can't do it; the refusal says which word is in the way (column in `str(probe)`).
@@ -51,4 +51,4 @@ def lower(
         return lower_tracepoint(probe, btf, facts, group, event, environment)
     if probe.kind is Kind.EVENT:
         return lower_event(probe, btf, facts, group, event, environment)
-    return lower_function(probe, btf, facts, group, event)
+    return lower_function(probe, btf, facts, group, event, environment)

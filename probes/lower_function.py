@@ -9,6 +9,7 @@ from btf.btf import Btf
 from probes.capture import Capturer, needs_entry, needs_exit
 from probes.convention import Where, passed, pushed_by_call
 from probes.dialect import MAX_ARGS, dialect_of
+from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.lower_filter import filtered
 from probes.lower_words import NamedField, capture, name_fields, refused_at
@@ -21,9 +22,16 @@ from probes.signature import signature_of
 from probes.site import Refused, Site
 
 
-def lower_function(probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None) -> Plan:
+def lower_function(
+    probe: Probe,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str,
+    event: str | None,
+    environment: Environment = UNKNOWN,
+) -> Plan:
     """See `probes.lower.lower`. Raises CannotLower."""
-    mechanism = choose(probe, facts)
+    mechanism = choose(probe, facts, environment)
     signature = signature_of(btf, probe.place.symbol) if btf is not None and not probe.place.offset else None
     where = (
         passed(btf, signature.params, facts.machine, signature.returns)

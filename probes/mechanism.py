@@ -6,6 +6,8 @@ import fnmatch
 import re
 from dataclasses import dataclass, replace
 
+from probes.dialect import dialect_of
+from probes.environment import UNKNOWN, Environment
 from probes.facts import Feature, TargetFacts
 from probes.functions import index_of
 from probes.probe import Kind, Place, Probe, When
@@ -38,21 +40,27 @@ class Mechanism:
         """Second word of the command."""
         if self.is_fprobe:
             return f"{self.place.symbol}%return" if at_exit else self.place.symbol
-        return str(self.place)
+        return self.place.told
 
 
-def choose(probe: Probe, facts: TargetFacts) -> Mechanism:
+def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN) -> Mechanism:
     """Choose for a probe. Raises CannotLower where the target has nothing for it."""
     column = str(probe).index(" ") + 1
     place = probe.place
     if probe.kind not in (Kind.AUTO, Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE):
         raise CannotLower(own("missing_capability", str(probe.kind), 0, "Only function probes are built yet"))
-    if kstrtoul(place.symbol) is not None:
+    if place.base is not None:
+        if probe.kind is Kind.FPROBE:
+            raise CannotLower(own("missing_capability", "f", 0, "An fprobe takes all functions of a name, not one"))
         return _kprobe(probe, facts, by_name=False)
+    if kstrtoul(place.symbol) is not None:
+        told = f"{place.symbol}: an address of this boot; after the next one something else is there"
+        return replace(_kprobe(probe, facts, by_name=False), losses=(told,))
     if re.search(r"[*?\[]", place.symbol):
         return _pattern(probe, facts, column)
-    count = index_of(facts).count(place.symbol)
-    wants_fprobe = probe.kind in (Kind.AUTO, Kind.FPROBE) and not place.offset
+    count = _count(place, facts)
+    others = index_of(facts).count(place.symbol) - count  # an fprobe would take them too
+    wants_fprobe = probe.kind in (Kind.AUTO, Kind.FPROBE) and not place.offset and not others
     if wants_fprobe and facts.has(Feature.FPROBE_EVENTS):
         if not count:
             raise CannotLower(_untraceable(place.symbol, facts, column))
@@ -62,21 +70,35 @@ def choose(probe: Probe, facts: TargetFacts) -> Mechanism:
         raise CannotLower(
             own("missing_capability", "f", 0, "This kernel has no fprobe events; a kprobe does the same")
         )
-    if count > 1:
-        raise CannotLower(
-            Refusal(
-                "NON_UNIQ_SYMBOL",
-                "The symbol is not unique",
-                column,
-                place.symbol,
-                f"{count} functions have this name",
-            )
-        )
+    symbols = max(count, _symbols(place, facts, environment))
+    if symbols > 1:
+        what = "functions" if symbols == count else "symbols"
+        told = f"{symbols} {what} have this name"
+        raise CannotLower(Refusal("NON_UNIQ_SYMBOL", "The symbol is not unique", column, place.symbol, told))
     if not count:
         raise CannotLower(_untraceable(place.symbol, facts, column))
     if place.symbol in facts.blacklist:
         raise CannotLower(own("blacklisted", place.symbol, column))
     return _kprobe(probe, facts, by_name=not place.module)
+
+
+def _count(place: Place, facts: TargetFacts) -> int:
+    """How often a name is traceable, in the place's module where it names one."""
+    index = index_of(facts)
+    count = index.count(place.symbol)
+    if place.module is None or count < 2:
+        return count
+    return facts.functions.count(f"{place.symbol} [{place.module}]")
+
+
+def _symbols(place: Place, facts: TargetFacts, environment: Environment) -> int:
+    """How many symbols of this name a kprobe sees, as far as that is known (validate_probe_symbol)."""
+    if environment.symbol is None or place.module is not None:
+        return 0
+    found = environment.symbol(place.symbol)
+    if dialect_of(facts).fprobe_on_graph:
+        return found.kernel or found.modules
+    return found.kernel + found.modules
 
 
 def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:

@@ -20,6 +20,8 @@ from probes.text import UINT_MAX, glob, kstrtol, kstrtoul
 _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _IBT_ENTRY = 4
 """Bytes of ENDBR64: with indirect branch tracking the address behind it is a function's entry too."""
+_TEXT = "_text"
+"""Begins the kernel's code: of a place behind it we believe that a function begins there."""
 _FTRACE_CALL = 5
 """Bytes of `call __fentry__`, which every traceable function on x86-64 has."""
 
@@ -137,6 +139,8 @@ def kprobe_spot(
         offset, symbol = number, symbol[: sign.start()]
     if ":" in symbol:
         return _module_spot(symbol, offset, returns, facts, environment)
+    if symbol == _TEXT and offset:
+        return Spot(symbol, not returns, returns, None, f"{symbol}+{offset}")
     _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
     notrace, late = _check_code(symbol, facts)
     ibt = _has_ibt(btf, facts)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from probes.fetcharg import FetchArg
 
@@ -35,6 +36,17 @@ class Kind(enum.StrEnum):
     """A function probe whose mechanism the target decides: fprobe where it has it, else kprobe and kretprobe."""
 
 
+class Base(NamedTuple):
+    """A symbol that is the only one of its name, and how far behind it a function begins.
+
+    Addresses belong to one boot of a kernel; within its code, or that of one module, nothing moves.
+    """
+
+    symbol: str
+    distance: int
+    """Bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a probe sits."""
@@ -46,12 +58,24 @@ class Place:
     offset: int = 0
     """Bytes from the symbol."""
     written: str = ""
-    """The offset as it was written (`+0x10`, `+0`), where that isn't its plain decimal."""
+    """The offset as it was written (`+0x10`, `+0`), in place of its plain decimal; with `base` the whole place."""
+    base: Base | None = None
+    """How the kernel is told where the symbol is, where its name doesn't say: several functions have it. The symbol
+    is for people and for BTF then.
+    """
+    address: int = field(default=0, compare=False)
+    """Of the symbol, on this boot; 0: not known."""
+
+    @property
+    def told(self) -> str:
+        """The text for the kernel."""
+        module = f"{self.module}:" if self.module else ""
+        if self.base is not None:
+            return f"{module}{self.base.symbol}+{self.base.distance + self.offset}"
+        return f"{module}{self.symbol}{self.written or (f'+{self.offset}' if self.offset else '')}"
 
     def __str__(self) -> str:
-        module = f"{self.module}:" if self.module else ""
-        offset = self.written or (f"+{self.offset}" if self.offset else "")
-        return f"{module}{self.symbol}{offset}"
+        return self.written if self.base is not None and self.written else self.told
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from probes.kernel_text import Section
-from probes.probe import Kind, Place
+from probes.probe import Base, Kind, Place
 
 ALL = frozenset({Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE})
 """What attaches to an ordinary function."""
@@ -136,6 +136,8 @@ class Symbol:
     before: str = ""
     """The function in front of it: the linker keeps those of one source file together."""
     after: str = ""
+    base: Base | None = None
+    """How to find it where it shares its name."""
 
 
 class Absent(NamedTuple):

@@ -162,7 +162,8 @@ class ProbeEditor(Vertical):
 
     def explain(self, about: Attachability) -> None:
         """Say what can attach, and what there is instead; in the place of the fields where nothing can."""
-        if self.probe is not None and self.probe.place.symbol == about.name:  # else a twin of it, by its address
+        # Of twins one was chosen already.
+        if self.probe is not None and self.probe.place.symbol == about.name and not self.probe.place.address:
             self.why.show(about)
             if not about.kinds:
                 self._show_why(True)

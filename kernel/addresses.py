@@ -1,0 +1,61 @@
+"""Functions and their addresses, by the table of symbols: how to tell the kernel which of several of one name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from events.kallsyms import Entry, Symbols
+from probes.check import is_function
+from probes.command import Armable
+from probes.environment import SymbolCount
+from probes.probe import Base, Place, Probe
+from probes.text import is_identifier, kstrtoul
+
+_TEXT = "_text"
+"""Begins the kernel's code."""
+
+
+def counted(symbols: Symbols, name: str) -> SymbolCount:
+    """How often there is a symbol of a name."""
+    found = symbols.named(name)
+    modules = sum(1 for entry in found if entry.module)
+    return SymbolCount(len(found) - modules, modules)
+
+
+def base_of(entry: Entry, symbols: Symbols) -> Base | None:
+    """A symbol in front of a function, in the same module, that is the only one of its name; None: there is none."""
+    if not entry.module:
+        start = symbols.named(_TEXT)
+        return Base(_TEXT, entry.address - start[0].address) if len(start) == 1 else None
+    for found in symbols.preceding(entry.address):
+        if found.module == entry.module and is_identifier(found.name) and len(symbols.named(found.name)) == 1:
+            return Base(found.name, entry.address - found.address)
+    return None
+
+
+def by_name(probe: Armable, symbols: Callable[[], Symbols | None]) -> Armable:
+    """Give a probe at an address the name of the function that begins there, for its types and for people.
+
+    Args:
+        probe: `p 0xffffffff81234560`, `p _text+0x234560`; any other is given back.
+        symbols: asked for such a probe only, for to read them may take long.
+    """
+    if not isinstance(probe, Probe) or not is_function(probe) or probe.place.base is not None:
+        return probe
+    place = probe.place
+    number = kstrtoul(place.symbol)
+    if number is None and place.symbol != _TEXT:
+        return probe
+    table = symbols()
+    if table is None:
+        return probe
+    if number is None:
+        start = table.named(_TEXT)
+        number = start[0].address + place.offset if len(start) == 1 else 0
+    found = next((entry for entry in table.at(number) if entry.code and entry.name != _TEXT), None)
+    base = base_of(found, table) if found is not None else None
+    if found is None or base is None:
+        return probe
+    named = Place(found.name, found.module or None, written=str(place), base=base, address=number)
+    return replace(probe, place=named)

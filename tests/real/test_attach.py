@@ -1,0 +1,188 @@
+"""What is said of functions that can't be probed, and of their callers, held against the kernels themselves."""
+
+from __future__ import annotations
+
+import random
+import re
+import shlex
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from kernel.attaching import Attaching
+from kernel.connection import Connection
+from kernel.kcore import Kcore
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from probes.callers import Callers
+from probes.facts import Feature
+from probes.probe import Kind
+from probes.reasons import Attachability, How, Why
+
+KERNELS = ["6.1", "7.2", "arm64:6.12"]
+EACH = 10
+"""Functions of each kind of answer that are tried."""
+# One line in, one line out: what the kernel said to each.
+TRY = r"""
+cd /sys/kernel/tracing
+while read -r line; do
+  if echo "$line" 2>/dev/null >>dynamic_events; then echo "yes $line"; echo >dynamic_events; else echo "no $line"; fi
+done
+"""
+OBJDUMP = {"x86_64": ("objdump", "i386:x86-64"), "aarch64": ("aarch64-linux-gnu-objdump", "aarch64")}
+SITES = 150
+"""Calls that are shown to the disassembler, of each function."""
+
+
+@dataclass
+class Seen:
+    """A guest, and all that is said of it."""
+
+    guest: Guest
+    connection: Connection
+    attaching: Attaching
+
+    def about(self, name: str) -> Attachability:
+        return self.attaching.about(name)
+
+    def callers(self, name: str) -> Callers:
+        found = self.attaching.callers(name)
+        assert found is not None
+        return found
+
+    @cached_property
+    def known(self) -> dict[str, Attachability]:
+        """What is said of all functions that have a type or can be traced, and of as many other symbols."""
+        symbols = self.connection.symbols
+        assert symbols is not None
+        names = set(self.connection.catalog.names)
+        others = sorted({entry.name for entry in symbols.beginning("")} - names)
+        names |= set(random.Random(1).sample(others, len(names) // 2))
+        return {name: self.about(name) for name in sorted(names) if re.fullmatch(r"[\w.]+", name)}
+
+    def taken(self, lines: list[str]) -> dict[str, bool]:
+        """Lines for dynamic_events -> whether the kernel takes each."""
+        done = subprocess.run(
+            [*self.guest.ssh_command, TRY], input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=280
+        )
+        answers = (line.partition(" ") for line in done.stdout.splitlines())
+        return {line: word == "yes" for word, _, line in answers}
+
+
+@pytest.fixture(scope="module")
+def seen(guest: Guest) -> Iterator[Seen]:
+    connection = Connection(connect(guest, f"lab:{guest.kernel.release}", python=True))
+    yield Seen(guest, connection, Attaching(connection))
+    connection.close()
+
+
+@pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
+class TestOnKernels:
+    def test_the_kernel_takes_and_refuses_as_we_say(self, seen: Seen) -> None:
+        kinds: dict[tuple[object, ...], list[str]] = defaultdict(list)
+        for name, about in seen.known.items():
+            kinds[(about.kinds, *(reason.why for reason in about.reasons))].append(name)
+        rng = random.Random(7)
+        tried = [name for names in kinds.values() for name in rng.sample(names, min(EACH, len(names)))]
+        letters = "pf" if seen.connection.facts.has(Feature.FPROBE_EVENTS) else "p"
+        said = {f"{letter}:pw_try/e {name}": letter in seen.about(name).kinds for name in tried for letter in letters}
+        answered = seen.taken(list(said))
+        assert len(answered) == len(said)
+        wrong = {
+            line: (said[line], seen.about(line.split()[1]).text) for line in said if answered[line] is not said[line]
+        }
+        assert not wrong, "\n".join(f"{line}: {what}" for line, what in wrong.items())
+        reasons = {why for key in kinds for why in key[1:]}
+        expected = {Why.NOTRACE, Why.NOINSTR, Why.BLACKLIST, Why.INIT, Why.ENTRY, Why.TWINS, Why.COPY, Why.DATA}
+        assert reasons >= expected
+
+    def test_each_twin_can_be_taken_by_its_address(self, seen: Seen) -> None:
+        twins = [name for name, about in seen.known.items() if about.has(Why.TWINS) and about.instead]
+        places = {
+            str(way.place): (name, way.place.address)
+            for name in random.Random(3).sample(twins, EACH)
+            for way in seen.about(name).instead
+            if way.how is How.TWIN
+        }
+        assert len(places) >= 2 * EACH
+        lines = [f"{letter}:pw_try/e {place}" for place in places for letter in "pr"]
+        assert [line for line, taken in seen.taken(lines).items() if not taken] == []
+        symbols = seen.connection.symbols
+        assert symbols is not None
+        assert all(name in [entry.name for entry in symbols.at(address)] for name, address in places.values())
+
+    def test_every_claimed_call_is_one(self, seen: Seen) -> None:
+        """For the disassembler of binutils too, and it finds no other function at the far end."""
+        facts, symbols = seen.connection.facts, seen.connection.symbols
+        assert symbols is not None
+        tool, architecture = OBJDUMP[facts.machine]
+        if shutil.which(tool) is None:
+            pytest.skip(f"no {tool} here")
+        kcore = Kcore(seen.connection.target)
+        wanted = [name for name, about in seen.known.items() if about.has(Why.NOTRACE) and "." not in name]
+        claimed = 0
+        for name in ["strcmp", "__schedule", *random.Random(5).sample(wanted, 12)]:
+            sites = [
+                (caller.spot.start + at, caller.jumps)
+                for caller in seen.callers(name).found
+                if not caller.through
+                for at in caller.calls
+            ]
+            starts = {entry.address for entry in symbols.named(name)}
+            for address, jumps in sites[:SITES]:
+                shown = disassembled(tool, architecture, address, kcore.read(address, 8))
+                word, _, target = shown.partition(" ")
+                assert (word[0] in "jb") if jumps else word in ("call", "bl"), shown
+                assert any(0 <= int(target, 16) - start <= 4 or 0 < start - int(target, 16) <= 16 for start in starts)
+                claimed += 1
+        assert claimed > 100
+
+    def test_who_really_calls_is_among_those_claimed(self, seen: Seen) -> None:
+        """The kernel's own stacks at a function that can be probed: who stands behind it, is one of its callers."""
+        claimed = {caller.spot.name for caller in seen.callers("vfs_read").found}
+        script = """
+        cd /sys/kernel/tracing; echo >trace; echo 'p:pw_try/e vfs_read' >>dynamic_events
+        echo stacktrace >events/pw_try/e/trigger; echo 1 >events/pw_try/e/enable
+        dd if=/proc/version of=/dev/null bs=10 count=3 2>/dev/null
+        python3 -c 'import os; os.pread(os.open("/proc/version", 0), 10, 1)'
+        echo 0 >events/pw_try/e/enable; echo '!stacktrace' >events/pw_try/e/trigger; cat trace; echo >dynamic_events
+        """
+        stacks = seen.guest.run(script, timeout=60).decode().split("<stack trace>")[1:]
+        behind = {
+            next(name for name in re.findall(r"=> (\w+)", stack) if "vfs_read" not in name and "probe" not in name)
+            for stack in stacks
+        }
+        assert len(behind) >= 2
+        assert behind <= claimed
+
+    def test_a_module_that_is_not_loaded(self, seen: Seen, tmp_path: Path) -> None:
+        release = seen.guest.kernel.release
+        place = shlex.quote(f"/lib/modules/{release}")
+        seen.guest.run(f"mkdir -p {place}; echo '../extra/dummy.ko:' >{place}/modules.dep")
+        fresh = Attaching(seen.connection)
+        about = fresh.about("dummy_setup")
+        assert [(r.why, r.remedy) for r in about.reasons] == [(Why.MODULE, "modprobe dummy")]
+        assert "is in the module" in about.text, "it was seen in the file"
+        assert fresh.about("dummy_nonsense").has(Why.UNKNOWN)
+        seen.guest.run("insmod /lib/modules/extra/dummy.ko")
+        connection = Connection(connect(seen.guest, "lab:again", python=True))
+        try:
+            loaded = Attaching(connection).about("dummy_setup")
+            assert (Kind.KPROBE in loaded.kinds, loaded.module) == (True, "dummy")
+        finally:
+            connection.close()
+
+
+def disassembled(tool: str, architecture: str, address: int, code: bytes) -> str:
+    """The first instruction, as `call ffffffff81000000`."""
+    with_tool = [tool, "-D", "-b", "binary", "-m", architecture, f"--adjust-vma={address:#x}", "/dev/stdin"]
+    text = subprocess.run(with_tool, input=code, capture_output=True, check=True).stdout.decode()
+    found = re.search(r"^ *[0-9a-f]+:\t[0-9a-f ]+\t(\S+) +(?:0x)?([0-9a-f]+)", text, re.MULTILINE)
+    assert found is not None, text
+    return f"{found[1]} {found[2]}"
