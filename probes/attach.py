@@ -157,7 +157,9 @@ class _About:
         """
         base, dot, _ = self.name.partition(".")
         alone = [symbol for symbol in self.symbols or () if symbol.code and symbol.section not in _IN_SECTION]
-        if not (dot and len(alone) == len(self.symbols or ()) == self._index.count(base) == 1):
+        bases = len(self._ground.symbols(base)) if dot and self._ground.symbols else 0
+        # Of several of that name the kernel takes one, nobody knows which: all have to be traceable.
+        if not (len(alone) == len(self.symbols or ()) == 1 and bases and bases == self._index.count(base)):
             return frozenset()
         allowed = self._facts.has(Feature.KPROBE_EVENTS) and self.name not in self._facts.blacklist
         return frozenset({Kind.KPROBE} if allowed else ())

@@ -9,6 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import Label, Static
 
@@ -102,7 +103,7 @@ class AttachPane(Vertical):
             self._callers, self._searching = None, False
         self._about = about
         lines = [f"{r.text}{f' — {r.remedy}' if r.remedy else ''}" for r in about.reasons]
-        self._reasons.update(safe_content("\n".join(lines) or "everything can attach here"))
+        self._reasons.update(Content("\n").join(map(safe_content, lines or ["everything can attach here"])))
         self._show_ways()
 
     def searching(self, function: str, share: float) -> None:

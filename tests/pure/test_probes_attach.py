@@ -142,12 +142,14 @@ def test_a_kprobe_may_sit_on_what_is_named_after_a_traceable_function() -> None:
     assert about("vfs_read.cold", replace(FACTS, functions=("other",))).kinds == frozenset()
     assert about("vfs_read.cold", replace(FACTS, blacklist=frozenset({"vfs_read.cold"}))).kinds == frozenset()
     assert about("vfs_read.cold", ground=Ground()).kinds == frozenset(), "it may not be there"
-    late = Ground(symbols=lambda _: [Symbol(1, section=Section.INIT)])
+    late = Ground(symbols=lambda name: [Symbol(1, section=None if name == "vfs_read" else Section.INIT)])
     assert about("vfs_read.constprop.0", ground=late).kinds == frozenset()
     copy = about("vfs_read.isra.0", ground=Ground(symbols=lambda _: [Symbol(1)]))
     assert copy.kinds == {Kind.KPROBE}
     assert whys(copy) == [Why.NOTRACE]
     assert about("vfs_read.isra.0", ground=Ground(symbols=lambda _: [Symbol(1), Symbol(2)])).kinds == frozenset()
+    assert about("listed_twin.cold", ground=Ground(symbols=lambda name: [Symbol(1)] * (1 + ("." not in name)))).kinds
+    assert not about("vfs_read.cold", ground=Ground(symbols=lambda name: [Symbol(1)] * (1 + ("." not in name)))).kinds
 
 
 def test_twins() -> None:
