@@ -66,6 +66,8 @@ class Dialect:
     """`$arg*` without BTF gives one error; before 7.2 the kernel reads on and trips over it as a variable."""
     typecast: bool
     """Function probes take typecasts, `$current` and `this_cpu_read()`; arguments may be 255 characters long."""
+    whole_filters: bool
+    """A filter that ends in `&&` is refused."""
     registers: frozenset[str] | None
     """Names of registers; None: not known for this architecture."""
     stack_longs: int
@@ -106,6 +108,7 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
         typecast_known=cast_known,
         star_logged_once=since_7_2,
         typecast=typecast,
+        whole_filters=mark(marks.whole_filters, Feature.BTF_ARGS not in features),
         registers=_REGISTERS.get(machine),
         stack_longs=_STACK_LONGS.get(machine, 2048),
         bits=long_size * 8,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from probes.dialect import Dialect
 from probes.environment import Environment, EventField
 from probes.predicate import Predicates
 from probes.site import At, Refused
@@ -16,7 +17,7 @@ _SPACE = " \t\n\v\f\r"
 
 
 def check_filter(
-    text: str, fields: Mapping[str, EventField] | None, environment: Environment, newer: bool, cpus: int
+    text: str, fields: Mapping[str, EventField] | None, environment: Environment, dialect: Dialect, cpus: int
 ) -> None:
     """Check a filter as it is written to an event's `filter`, or behind an event probe's `if`.
 
@@ -24,7 +25,7 @@ def check_filter(
         text: the filter.
         fields: of the event, without the common ones; None: not known.
         environment: for names of functions.
-        newer: the kernel has CPUS{} and `.function` (seen in 6.12), and takes a filter that ends in `&&`.
+        dialect: the kernel's parser.
         cpus: how many there are.
 
     Raises:
@@ -34,7 +35,7 @@ def check_filter(
         open_count, count = _count(text)
         if not count:
             raise Refused("ERRNO", 0, text)
-        _read(text, open_count, count, Predicates(fields, environment, newer, cpus))
+        _read(text, open_count, count, Predicates(fields, environment, dialect.btf_args, cpus), dialect.whole_filters)
     except Refused as error:
         raise At(error, command=text) from None
 
@@ -75,8 +76,8 @@ def _count(text: str) -> tuple[int, int]:
     return deepest, count
 
 
-def _read(text: str, deepest: int, count: int, predicates: Predicates) -> None:
-    """Go through the filter like predicate_parse. Raises Refused."""
+def _read(text: str, deepest: int, count: int, predicates: Predicates, whole: bool) -> None:
+    """Go through the filter like predicate_parse; `whole`: it must not end in `&&`. Raises Refused."""
     at = level = found = 0
     size = len(text)
     while at < size:
@@ -98,7 +99,7 @@ def _read(text: str, deepest: int, count: int, predicates: Predicates) -> None:
         raise Refused("TOO_MANY_OPEN", size, text)
     if not found:
         raise Refused("NO_FILTER", size, text)
-    if text.rstrip().endswith(("&&", "||")) and not predicates.newer:
+    if whole and text.rstrip().endswith(("&&", "||")):
         raise Refused("INVALID_FILTER", size, text)
 
 

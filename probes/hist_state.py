@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from probes.built import Built
+from probes.dialect import Dialect
 from probes.environment import Environment, EventField
 from probes.errors_table import HIST_MESSAGES, message_of
 from probes.event_fields import find_event
@@ -103,6 +104,7 @@ class HistState:
     """What is there when a command comes."""
 
     dialect: HistDialect
+    parser: Dialect
     environment: Environment
     existing: tuple[Built, ...]
     """Dynamic events."""
@@ -127,7 +129,7 @@ class HistState:
         """Check the filter of a trigger. Raises At."""
         logged = self.dialect.filter_logged
         try:
-            check_filter(text, self.fields_of(file), self.environment, logged, self.cpus)
+            check_filter(text, self.fields_of(file), self.environment, self.parser, self.cpus)
         except At as error:
             raise error if logged else silent(f"The filter: {message_of(error.refused.code)}", text) from None
 

@@ -108,7 +108,7 @@ def _filter(text: str, interface: str, reading: Reading) -> None:
     _, group, event, _ = f"/{interface}".rsplit("/", 3)
     if text.strip() != "0":
         fields = fields_of(group, event, reading)
-        check_filter(text, fields, reading.environment, reading.dialect.btf_args, reading.facts.cpus)
+        check_filter(text, fields, reading.environment, reading.dialect, reading.facts.cpus)
 
 
 def _read(text: str, words: list[str], interface: str, reading: Reading) -> Built | None:

@@ -150,7 +150,7 @@ def _check_condition(probe: Probe, site: Site, facts: TargetFacts) -> None:
     if not facts.has(Feature.EPROBE_FILTER):
         raise CannotLower(own("missing_capability", "if", start - 3, "This kernel's event probes take no filter"))
     try:
-        check_filter(probe.filter, site.fields, site.environment, site.dialect.btf_args, facts.cpus)
+        check_filter(probe.filter, site.fields, site.environment, site.dialect, facts.cpus)
     except At as error:
         refused = error.refused
         names: Sequence[str] = tuple(site.fields or ())

@@ -29,6 +29,8 @@ class Marks(NamedTuple):
     """Fprobes look for `@SYM` when they are enabled (seen from 6.17, with trace_fprobe_create_cb)."""
     hist_fields_uncounted: bool | None = None
     """`struct hist_field` has no `ref`: histograms were mended together with it (seen from 7.2, and in late 6.1)."""
+    whole_filters: bool | None = None
+    """A filter must not end in `&&` (seen in late 6.1, with find_synth_event_call)."""
     hist_comm: bool | None = None
     """Histograms know `common_comm`: HIST_FIELD_FL_COMM is there."""
 
@@ -49,6 +51,8 @@ def marks_of(btf: Btf | None) -> Marks:
 def _look(btf: Btf) -> Marks:
     context = _context_members(btf)
     histograms = Marks(hist_fields_uncounted=_hist_fields_uncounted(btf), hist_comm=_hist_comm(btf))
+    if histograms.hist_fields_uncounted is not None:
+        histograms = histograms._replace(whole_filters=btf.function("find_synth_event_call") is not None)
     if not context:
         return histograms
     bitmask = _params(btf, "trace_print_bitmask_seq")

@@ -26,7 +26,6 @@ COMMON = {
     "comm": EventField("comm", "char[]", 0),
     "stacktrace": EventField("stacktrace", "stacktrace", 0),
     "STACKTRACE": EventField("STACKTRACE", "stacktrace", 0),
-    "common_stacktrace": EventField("common_stacktrace", "stacktrace", 0),
 }
 """Fields of every event, and those that are none of the record (trace_events.c, trace_define_generic_fields)."""
 
@@ -37,7 +36,7 @@ class Predicates:
     def __init__(
         self, fields: Mapping[str, EventField] | None, environment: Environment, newer: bool, cpus: int
     ) -> None:
-        self.newer = newer
+        self._newer = newer
         self._fields = fields
         self._environment = environment
         self._cpus = cpus
@@ -53,7 +52,7 @@ class Predicates:
         if field is None:
             raise Refused("FIELD_NOT_FOUND", base + at, name, names=tuple({**(self._fields or {}), **COMMON}))
         at += len(".ustring") if text.startswith(".ustring", at) else 0
-        function = self.newer and text.startswith(".function", at)
+        function = self._newer and text.startswith(".function", at)
         at += len(".function") if function else 0
         at = _skip(text, at)
         operator = next((op for op in _OPERATORS if text.startswith(op, at)), None)
@@ -62,7 +61,7 @@ class Predicates:
         at = _skip(text, at + len(operator))
         if function:
             return self._function(text, at, base, field, operator)
-        if self.newer and text.startswith("CPUS", at):
+        if self._newer and text.startswith("CPUS", at):
             return self._cpu_list(text, at, base, field, operator)
         if text[at : at + 1] in ("'", '"'):
             return _string(text, at, base, field, operator)
@@ -73,7 +72,10 @@ class Predicates:
     def _field(self, name: str) -> EventField | None:
         if self._fields is None:
             return COMMON.get(name) or EventField(name, "")
-        return self._fields.get(name) or COMMON.get(name)
+        common = COMMON.get(name)
+        if common is not None and common.type == "stacktrace" and not self._newer:
+            common = None
+        return self._fields.get(name) or common
 
     def _function(self, text: str, at: int, base: int, field: EventField, operator: str) -> int:
         if field.type and field.size != 8:

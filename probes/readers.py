@@ -15,6 +15,7 @@ from probes.argument import check_argument, check_entry_data
 from probes.built import Built, BuiltArgument
 from probes.dialect import MAX_ARGS, Dialect
 from probes.environment import Environment, EventField
+from probes.event_fields import built_fields
 from probes.event_filter import check_filter
 from probes.existing import check_existing
 from probes.expand import expand_dentry, expand_meta
@@ -163,7 +164,7 @@ def _event_filter(words: list[str], at: int, fields: Mapping[str, EventField] | 
     if at + 1 == len(words):
         raise At(Refused("NO_EP_FILTER", 0), at + 1)
     text = " ".join(words[at + 1 :])
-    check_filter(text, fields, reading.environment, reading.dialect.btf_args, reading.facts.cpus)
+    check_filter(text, fields, reading.environment, reading.dialect, reading.facts.cpus)
 
 
 def fields_of(group: str, event: str, reading: Reading) -> Mapping[str, EventField] | None:
@@ -172,7 +173,7 @@ def fields_of(group: str, event: str, reading: Reading) -> Mapping[str, EventFie
         if (built.group, built.event) == (group, event):
             if built.letter in "kue":
                 break
-            return _built_fields(built)
+            return built_fields(built)
     else:
         if reading.environment.event is None:
             return None
@@ -180,15 +181,6 @@ def fields_of(group: str, event: str, reading: Reading) -> Mapping[str, EventFie
         if found is not None:
             return {field.name: field for field in found}
     raise At(Refused("BAD_ATTACH_EVENT", 0, f"{group}.{event}"), 1)
-
-
-def _built_fields(built: Built) -> dict[str, EventField]:
-    """Fields of a dynamic event."""
-    if built.letter == "s":
-        return {name: EventField(name, kind) for name, kind in built.fields}
-    fields = {a.name: EventField(a.name, a.type, a.width, a.type.startswith("s")) for a in built.arguments}
-    places = ("__probe_func", "__probe_ret_ip") if built.returns else ("__probe_ip",)
-    return {**{name: EventField(name, "unsigned long", 8) for name in places}, **fields}
 
 
 def _head(head: str, dialect: Dialect) -> str | None:

@@ -36,7 +36,7 @@ def check_trigger(text: str, interface: str, before: Sequence[tuple[str, str]], 
         At: it is refused.
     """
     dialect = hist_dialect(reading.facts, reading.btf)
-    state = HistState(dialect, reading.environment, reading.existing, reading.facts.cpus)
+    state = HistState(dialect, reading.dialect, reading.environment, reading.existing, reading.facts.cpus)
     for file, command in before:
         try:
             _read(command, event_of(file), state)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from probes.dialect import Dialect, dialect_of
 from probes.environment import Environment, EventField, SymbolCount
 from probes.event_filter import check_filter
+from probes.facts import Feature, TargetFacts
 from probes.site import At
 
 _FIELDS = {
@@ -21,9 +23,13 @@ _FIELDS = {
 _KNOWS = Environment(symbol=lambda name: SymbolCount(int(name == "vfs_read")))
 
 
+def _dialect(newer: bool) -> Dialect:
+    return dialect_of(TargetFacts("x86_64", "", features=frozenset({Feature.BTF_ARGS} if newer else ())))
+
+
 def _answer(text: str, newer: bool = True, cpus: int = 4) -> str:
     try:
-        check_filter(text, _FIELDS, _KNOWS, newer, cpus)
+        check_filter(text, _FIELDS, _KNOWS, _dialect(newer), cpus)
     except At as error:
         assert error.command == text
         return f"{error.refused.code} {error.refused.offset}"
