@@ -31,18 +31,19 @@ MORE = (
     *("do_filp_open", "sock_setsockopt"),
     # What tells one kernel's parser from another's (probes/marks.py).
     *("traceprobe_parse_probe_arg", "tracing_syscall_buf_write", "trace_print_bitmask_seq", "trace_fprobe_create_cb"),
+    "find_synth_event_call",
 )
 CAST = ("sk_buff", "file", "task_struct", "net_device", "rq")
 """Structs that commands cast to."""
+TOLD_BY = (("hist_field", Kind.STRUCT), ("hist_field_flags", Kind.ENUM))
+"""Types that tell one kernel's histograms from another's."""
 
 
 def cases(path: Path) -> list[dict[str, object]]:
-    """Commands to files that make dynamic events, and filters of events."""
+    """Commands to files that make dynamic events, filters and triggers of events."""
     rows = []
     for line in path.read_text().splitlines():
         row = json.loads(line)
-        if row["iface"].endswith("/trigger"):
-            continue
         log = [(entry["msg"], entry["pos"]) for entry in row["errors"]]
         setup = [_bare(command) for command in row["setup"].split("\x02") if command]
         kept = {"id": row["id"], "cmd": row["cmd"], "ok": row["ok"], "log": log}
@@ -66,7 +67,8 @@ def _setup(row: dict[str, object]) -> list[str]:
 
 def environment(folder: Path, rows: list[dict[str, object]]) -> dict[str, object]:
     """What the commands ask about: fields of events, how often symbols occur (kernel, modules)."""
-    words = {word for row in rows for text in [str(row["cmd"]), *_setup(row)] for word in re.findall(r"[\w.]+", text)}
+    texts = [text for row in rows for text in (str(row["cmd"]), str(row.get("iface", "")), *_setup(row))]
+    words = {word for text in texts for word in re.findall(r"[\w.]+", text)}
     symbols: dict[str, list[int]] = {}
     for line in (folder / "kallsyms").read_text().splitlines():
         parts = line.split()
@@ -90,6 +92,7 @@ def reached(btf: Btf, functions: set[str]) -> set[int]:
     todo = [(func.id, DEPTH) for name in functions if (func := btf.function(name)) is not None]
     todo += [(type_id, 0) for type_id in range(1, 40)]
     todo += [(type_id, 1) for name in CAST if (type_id := btf.find(name, Kind.STRUCT)) is not None]
+    todo += [(type_id, 0) for name, kind in TOLD_BY if (type_id := btf.find(name, kind)) is not None]
     todo.append(
         (
             next(
