@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check format bench screenshots lab recording lock clean
+.PHONY: run test check format bench screenshots lab recording kernels lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
@@ -43,6 +43,10 @@ recording: $(STAMP)
 	    'f do_sys_openat2%both dfd filename:ustring how->flags $$retval' \
 	    'f vfs_write%both pos[0] count $$retval' \
 	    'f bprm_execve bprm->filename:string'
+
+# What the kernels of the matrix can do, for the lines that are shown of them: boots each.
+kernels: $(STAMP)
+	$(BIN)/python -m tests.data.make_kernels
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 

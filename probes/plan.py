@@ -67,3 +67,8 @@ class Plan:
     events: tuple[PlannedEvent, ...]
     losses: tuple[str, ...] = ()
     """One line for each thing that was lost in lowering."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All lines, in the order in which they are written."""
+        return tuple(line for event in self.events for line in event.lines)

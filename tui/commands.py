@@ -36,7 +36,7 @@ COMMANDS = (
         "search", "slash", "search", "Search: functions here, events in the live place.", "compose", footer=False
     ),
     Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),
-    Command("edit", "i,f6", "Edit", "Edit the specification as text, with completion.", "compose"),
+    Command("edit", "colon,f6", "Edit", "Edit the specification as text, with completion.", "compose"),
     Command(
         "lowered", "l", "Lines", "Show the lines that will be written for this kernel, and for others.", "compose"
     ),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from kernel.connection import Connection
 from probes.check import Checked, armable, is_function
 from probes.command import Armable
+from probes.elsewhere import Elsewhere, elsewhere
+from probes.facts import TargetFacts
 from probes.parse import ParseError
-from probes.plan import Plan
 from probes.probe import Probe, When
 from probes.verdict import Verdict
-from widgets.spec_text import Specification
+from widgets.spec_text import OtherKernel, Specification
 
 
 class Typed(NamedTuple):
@@ -76,9 +78,22 @@ def _specification(text: str, probe: Armable | None, checked: Checked) -> Specif
     at_exit = isinstance(probe, Probe) and probe.when is When.EXIT
     if at_exit and any("->" in word for word in text.split()):
         notes += ("fields are read after the call; b reads them at both ends",)
-    return Specification(text, checked.verdict, lines_of(plan) if plan else (), notes, condition)
+    return Specification(text, checked.verdict, plan.lines if plan else (), notes, condition)
 
 
-def lines_of(plan: Plan) -> tuple[str, ...]:
-    """The lines that are written, in their order."""
-    return tuple(line for event in plan.events for line in event.lines)
+def others_of(
+    connection: Connection, probe: Armable, own: tuple[str, ...], kernels: Mapping[str, TargetFacts]
+) -> tuple[OtherKernel, ...]:
+    """What other kernels would be given for a probe, those that are given the same together."""
+    found: dict[Elsewhere, list[str]] = {}
+    for name, lines in elsewhere(probe, connection.types_of(probe), kernels).items():
+        found.setdefault(lines, []).append(name)
+    return tuple(_other(", ".join(names), lines, own) for lines, names in found.items())
+
+
+def _other(names: str, found: Elsewhere, own: tuple[str, ...]) -> OtherKernel:
+    if found.error is not None:
+        return OtherKernel(names, (), f"no: {found.error.hint or found.error.message}", refused=True)
+    if found.lines == own:
+        return OtherKernel(names, (), "the same")
+    return OtherKernel(names, found.lines, "; ".join(found.losses))

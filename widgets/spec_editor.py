@@ -19,7 +19,7 @@ from widgets.safe_text import safe
 from widgets.spec_text import Laid, Specification, head
 from widgets.type_ahead import TypeAhead
 
-_EMPTY = "what is ticked forms a probe here; i types one"
+_EMPTY = "what is ticked forms a probe here; : or F6 to type one"
 
 
 class SpecEditor(TypeAhead, Input):

@@ -13,19 +13,20 @@ from widgets.safe_text import cut, fit, safe, width
 from widgets.spec_look import spans
 
 _INDENT: Final = 2
+_ELSEWHERE: Final = "other kernels, with the structures of this one:"
 _ACCEPTED: Final = "✓ this kernel"
 _WORD: Final = re.compile(r"\S+")
 
 
 class OtherKernel(NamedTuple):
-    """What kernels of the matrix would be given for the same probe."""
+    """What other kernels would be given for the same probe."""
 
     names: str
     """`6.12, 7.2`."""
     lines: tuple[str, ...] = ()
-    """Empty: they can't do it."""
-    reason: str = ""
-    """Why not; or what is lost in lowering."""
+    told: str = ""
+    """What is lost in lowering, or why it can't be done; that the lines are the same."""
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,8 @@ def tail(shown: Specification, columns: int, lowered: bool) -> list[Content]:
     lines: list[Content] = []
     if lowered:
         lines += [line for text in shown.lowered for line in _lowered(text, columns)]
+        if shown.others:
+            lines.append(Content.styled(cut(_ELSEWHERE, columns), "dim"))
         lines += [line for other in shown.others for line in _other(other, columns)]
     return lines + [Content.assemble(("note: ", "dim"), cut(safe(note), columns - 6)) for note in shown.notes]
 
@@ -213,12 +216,10 @@ def _lowered(text: str, columns: int) -> list[Content]:
 
 
 def _other(other: OtherKernel, columns: int) -> list[Content]:
-    """A heading with the kernels' names, and their lines below it."""
+    """The kernels' names and what is told of them, and their lines below."""
     title = f"{safe(other.names)}: "
-    reason = safe(other.reason)
-    if not other.lines:
-        return [Content.assemble((title, "bold"), (cut(f"no: {reason}", columns - width(title)), "$text-warning"))]
-    first = Content.assemble((title, "bold"), (cut(reason, columns - width(title)), "dim"))
+    told = cut(safe(other.told), columns - width(title))
+    first = Content.assemble((title, "bold"), (told, "$text-warning" if other.refused else "dim"))
     return [first, *(line for text in other.lines for line in _lowered(text, columns))]
 
 

@@ -140,7 +140,7 @@ async def test_accepted_with_notes_and_lowered_lines():
         ("f:pw_3f/x vfs_read%return +64($arg1):s64",),
         ("read at exit",),
         "count > 4096",
-        (OtherKernel("6.1", ("r:pw_3f/x vfs_read ret=$retval",), "no names"), OtherKernel("arm64", (), "no fprobes")),
+        (OtherKernel("6.1", ("r:pw_3f/x vfs_read ret=$retval",), "no names"), OtherKernel("arm64", (), "no: no fprobes", refused=True)),
     )
     app = host(shown)
     async with app.shown() as pilot:

@@ -1,0 +1,180 @@
+"""A specification that is typed: by completion alone, ticked as it is typed, never lost."""
+
+from __future__ import annotations
+
+import pytest
+from textual.pilot import Pilot
+
+from probes.fetcharg import FetchArg, variable
+from probes.probe import Kind, When
+from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, until  # noqa: F401
+from tui.app import Probewright
+from widgets.completion_list import CompletionList
+from widgets.field_list import FieldList
+from widgets.probe_editor import ProbeEditor
+from widgets.spec_pane import SpecPane
+
+
+async def typed(pilot: Pilot[None], text: str) -> None:
+    names = {" ": "space", "%": "percent_sign", "-": "minus", ">": "greater_than_sign", "_": "underscore"}
+    await pilot.press(*(names.get(letter, letter) for letter in text))
+    await pilot.pause()
+
+
+async def editing(app: Probewright, pilot: Pilot[None]) -> tuple[SpecPane, ProbeEditor]:
+    await open_compose(app, pilot)
+    spec, editor = app.compose_place.query_one(SpecPane), app.compose_place.query_one(ProbeEditor)
+    await pilot.press("f6")
+    await until(lambda: app.focused is spec.editor, pilot)
+    return spec, editor
+
+
+@pytest.mark.parametrize("size", [SIZE, (80, 24)])
+async def test_a_novice_gets_there_by_completion_alone(kernel_only, size):  # noqa: F811
+    """Only what the list shows is taken; of names no more is typed than tells them from others."""
+    app = application(kernel_only)
+    async with app.run_test(size=size) as pilot:
+        spec, editor = await editing(app, pilot)
+        found = spec.query_one(CompletionList)
+        steps = [
+            ("", "f"),
+            ("vfs_r", "vfs_read"),
+            ("", "vfs_read"),
+            ("", "file->"),
+            ("f_pa", "f_path."),
+            ("de", "dentry->"),
+            ("d_na", "d_name."),
+            ("na", "name"),
+            ("", "name:string"),
+        ]
+        for letters, label in steps:
+            await typed(pilot, letters)
+            assert found.opened
+            while found.chosen is None or found.chosen.label != label:
+                assert found.chosen is None or found.cursor < len(found.found.items) - 1, label
+                await pilot.press("down")
+            await pilot.press("enter")
+            await pilot.pause()
+        assert spec.editor.value == "f vfs_read file->f_path.dentry->d_name.name:string "
+        assert spec.shown.verdict is not None and spec.shown.verdict.ok
+        name = FetchArg(variable("file", "->f_path", ".dentry", "->d_name", ".name"), None, "string")
+        assert editor.probe is not None
+        assert editor.probe.fetchargs == (name,)
+        assert not found.chosen  # Enter would arm now
+
+
+async def test_what_is_typed_is_ticked_and_what_is_ticked_is_typed(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, editor = await editing(app, pilot)
+        await typed(pilot, "f vfs_read%return count if count > 1")
+        assert editor.probe is not None
+        assert (editor.probe.when, editor.probe.filter) == (When.EXIT, "count > 1")
+        assert editor.border_title is not None and "vfs_read" in str(editor.border_title)
+        await pilot.press("escape", "escape")
+        await until(lambda: isinstance(app.focused, FieldList), pilot)
+        await pilot.press("2")
+        await until(lambda: "buf:string" in spec.editor.value, pilot)
+        assert spec.editor.value == "f vfs_read%return buf:string count if count > 1"
+        await pilot.press("f6")
+        await until(lambda: app.focused is spec.editor, pilot)
+        await pilot.press("ctrl+z")
+        await until(lambda: editor.probe and len(editor.probe.fetchargs) == 1, pilot)
+        assert spec.editor.value == "f vfs_read%return count if count > 1"
+
+
+async def test_a_text_that_is_no_probe_is_kept(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        editor = await pick(app, pilot, "vfs_read")
+        spec = app.compose_place.query_one(SpecPane)
+        await until(lambda: isinstance(app.focused, FieldList), pilot)
+        await pilot.press("3", "colon")
+        await until(lambda: app.focused is spec.editor, pilot)
+        await typed(pilot, " +8(")
+        error = spec.shown.verdict.error if spec.shown.verdict else None
+        assert error is not None and error.code == "DEREF_OPEN_BRACE"
+        await pilot.press("escape")
+        await pilot.pause()
+        await pilot.press("escape")
+        await until(lambda: isinstance(app.focused, FieldList), pilot)
+        assert spec.editor.value == "f vfs_read count +8("
+        assert editor.probe is not None and str(editor.probe) == "f vfs_read count"
+        await pilot.press("enter")  # what stands there is armed, and nothing else
+        await pilot.pause(0.3)
+        assert app.compose_place.is_current
+        assert app.watching is not None and not app.watching.armed
+        await pilot.press("4")
+        await until(lambda: spec.editor.value == "f vfs_read count pos", pilot)
+        await pilot.press("f6", "ctrl+z")
+        await until(lambda: spec.editor.value == "f vfs_read count +8(", pilot)
+
+
+async def test_the_caret_is_under_the_error_as_typed(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, _ = await editing(app, pilot)
+        await typed(pilot, "f   vfs_read   file->f_poss")
+        await pilot.press("escape")
+        lines = [line.rstrip() for line in screen(app).split("\n")]
+        row = next(n for n, line in enumerate(lines) if "file->f_poss" in line)
+        assert lines[row + 1].index("^") == lines[row].index("f_poss")
+        assert "NO_BTF_FIELD" in lines[row + 1]
+        await pilot.press("enter")
+        await until(lambda: spec.editor.value == "f   vfs_read   file->f_pos", pilot)
+        assert spec.shown.verdict is not None and spec.shown.verdict.ok
+
+
+def screen(app: Probewright) -> str:
+    strips = app.screen._compositor.render_strips()
+    return "\n".join(strip.text for strip in strips)
+
+
+async def test_what_cannot_be_ticked_has_its_verdict(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, editor = await editing(app, pilot)
+        await typed(pilot, "t sched_switch prev->comm")
+        await until(lambda: spec.shown.verdict and spec.shown.verdict.ok, pilot)
+        assert spec.shown.lowered and "sched_switch" in spec.shown.lowered[0]
+        assert editor.probe is None
+        assert app.compose_place.current is not None
+        assert getattr(app.compose_place.current, "kind", None) is Kind.TRACEPOINT
+        await typed(pilot, "x")
+        await until(lambda: spec.shown.verdict and not spec.shown.verdict.ok, pilot)
+
+
+async def test_the_lines_of_this_kernel_and_of_others(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, _ = await editing(app, pilot)
+        await typed(pilot, "f vfs_read%return count $retval")
+        await pilot.press("ctrl+l")
+        await until(lambda: spec.shown.others, pilot)
+        others = {name: other for other in spec.shown.others for name in other.names.split(", ")}
+        assert set(others) == {"6.1", "6.12", "7.2", "arm64:6.12", "full"}
+        assert others["7.2"].told == "the same"
+        assert [line[0] for line in others["6.1"].lines] == ["p", "r"]
+        assert [line[0] for line in others["arm64:6.12"].lines] == ["r"]
+        assert "with the structures of this one" in screen(app)
+        await typed(pilot, " +")
+        assert spec.shown.others == ()
+        await pilot.press("ctrl+l")
+        assert "with the structures of this one" not in screen(app)
+
+
+async def test_the_mouse_edits_too(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        spec = app.compose_place.query_one(SpecPane)
+        await pilot.pause(0.2)
+        await pilot.click(spec.editor, offset=(60, 0))
+        await until(lambda: app.focused is spec.editor, pilot)
+        assert spec.editor.cursor_position == len("f vfs_read")
+        await typed(pilot, " co")
+        found = spec.query_one(CompletionList)
+        await pilot.click(found, offset=(4, 1))
+        await until(lambda: spec.editor.value == "f vfs_read count", pilot)

@@ -1,0 +1,191 @@
+"""The part of the compose place that has the specification: what is ticked and what is typed are one probe."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from textual import on, work
+
+from tui.functions import Functions
+from tui.messages import TextRead
+from tui.why import WhyScreen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kernel.connection import Connection
+    from probes.command import Armable
+    from probes.completion import Completions
+    from probes.facts import TargetFacts
+    from probes.probe import Probe
+    from probes.verdict import Verdict
+    from tui.completing import Completer
+    from tui.specification import Typed
+    from widgets.probe_editor import ProbeEditor
+    from widgets.spec_pane import SpecPane
+    from widgets.spec_text import Specification
+
+PAUSE = 0.15
+"""Seconds without a key before the target is asked about what was typed."""
+
+
+class SpecScreen(WhyScreen):
+    """See the module; decisions about text are in `tui.specification`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known = Functions(())
+        """The functions of the target that is open."""
+        self._completer: Completer | None = None
+        self._kernels: Mapping[str, TargetFacts] | None = None
+        self._typed: Typed | None = None
+        """What was typed, where that is not what is ticked."""
+        self._asked = ""
+
+    @abstractmethod
+    def panes(self) -> tuple[ProbeEditor, SpecPane]:
+        """The fields and the specification."""
+
+    @abstractmethod
+    def open_connection(self) -> Connection:
+        """The target."""
+
+    @abstractmethod
+    def unread(self) -> bool:
+        """Whether types are being read, without which there is no verdict."""
+
+    @abstractmethod
+    def show_function(self, probe: Probe) -> None:
+        """Show the fields of another function, with what is ticked; the keyboard stays."""
+
+    def forget_text(self) -> None:
+        """Another target is open: what was typed stays, and is read anew."""
+        self._completer = self._kernels = None
+        if self._typed is not None:
+            self.read_text(self._typed.shown.text)
+
+    @property
+    def current(self) -> Armable | None:
+        """What stands in the specification."""
+        editor = self.panes()[0]
+        return editor.probe if self._typed is None else self._typed.probe
+
+    # -- what is ticked --------------------------------------------------------------------------------------------
+
+    def show_specification(self) -> None:
+        """Show what is ticked."""
+        from tui.specification import specification_of
+        from widgets.spec_text import Specification
+
+        editor, _ = self.panes()
+        self._typed = None
+        if editor.probe is None:
+            return
+        if self.unread():
+            self._show(Specification(str(editor.probe)))
+        else:
+            self._show(specification_of(self.open_connection(), editor.probe))
+
+    def on_probe_editor_changed(self, event: ProbeEditor.Changed) -> None:
+        event.stop()
+        self.show_specification()
+
+    def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
+        event.stop()
+        editor, _ = self.panes()
+        if editor.probe is not None:
+            editor.probe = replace(editor.probe, filter=event.text)
+            self.show_specification()
+
+    def refused(self, probe: Armable, verdict: Verdict) -> None:
+        """The kernel itself said no to a probe that we thought right."""
+        from tui.specification import refused
+
+        _, spec = self.panes()
+        if probe == self.current:
+            spec.shown = refused(spec.shown, verdict)
+
+    # -- what is typed ---------------------------------------------------------------------------------------------
+
+    def complete(self, text: str, cursor: int) -> Completions:
+        """What may stand at a place of the text."""
+        from tui.completing import Completer
+
+        if self._completer is None:
+            self._completer = Completer(self.open_connection(), self.known)
+        return self._completer.complete(text, cursor)
+
+    def on_spec_pane_edited(self, event: SpecPane.Edited) -> None:
+        event.stop()
+        self.read_text(event.text)
+
+    def read_text(self, text: str) -> None:
+        """Tick what a text says, and show what this kernel says of it."""
+        from tui import specification
+
+        connection = self.open_connection()
+        self._asked = text
+        found = specification.unchecked(connection, text)
+        if found.function is not None:
+            self._tick(found.function)
+        if specification.asks_target(text):
+            self._show_typed(found)
+            self._ask(connection, text)
+        elif found.function is not None and self.unread():
+            self._show_typed(found)
+        else:
+            self._show_typed(specification.typed(connection, text))
+
+    def _tick(self, probe: Probe) -> None:
+        editor, _ = self.panes()
+        if editor.probe is None or editor.probe.place.symbol != probe.place.symbol:
+            self.show_function(probe)
+        else:
+            editor.probe = probe
+
+    def _show_typed(self, found: Typed) -> None:
+        self._typed = None if found.function is not None else found
+        self._show(found.shown)
+
+    @work(thread=True, group="ask", exclusive=True)
+    def _ask(self, connection: Connection, text: str) -> None:
+        """Ask the target about a text, when no other key comes."""
+        from tui import specification
+
+        time.sleep(PAUSE)
+        if text == self._asked:
+            if self._completer is not None:
+                self._completer.learn(text)
+            self.post_message(TextRead(connection, text, specification.typed(connection, text)))
+
+    @on(TextRead)
+    def _text_read(self, event: TextRead) -> None:
+        event.stop()
+        if event.connection is self.open_connection() and event.text == self._asked:
+            self._show_typed(event.found)
+            self.panes()[1].offer_again()
+
+    # -- the lines -------------------------------------------------------------------------------------------------
+
+    def _show(self, shown: Specification) -> None:
+        _, spec = self.panes()
+        spec.shown = self._with_others(shown) if spec.lowered else shown
+
+    def on_spec_pane_lines_wanted(self, event: SpecPane.LinesWanted) -> None:
+        event.stop()
+        self._show(self.panes()[1].shown)
+
+    def _with_others(self, shown: Specification) -> Specification:
+        """Add what the other kernels would be given."""
+        from tui.kernels import kernels
+        from tui.specification import others_of
+
+        probe, connection = self.current, self.open_connection()
+        if probe is None or self.unread():
+            return shown
+        if self._kernels is None:
+            self._kernels = kernels(connection.facts)
+        return replace(shown, others=others_of(connection, probe, shown.lowered, self._kernels))
