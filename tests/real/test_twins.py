@@ -1,0 +1,101 @@
+"""One of several functions of a name: told to the kernel by a base and a distance, hit alone, under its own name."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from kernel.connection import Connection
+from kernel.ground import look
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from probes.functions import index_of
+from probes.parse import parse_probe
+from probes.plan import Plan
+from probes.probe import Place, Probe, When
+from probes.reasons import How
+
+KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
+NAMES = 12
+
+
+@pytest.fixture(scope="module")
+def connection(guest: Guest) -> Iterator[Connection]:
+    found = Connection(connect(guest, "twins"))
+    found.load_symbols()
+    found.catalog.ground = look(found.target, found.facts.release, found.symbols)
+    yield found
+    found.close()
+
+
+def twins(connection: Connection, name: str) -> list[Place]:
+    about = connection.catalog.attachability(name)
+    return [way.place for way in about.instead if way.how is How.TWIN]
+
+
+@pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
+class TestTwins:
+    def test_each_is_taken_at_both_ends(self, guest: Guest, connection: Connection) -> None:
+        names = sorted(index_of(connection.facts).repeated)
+        with_twins = (name for name in random.Random(6).sample(names, len(names)) if twins(connection, name))
+        plans = {name: self.plans(connection, name) for name in itertools.islice(with_twins, NAMES)}
+        assert len(plans) == NAMES
+        lines = [event.line for several in plans.values() for plan in several for event in plan.events]
+        assert len(set(lines)) == len(lines) >= 4 * NAMES
+        quoted = "\n".join(f"echo {shlex.quote(line)} >>dynamic_events" for line in lines)
+        guest.run(
+            f"cd /sys/kernel/tracing; set -e\n{quoted}\n[ $(wc -l <dynamic_events) = {len(lines)} ]", timeout=60
+        )
+        guest.run("echo >/sys/kernel/tracing/dynamic_events", timeout=60)
+
+    def plans(self, connection: Connection, name: str) -> list[Plan]:
+        places = enumerate(twins(connection, name))
+        probes = [(n, Probe(place, When.BOTH, event=f"{name}_{n}".replace(".", "_"))) for n, place in places]
+        assert all(probe.place.symbol == name for _, probe in probes)
+        return [connection.lower(probe, "pw_twin") for _, probe in probes]
+
+    def test_only_that_one_is_hit(self, guest: Guest, connection: Connection) -> None:
+        """/proc/cpuinfo, /proc/crypto and /proc/consoles are read by functions of the same names."""
+        places = twins(connection, "c_start")
+        assert len(places) > 1
+        lines = []
+        for number, place in enumerate(places):
+            typed = parse_probe(f"p {place} $$args")  # as text it has lost its name: the address gives it back
+            plan = connection.lower(typed, "pw_twin")
+            assert plan.events[0].event == "c_start__entry"
+            assert isinstance(plan.probe, Probe)
+            assert (plan.probe.place.symbol, plan.probe.place.told) == ("c_start", str(place))
+            lines.append(plan.events[0].line.replace("c_start__entry", f"twin_{number}", 1))
+        if connection.btf is not None and connection.btf.function("c_start") is not None:
+            assert all(line.endswith("m=$arg1:x64 pos=$arg2:x64") for line in lines), lines
+        script = ["cd /sys/kernel/tracing; echo >trace; set -e"]
+        script += [f"echo {shlex.quote(line)} >>dynamic_events" for line in lines]
+        script += ["echo 1 >events/pw_twin/enable", "cat /proc/cpuinfo >/dev/null", "echo mark >trace_marker"]
+        script += [
+            "cat /proc/consoles >/dev/null",
+            "echo 0 >events/pw_twin/enable",
+            "cat trace",
+            "echo >dynamic_events",
+        ]
+        before, _, after = guest.run("\n".join(script), timeout=60).decode().partition("tracing_mark_write")
+        hit = [{n for n in range(len(lines)) if f" twin_{n}: (c_start+0x" in text} for text in (before, after)]
+        assert len(hit[0]) == len(hit[1]) == 1, (before, after)
+        assert hit[0] != hit[1]
+
+    def test_an_address_of_this_boot(self, connection: Connection) -> None:
+        symbols = connection.symbols
+        assert symbols is not None
+        address = symbols.named("vfs_read")[0].address
+        checked = connection.check(f"p {address:#x} $$args")
+        assert checked.plan is not None, checked.verdict
+        [event] = checked.plan.events
+        assert event.line.split()[1].startswith("_text+")
+        assert [column.name for column in event.columns] == ["file", "buf", "count", "pos"]
+        assert str(checked.plan.probe) == f"p {address:#x} $$args"
+        plan = connection.lower(parse_probe(f"p {address + 16:#x} %sp"), "pw_twin")  # within it: what was typed
+        assert plan.events[0].line.endswith(f"{address + 16:#x} sp=%sp")
+        assert "this boot" in plan.losses[0]
