@@ -88,7 +88,8 @@ def others_of(
     found: dict[Elsewhere, list[str]] = {}
     for name, lines in elsewhere(probe, connection.types_of(probe), kernels).items():
         found.setdefault(lines, []).append(name)
-    return tuple(_other(", ".join(names), lines, own) for lines, names in found.items())
+    like = sorted(found, key=lambda one: (one.error is not None, one.lines != own))  # those that are alike first
+    return tuple(_other(", ".join(found[lines]), lines, own) for lines in like)
 
 
 def _other(names: str, found: Elsewhere, own: tuple[str, ...]) -> OtherKernel:

@@ -108,14 +108,14 @@ def head(shown: Specification, columns: int) -> Laid:
 
 
 def tail(shown: Specification, columns: int, lowered: bool) -> list[Content]:
-    """What stands below: the lines for the kernel and for others, where they are wanted, and the notes."""
-    lines: list[Content] = []
+    """What stands below: the notes, and the lines for the kernel and for others where they are wanted."""
+    lines = [Content.assemble(("note: ", "dim"), cut(safe(note), columns - 6)) for note in shown.notes]
     if lowered:
         lines += [line for text in shown.lowered for line in _lowered(text, columns)]
         if shown.others:
             lines.append(Content.styled(cut(_ELSEWHERE, columns), "dim"))
         lines += [line for other in shown.others for line in _other(other, columns)]
-    return lines + [Content.assemble(("note: ", "dim"), cut(safe(note), columns - 6)) for note in shown.notes]
+    return lines
 
 
 def column_in(text: str, verdict: Verdict) -> int | None:

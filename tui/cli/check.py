@@ -10,13 +10,15 @@ from typing import TextIO
 from kernel.connection import Connection
 from probes.check import armable
 from probes.command import Armable
+from probes.elsewhere import Elsewhere, elsewhere
 from probes.parse_error import ParseError
 from probes.plan import DEFAULT_GROUP, Plan
 from probes.probe import Place, Probe
 from probes.refusal import CannotLower
-from probes.verdict import Verdict
+from probes.verdict import Refusal, Verdict
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain
+from tui.kernels import kernels
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,10 +32,12 @@ def run(arguments: argparse.Namespace) -> int:
             verdict, plan = connection.check(spec, look=True)
             lowered = [line for event in (plan or _lowered(connection, spec)).events for line in event.lines]
             refused |= not verdict.ok
+            others = _elsewhere(connection, spec) if arguments.matrix else None
             if arguments.json:
-                emit(_object(spec, verdict, lowered))
+                emit(_object(spec, verdict, lowered, others))
             else:
                 show_verdict(spec, verdict, lowered)
+                _show_others(others or {})
         return REFUSED if refused else DONE
     finally:
         connection.close()
@@ -58,14 +62,46 @@ def _lowered(connection: Connection, spec: str) -> Plan:
         return Plan(probe, ())
 
 
-def _object(spec: str, verdict: Verdict, lowered: list[str]) -> dict[str, object]:
-    error = verdict.error
-    return {
+def _elsewhere(connection: Connection, spec: str) -> dict[str, Elsewhere]:
+    """What the kernels of the matrix would be given, with the structures of this one."""
+    try:
+        probe = armable(spec)
+    except ParseError as error:
+        return {name: Elsewhere(error=error.refusal) for name in kernels(connection.facts)}
+    return elsewhere(probe, connection.types_of(probe), kernels(connection.facts), DEFAULT_GROUP)
+
+
+def _object(
+    spec: str, verdict: Verdict, lowered: list[str], others: dict[str, Elsewhere] | None
+) -> dict[str, object]:
+    found: dict[str, object] = {
         "spec": spec,
         "ok": verdict.ok,
-        "error": error and {"code": error.code, "message": error.message, "column": error.column, "hint": error.hint},
+        "error": _error(verdict.error),
         "lowered": lowered,
     }
+    if others is not None:
+        found["matrix"] = {
+            name: {"lowered": one.lines, "losses": one.losses, "error": _error(one.error)}
+            for name, one in others.items()
+        }
+    return found
+
+
+def _error(error: Refusal | None) -> dict[str, object] | None:
+    if error is None:
+        return None
+    return {"code": error.code, "message": error.message, "column": error.column, "hint": error.hint}
+
+
+def _show_others(others: dict[str, Elsewhere]) -> None:
+    if others:
+        print("    other kernels, with the structures of this one:")
+    for name, one in others.items():
+        told = f"no: {one.error.hint or one.error.message}" if one.error else "; ".join(one.losses)
+        print(f"    {name}: {plain(told)}".rstrip())
+        for line in one.lines:
+            print(f"        {plain(line)}")
 
 
 def show_verdict(spec: str, verdict: Verdict, lowered: list[str], file: TextIO | None = None) -> None:

@@ -99,6 +99,7 @@ def _commands() -> argparse.ArgumentParser:
     sub = printing("check", "Say what the kernel would answer to a specification, and what would be written.")
     _specs(sub, required=False)
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
+    sub.add_argument("--matrix", action="store_true", help="also what other kernels would be given, by these types")
     sub = printing("run", "Arm probes, print their events, and take the probes away again.")
     _specs(sub)
     _bounds(sub)
