@@ -1,0 +1,56 @@
+"""A number of an event compared with another: `count > 4096`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from events.columns import Columns, Mask, is_number
+from events.record import Record
+
+_TEXT = re.compile(r"\s*([A-Za-z_]\w*)\s*(==|!=|<=|>=|<|>)\s*(-?(?:0[xX][0-9a-fA-F]+|[0-9]+))\s*")
+_OPERATORS = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Holds of events that have such a field, if it is a number; an `events.search.Sieve`."""
+
+    field: str
+    operator: str
+    number: int
+
+    def __call__(self, record: Record) -> bool:
+        value = record.values.get(self.field)
+        return isinstance(value, int) and bool(_OPERATORS[self.operator](value, self.number))
+
+    def candidates(self, columns: Columns) -> Mask:
+        """Exactly the rows it holds of, and those that came as text."""
+        found = columns.is_text.copy()
+        for table in columns.tables.values():
+            for field in table.layout.format.fields:
+                if field.name == self.field and is_number(field):
+                    values, missing = table.column(field)
+                    rows = np.asarray(_OPERATORS[self.operator](values, self.number), np.bool_)
+                    found[table.places] = rows if missing is None else rows & ~missing
+        return found
+
+
+def comparison(text: str) -> Comparison | None:
+    """What a person typed, if it is one."""
+    match = _TEXT.fullmatch(text)
+    return (
+        Comparison(match[1], match[2], int(match[3], 0) if "x" in match[3].lower() else int(match[3]))
+        if match
+        else None
+    )
