@@ -11,7 +11,9 @@ from widgets.help import HelpSection, section
 _ABOUT = {
     "ComposeScreen": (
         "Build a probe",
-        "Type part of a function's name, Enter. Tick what to record with space or its number; Enter arms it.",
+        "Type part of a function's name, Enter. Tick what to record with space or its number; Enter arms it. "
+        "Or type the specification (: or F6): what may stand next is listed, with types and offsets; what is typed is "
+        "ticked, and what is ticked is typed.",
     ),
     "LiveScreen": (
         "Watch events",
@@ -25,7 +27,8 @@ _TITLES = {
     "ProbeEditor": "Signature and fields",
     "FieldPane": "Find a field",
     "FieldList": "Fields",
-    "SpecPane": "Specification",
+    "SpecPane": "Completion",
+    "SpecEditor": "Specification as text",
     "TablePane": "Search",
     "TailList": "Follow or hold",
     "TailTable": "Events",
