@@ -13,14 +13,16 @@ from probes.deletion import check_deletion
 from probes.dialect import MAX_LINE, Dialect, dialect_of
 from probes.environment import UNKNOWN, Environment
 from probes.errors_table import NO_MATCH, message_of
+from probes.event_fields import find_event
 from probes.event_filter import check_filter
 from probes.facts import TargetFacts
 from probes.hints import hint_for
-from probes.readers import EVENT_READERS, Reading, fields_of, kprobe, uprobe
+from probes.hist_clause import silent
+from probes.readers import EVENT_READERS, Reading, kprobe, uprobe
 from probes.site import At, Refused
 from probes.synthetic import read_bare, read_dynamic
 from probes.text import split
-from probes.trigger_verdict import check_trigger
+from probes.trigger_verdict import check_trigger, event_of
 from probes.user_verdict import is_user
 from probes.verdict import Refusal, Verdict
 
@@ -29,7 +31,7 @@ _OWN = {
     "line_too_long": f"A command is at most {MAX_LINE} characters long",
 }
 DYNAMIC_EVENTS = "dynamic_events"
-_TRIGGER = "/trigger"
+_FILTER, _TRIGGER = "/filter", "/trigger"
 
 
 def kernel_verdict(
@@ -57,18 +59,17 @@ def kernel_verdict(
     if len(text) > MAX_LINE:
         return Verdict(command, Refusal("line_too_long", _OWN["line_too_long"]))
     reading = Reading(dialect_of(facts, btf), btf, facts, environment)
+    reading.existing = built_events(existing, reading)
     try:
-        if interface.endswith("/filter"):
+        if interface.endswith(_FILTER):
             command = text.rstrip()
             words = [command]
             _filter(command, interface, reading)
         elif interface.endswith(_TRIGGER):
             command = text.strip()
             words = [command]
-            reading.existing = built_events(existing, reading)
             check_trigger(text, interface, _triggers(existing), reading)
         else:
-            reading.existing = built_events(existing, reading)
             _read(text, words, interface, reading)
     except At as error:
         return _refused(error, words, reading.dialect)
@@ -105,10 +106,12 @@ def _file_of(line: str) -> str:
 
 def _filter(text: str, interface: str, reading: Reading) -> None:
     """A filter written to an event's `filter`; `0` takes it away."""
-    _, group, event, _ = f"/{interface}".rsplit("/", 3)
+    group, event = event_of(interface)
+    found = find_event(group, event, reading.existing, reading.environment)
+    if not found.exists:
+        raise silent("There is no such event", f"{group}/{event}")
     if text.strip() != "0":
-        fields = fields_of(group, event, reading)
-        check_filter(text, fields, reading.environment, reading.dialect, reading.facts.cpus)
+        check_filter(text, found.fields, reading.environment, reading.dialect, reading.facts.cpus)
 
 
 def _read(text: str, words: list[str], interface: str, reading: Reading) -> Built | None:

@@ -6,6 +6,7 @@ Each kind of command has its module.
 from __future__ import annotations
 
 from btf.btf import Btf
+from probes.check_planned import check_planned
 from probes.command import Armable, SyntheticEvent, UserProbe
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
@@ -43,6 +44,14 @@ def lower(
     Raises:
         CannotLower: this target can't do it; the refusal says which word is in the way (column in `str(probe)`).
     """
+    plan = _lowered(probe, btf, facts, group, event, environment)
+    check_planned(plan, btf, facts, environment)
+    return plan
+
+
+def _lowered(
+    probe: Armable, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
     if isinstance(probe, SyntheticEvent):
         return lower_synthetic(probe, facts)
     if isinstance(probe, UserProbe):
