@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
+from pathlib import Path
 
 from kernel import ground
-from kernel.callers import CallerSearch, Progress
+from kernel.callers import CallerSearch
+from kernel.code import Progress
 from kernel.connection import Connection
+from kernel.debuginfo import DebugInfo
 from kernel.far import FarTarget
 from probes.callers import Callers
 from probes.reasons import Attachability, Ground
@@ -16,8 +19,10 @@ from probes.reasons import Attachability, Ground
 class Attaching:
     """For one connection; everything here may take seconds on a machine far away: for a worker."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, vmlinux: Path | None = None) -> None:
+        """`vmlinux`: with debug information of this kernel; None: it is looked for where distributions put it."""
         self._connection = connection
+        self._vmlinux = vmlinux
         self._searching = threading.Lock()
 
     @property
@@ -29,6 +34,11 @@ class Attaching:
         """The exact answer; from the first call on the catalog's are exact as well. Raises TargetLost."""
         self._look()
         return self._connection.catalog.attachability(name)
+
+    @property
+    def debug_info(self) -> Path | None:
+        """Where functions are known that have no code of their own; None: there is none of this kernel."""
+        return self._debug.path if self._debug.file else None
 
     def callers(self, name: str, progress: Progress = lambda _: True) -> Callers | None:
         """Who calls it, by the code of the kernel; None: stopped by `progress`. Raises TargetLost."""
@@ -47,5 +57,9 @@ class Attaching:
 
     @cached_property
     def _search(self) -> CallerSearch:
-        connection = self._connection
-        return CallerSearch(connection.target, connection.facts.machine, connection.symbols, connection.catalog)
+        connection, machine = self._connection, self._connection.facts.machine
+        return CallerSearch(connection.target, machine, connection.symbols, connection.catalog, self._debug)
+
+    @cached_property
+    def _debug(self) -> DebugInfo:
+        return DebugInfo(self._connection.target, self._connection.facts.release, self._vmlinux)

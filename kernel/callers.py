@@ -1,146 +1,92 @@
-"""The callers of a function of a running kernel, by its own machine code; slow (20 MB are read), so for a worker."""
+"""The callers of a function of a running kernel: by its own code, and by debug information where there is some."""
 
 from __future__ import annotations
 
-import bisect
-import errno
-from collections.abc import Callable, Collection, Sequence
+import contextlib
+from collections.abc import Collection, Sequence
 
+from btf.dwarf import DwarfError
 from events.kallsyms import Symbols
+from kernel.code import KernelCode, Progress, Stopped
+from kernel.debuginfo import DebugInfo
 from kernel.errors import FileRefused
-from kernel.kcore import PATH, Kcore
 from kernel.target import Target
 from probes import branches
 from probes.attach import COLD, PADDING
-from probes.callers import Callers, Spot, direct_callers, owner
+from probes.callers import Callers, Spot, direct_callers, owner, with_inlined
 from probes.catalog import Catalog
 from probes.probe import Place
 from probes.reasons import How
 
-Progress = Callable[[float], bool]
-"""Takes the share that is done; False: go on no further."""
-
-_CHUNK = 1 << 20
-_MOST = 96 << 20
-"""Bytes of code that are read; a kernel has 20 MB, its modules as much again."""
-_LAST = 4096
-"""What is read behind the beginning of a module's last function."""
 _ENTRIES = (b"\xf3\x0f\x1e\xfa", b"\x0f\x1f\x40\xd6")
 """ENDBR64 on x86-64, and what the kernel puts there where it isn't needed: calls may skip it."""
-
-
-class Stopped(Exception):
-    """`Progress` said so."""
-
-
-class KernelCode:
-    """All code of a kernel and its modules, as it was when it was read."""
-
-    def __init__(self, target: Target, symbols: Symbols, progress: Progress) -> None:
-        """Read it. Raises FileRefused, TargetLost, Stopped."""
-        kcore = Kcore(target)
-        stretches = _stretches(symbols)
-        left = whole = sum(size for _, size in stretches)
-        self._starts, self._parts = list[int](), list[bytes]()
-        for start, size in stretches:
-            part = bytearray()
-            while len(part) < size:
-                if not progress(1 - left / whole):
-                    raise Stopped
-                data = kcore.read(start + len(part), min(_CHUNK, size - len(part)))
-                if not data:
-                    break
-                part += data
-                left -= len(data)
-            self._starts.append(start)
-            self._parts.append(bytes(part))
-        if not any(self._parts):
-            raise FileRefused(PATH, errno.EFAULT)
-
-    def branches_to(self, targets: Collection[int], machine: str) -> list[branches.Branch]:
-        """Branches to any of some addresses (half a second for 20 MB)."""
-        pairs = zip(self._starts, self._parts, strict=True)
-        return [found for start, part in pairs for found in branches.branches_to(targets, part, start, machine)]
-
-    def bytes_at(self, address: int, size: int) -> bytes:
-        """Some of the code; empty where there is none."""
-        at = bisect.bisect_right(self._starts, address) - 1
-        if at < 0:
-            return b""
-        offset = address - self._starts[at]
-        return self._parts[at][offset : offset + size]
-
-
-def _stretches(symbols: Symbols) -> list[tuple[int, int]]:
-    """Addresses and sizes of the code, by address."""
-    bounds = [symbols.named(name) for name in ("_stext", "_etext")]
-    found = []
-    if all(bounds):
-        found.append((bounds[0][0].address, bounds[1][0].address - bounds[0][0].address))
-    found += [(first, last - first + _LAST) for first, last in symbols.code_of_modules().values()]
-    kept, left = [], _MOST
-    for start, size in found:
-        if 0 < size <= left:
-            kept.append((start, size))
-            left -= size
-    return sorted(kept)
 
 
 class CallerSearch:
     """Finds callers on one target; the code is read once."""
 
-    def __init__(self, target: Target, machine: str, symbols: Symbols | None, catalog: Catalog) -> None:
+    def __init__(
+        self, target: Target, machine: str, symbols: Symbols | None, catalog: Catalog, debug: DebugInfo
+    ) -> None:
         self._target = target
         self._machine = machine
         self._symbols = symbols
         self._catalog = catalog
+        self._debug = debug
         self._code: KernelCode | None = None
 
     def find(self, name: str, progress: Progress = lambda _: True) -> Callers | None:
         """The callers of a function; None: stopped by `progress`. Raises TargetLost."""
-        if not branches.knows(self._machine):
-            return Callers(name, trouble=f"code of {self._machine} can't be read here")
         if self._symbols is None:
             return Callers(name, trouble="the kernel hides the addresses of its functions")
-        entries = self._symbols.named(name) or self._symbols.beginning(f"{name}.")
+        try:
+            callers = self._by_code(name, self._symbols, progress)
+            return self._by_debug_info(callers, self._symbols, progress)
+        except Stopped:
+            return None
+
+    def _by_code(self, name: str, symbols: Symbols, progress: Progress) -> Callers:
+        entries = symbols.named(name) or symbols.beginning(f"{name}.")
         starts = [entry.address for entry in entries if entry.code and COLD not in entry.name]
         if not starts:
             return Callers(name, trouble="it has no code of its own that could be called")
+        if not branches.knows(self._machine):
+            return Callers(name, trouble=f"code of {self._machine} can't be read here")
         try:
             if self._code is None:
-                self._code = KernelCode(self._target, self._symbols, progress)
+                self._code = KernelCode(self._target, symbols, progress)
         except FileRefused as error:
             return Callers(name, trouble=f"the kernel's code can't be read ({error})")
-        except Stopped:
-            return None
-        return _Search(self._code, self._machine, self._symbols, self._catalog).callers(name, starts)
+        return _InCode(self._code, self._machine, symbols, Spots(symbols, self._catalog)).callers(name, starts)
+
+    def _by_debug_info(self, callers: Callers, symbols: Symbols, progress: Progress) -> Callers:
+        """Add where it was inlined; as they are where there is no debug information."""
+        start = next((entry.address for entry in symbols.named("_stext")), None)
+        file = self._debug.file
+        if file is None or start is None:
+            return callers
+        with contextlib.suppress(DwarfError):
+            inlined = file.inlined(callers.name, progress)
+            if inlined is None:
+                raise Stopped
+            if not inlined.known:
+                return callers
+            spot = Spots(symbols, self._catalog).around
+            found = [(address, spot(address + start - file.text)) for address in inlined.addresses]
+            where = {spot.start: spot for _, spot in found if spot is not None}
+            kept = any(entry.code for entry in symbols.named(callers.name))
+            callers = with_inlined(callers, tuple(where.values()), len(found), kept, str(self._debug.path))
+        return callers
 
 
-class _Search:
-    """One search, with everything at hand."""
+class Spots:
+    """Functions by addresses in them, as they can be probed."""
 
-    def __init__(self, code: KernelCode, machine: str, symbols: Symbols, catalog: Catalog) -> None:
-        self._code, self._machine, self._symbols, self._catalog = code, machine, symbols, catalog
+    def __init__(self, symbols: Symbols, catalog: Catalog) -> None:
+        self._symbols, self._catalog = symbols, catalog
 
-    def callers(self, name: str, starts: Sequence[int]) -> Callers:
-        entries = {entry for start in starts for entry in self._entries(start)}
-        return direct_callers(name, entries, self._scan, self._spot, self._entries, "the kernel's code")
-
-    def _scan(self, targets: Collection[int]) -> Sequence[branches.Branch]:
-        return self._code.branches_to(targets, self._machine)
-
-    def _entries(self, start: int) -> Collection[int]:
-        """Calls go to the first instruction, behind the mark for indirect calls, or into the padding in front."""
-        entries = {start}
-        if self._code.bytes_at(start, 4) in _ENTRIES:
-            entries.add(start + 4)
-        names = {f"{PADDING}{entry.name}" for entry in self._symbols.at(start)}
-        entries |= {
-            pad.address for name in names for pad in self._symbols.named(name) if 0 < start - pad.address < 64
-        }
-        return entries
-
-    def _spot(self, address: int) -> Spot | None:
+    def around(self, address: int) -> Spot | None:
+        """The function whose code is at an address."""
         place = self._symbols.find(address)
         if place is None:
             return None
@@ -162,3 +108,28 @@ class _Search:
             if twin is not None:
                 return Spot(one, start, twin.place, twin.kinds)
         return Spot(name, start, Place(name), frozenset())
+
+
+class _InCode:
+    """One search through the code."""
+
+    def __init__(self, code: KernelCode, machine: str, symbols: Symbols, spots: Spots) -> None:
+        self._code, self._machine, self._symbols, self._spots = code, machine, symbols, spots
+
+    def callers(self, name: str, starts: Sequence[int]) -> Callers:
+        entries = {entry for start in starts for entry in self._entries(start)}
+        return direct_callers(name, entries, self._scan, self._spots.around, self._entries, "the kernel's code")
+
+    def _scan(self, targets: Collection[int]) -> Sequence[branches.Branch]:
+        return self._code.branches_to(targets, self._machine)
+
+    def _entries(self, start: int) -> Collection[int]:
+        """Calls go to the first instruction, behind the mark for indirect calls, or into the padding in front."""
+        entries = {start}
+        if self._code.bytes_at(start, 4) in _ENTRIES:
+            entries.add(start + 4)
+        names = {f"{PADDING}{entry.name}" for entry in self._symbols.at(start)}
+        entries |= {
+            pad.address for name in names for pad in self._symbols.named(name) if 0 < start - pad.address < 64
+        }
+        return entries

@@ -6,13 +6,13 @@ Only what an instruction or debug information proves is called a caller; a call 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from probes.attach import COLD
 from probes.branches import Branch
 from probes.probe import Kind, Place
-from probes.reasons import How, Instead
+from probes.reasons import Attachability, How, Instead, Reason, Why
 
 _DEPTH = 3
 """Levels of callers that are looked at where the nearer ones can't be probed."""
@@ -62,6 +62,8 @@ class Callers:
     """What was looked through, for the label: `the kernel's code`, `/usr/lib/debug/...`."""
     trouble: str = ""
     """Why nothing could be looked through."""
+    reasons: tuple[Reason, ...] = ()
+    """What debug information adds to why it can't be probed, or only in part."""
 
     @property
     def instead(self) -> tuple[Instead, ...]:
@@ -74,10 +76,10 @@ class Callers:
     @property
     def text(self) -> str:
         """One sentence about what was found and what not."""
-        if self.trouble:
-            return f"its callers can't be looked for: {self.trouble}"
         if self.found:
             return ""
+        if self.trouble:
+            return f"its callers can't be looked for: {self.trouble}"
         if self.hidden:
             shown = ", ".join(self.hidden[:3]) + (", ..." if len(self.hidden) > 3 else "")
             return f"only {shown} call it, and none of them can be probed"
@@ -146,6 +148,37 @@ def _by_function(
         if spot is not None and branch.target not in (spot.start, *(entries if spot.start in entries else ())):
             parts.setdefault(spot.start, []).append((spot, branch))
     yield from sorted(parts.values(), key=lambda found: (found[0][0].name, found[0][0].start))
+
+
+def with_inlined(callers: Callers, spots: Sequence[Spot], places: int, kept: bool, path: str) -> Callers:
+    """Add what debug information says.
+
+    Args:
+        callers: what the code says.
+        spots: functions that have a copy of its code.
+        places: how many copies there are.
+        kept: whether it has code of its own besides.
+        path: of the debug information.
+    """
+    inlined = tuple(Caller(spot, inlined=True) for spot in sorted(spots, key=lambda s: s.name) if spot.kinds)
+    hidden = dict.fromkeys((*callers.hidden, *(spot.name for spot in spots if not spot.kinds)))
+    reasons: tuple[Reason, ...] = ()
+    if places:
+        text = f"its code was inlined at {places} places in {len(spots)} functions"
+        passed = f"{text}: a probe on it doesn't see those"
+        reasons = (Reason(Why.PARTLY_INLINED, passed) if kept else Reason(Why.INLINED, text),)
+    elif not kept:
+        reasons = (Reason(Why.INLINED, "debug information knows it, but no code of it was kept"),)
+    searched = " and ".join(filter(None, (callers.searched, path)))
+    found = callers.found + inlined
+    return replace(callers, found=found, hidden=tuple(hidden), searched=searched, reasons=reasons)
+
+
+def all_reasons(about: Attachability, callers: Callers | None) -> tuple[Reason, ...]:
+    """Reasons with what debug information adds; where that knows the function, it isn't unknown."""
+    added = callers.reasons if callers else ()
+    vague = (Why.UNKNOWN, Why.INLINED) if added else ()
+    return (*(reason for reason in about.reasons if reason.why not in vague), *added)
 
 
 def owner(name: str) -> str:

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Label, Static
 
-from probes.callers import Callers
+from probes.callers import Callers, all_reasons
 from probes.reasons import Attachability, Instead
 from widgets.function_rows import shown_kinds
 from widgets.line_list import LineList
@@ -102,9 +102,7 @@ class AttachPane(Vertical):
         if about.name != self._about.name:
             self._callers, self._searching = None, False
         self._about = about
-        lines = [f"{r.text}{f' — {r.remedy}' if r.remedy else ''}" for r in about.reasons]
-        self._reasons.update(Content("\n").join(map(safe_content, lines or ["everything can attach here"])))
-        self._show_ways()
+        self._show_found()
 
     def searching(self, function: str, share: float) -> None:
         """So much of the code has been read."""
@@ -115,9 +113,12 @@ class AttachPane(Vertical):
         """Show callers, unless another function is shown by now."""
         if callers.name == self._about.name:
             self._callers, self._searching = callers, False
-            self._show_ways()
+            self._show_found()
 
-    def _show_ways(self) -> None:
+    def _show_found(self) -> None:
+        reasons = all_reasons(self._about, self._callers)
+        lines = [f"{r.text}{f' — {r.remedy}' if r.remedy else ''}" for r in reasons]
+        self._reasons.update(Content("\n").join(map(safe_content, lines or ["everything can attach here"])))
         ways = (*self._about.instead, *(self._callers.instead if self._callers else ()))
         rows = self.list.rows
         if not isinstance(rows, InsteadRows) or rows.ways != ways:

@@ -11,6 +11,7 @@ import pytest
 from events.kallsyms import Symbols
 from kernel import ground
 from kernel.callers import CallerSearch
+from kernel.debuginfo import DebugInfo
 from kernel.errors import FileRefused
 from kernel.kcore import PATH, Kcore
 from kernel.modules import AbsentModules, unpacked
@@ -115,7 +116,7 @@ def make_search(
     symbols = Symbols(kallsyms())
     catalog = Catalog(None, facts)
     catalog.ground = ground.look(target, facts.release, symbols)
-    return CallerSearch(target, machine, symbols, catalog)
+    return CallerSearch(target, machine, symbols, catalog, DebugInfo(target, facts.release))
 
 
 def found(search: CallerSearch, name: str) -> Callers:

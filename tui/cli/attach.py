@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kernel.attaching import Attaching
-from probes.callers import Callers
+from probes.callers import Callers, all_reasons
 from probes.reasons import Attachability, Instead
 from tui.cli.output import plain
 
@@ -34,7 +34,7 @@ def as_json(about: Attachability, callers: Callers | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "reasons": [
             {"code": reason.why.name.lower(), "text": reason.text, "remedy": reason.remedy or None}
-            for reason in about.reasons
+            for reason in all_reasons(about, callers)
         ],
         "instead": [_way(way) for way in (*about.instead, *(callers.instead if callers else ()))],
     }
@@ -54,7 +54,7 @@ def _way(way: Instead) -> dict[str, Any]:
 
 def lines(about: Attachability, callers: Callers | None) -> Iterator[str]:
     """Text, a line at a time; nothing where everything can attach."""
-    for reason in about.reasons:
+    for reason in all_reasons(about, callers):
         yield plain(f"{reason.why}: {reason.text}")
         if reason.remedy:
             yield plain(f"  way out: {reason.remedy}")

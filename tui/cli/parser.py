@@ -96,6 +96,7 @@ def _commands() -> argparse.ArgumentParser:
     sub = printing("show", "Show a function's signature and fields, or a type with its offsets.")
     sub.add_argument("name", type=_name, metavar="FUNCTION|TYPE", help="vfs_read, file, 'struct file'")
     sub.add_argument("--callers", action="store_true", help="who calls the function, by the kernel's own code")
+    sub.add_argument("--vmlinux", metavar="FILE", help="debug information of that kernel, to see what was inlined")
     sub = printing("check", "Say what the kernel would answer to a specification, and what would be written.")
     _specs(sub, required=False)
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")

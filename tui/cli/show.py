@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from btf.btf import Btf
 from btf.kinds import Kind
@@ -29,29 +30,34 @@ def run(arguments: argparse.Namespace) -> int:
         words = arguments.name.split()
         lone = words[0] if len(words) == 1 else ""
         if lone and not connection.catalog.attachability(lone).has(Why.UNKNOWN):
-            return _function(connection, lone, as_json=arguments.json, callers=arguments.callers)
+            return _function(connection, lone, arguments)
         name = words[-1] if words else ""
         for kind in _TYPE_KINDS:
             found = connection.btf.find(name, kind) if connection.btf else None
             if connection.btf and found is not None:
                 return _type(connection.btf, name, found, as_json=arguments.json)
-        if lone and not Attaching(connection).about(lone).has(Why.UNKNOWN):
-            return _function(connection, lone, as_json=arguments.json, callers=arguments.callers)
+        if lone and _function(connection, lone, arguments) == DONE:
+            return DONE
         return _nothing(connection, arguments.name)
     finally:
         connection.close()
 
 
-def _function(connection: Connection, name: str, *, as_json: bool, callers: bool) -> int:
-    attaching, about = Attaching(connection), connection.catalog.attachability(name)
+def _function(connection: Connection, name: str, arguments: argparse.Namespace) -> int:
+    """Print all that is known of a function; REFUSED, and nothing printed, where nobody knows it."""
+    vmlinux = Path(arguments.vmlinux) if arguments.vmlinux else None
+    attaching, about = Attaching(connection, vmlinux), connection.catalog.attachability(name)
     if not about.kinds or about.has(Why.TWINS):
         about = attaching.about(name)
-    wanted = callers or (about.called and not about.kinds)
+    unseen = (about.has(Why.INLINED) or about.has(Why.UNKNOWN)) and attaching.debug_info
+    wanted = arguments.callers or unseen or (about.called and not about.kinds)
     found = attach.find_callers(attaching, name) if wanted else None
+    if about.has(Why.UNKNOWN) and not (found and found.reasons):
+        return REFUSED
     roots = connection.tree(name).roots()
     function = connection.function(name)  # once the types of its module are there
     kinds = sorted(str(kind) for kind in function.kinds)
-    if as_json:
+    if arguments.json:
         emit(
             {
                 "function": name,
