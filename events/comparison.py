@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from events.columns import Columns, Mask, is_number
 from events.record import Record
+
+if TYPE_CHECKING:
+    from events.columns import Columns, Mask
 
 _TEXT = re.compile(r"\s*([A-Za-z_]\w*)\s*(==|!=|<=|>=|<|>)\s*(-?(?:0[xX][0-9a-fA-F]+|[0-9]+))\s*")
 _OPERATORS = {
@@ -36,12 +37,14 @@ class Comparison:
 
     def candidates(self, columns: Columns) -> Mask:
         """Exactly the rows it holds of, and those that came as text."""
+        from events.columns import is_number  # and numpy, which is there where there are columns
+
         found = columns.is_text.copy()
         for table in columns.tables.values():
             for field in table.layout.format.fields:
                 if field.name == self.field and is_number(field):
                     values, missing = table.column(field)
-                    rows = np.asarray(_OPERATORS[self.operator](values, self.number), np.bool_)
+                    rows = _OPERATORS[self.operator](values, self.number)
                     found[table.places] = rows if missing is None else rows & ~missing
         return found
 

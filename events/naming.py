@@ -15,6 +15,7 @@ from events.decode import Scalar, Value
 from events.errnos import errno_name
 from events.format import PROBE_FIELDS, Field, FieldKind
 from events.kallsyms import Symbols
+from events.search import Reading
 from events.text import show
 
 _MAX_ERRNO = 4095
@@ -72,6 +73,18 @@ class Namer:
     def names_addresses(self, column: int | None, field: Field | None) -> bool:
         """Whether values of this kind are addresses, which only the symbols can name."""
         return self._shape(column)[0] == "function" or (field is not None and is_address(field))
+
+    def reading(self, column: int | None, is_retval: bool, field: Field) -> Reading:
+        """How the numbers of a field read, for a search; see `text`."""
+        kind, _ = self._shape(column)
+        is_bool = field.kind is FieldKind.BOOL
+
+        def text(value: int) -> str:
+            return self.text(bool(value) if is_bool else value, column, is_retval, field)
+
+        if is_bool or kind in ("bool", "enum", "function") or is_address(field):
+            return Reading(_is_hex(kind, field), text)
+        return Reading(_is_hex(kind, field), text if is_retval else None, is_retval)
 
     def _error(self, value: int, kind: str, field: Field | None) -> str | None:
         """`-EAGAIN` of a negative number, also of a pointer (ERR_PTR) and of a number recorded without its sign."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from events.format import PROBE_FIELDS
+from events.format import PROBE_FIELDS, EventFormat, Field
 from events.naming import Namer
 from events.record import Record
+from events.search import Reading
 from kernel.connection import Connection
 from kernel.session import Armed
 from probes.plan import Column, Plan
@@ -52,6 +53,21 @@ class Known:
             kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
             named.append((name, self.namer.text(value, kind, is_retval, fields.get(name))))
         return named
+
+    def text(self, record: Record) -> str:
+        """A record as one line, as it is shown; see `events.search.Style`."""
+        values = " ".join(f"{name}={value}" for name, value in self.values(record))
+        return f"{record.comm}-{record.pid} {record.event} {values}"
+
+    def fields(self, fmt: EventFormat) -> tuple[Field, ...]:
+        """What stands in that line."""
+        return tuple(field for field in fmt.arguments if (fmt.path, field.name) not in self._frames)
+
+    def reading(self, fmt: EventFormat, field: Field) -> Reading:
+        """How the numbers of a field read in that line."""
+        column = self._columns.get(fmt.path, {}).get(field.name)
+        kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
+        return self.namer.reading(kind, is_retval, field)
 
     def wants_symbols(self, armed: Armed) -> bool:
         """Whether values of a probe are addresses, which only the symbols can name."""

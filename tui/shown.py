@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from events.comparison import comparison
 from events.record import Record, detail
-from events.search import Found, contains
+from events.search import Found
 from events.text import show
 from kernel.connection import Connection
 from kernel.counts import Counts
@@ -39,15 +40,14 @@ class ShownEvents:
         return self._store.record(seq)
 
     def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
-        return self._store.find(contains(match, self._text), start, direction, budget)
+        """A text as it is shown, or a comparison: `count > 4096`."""
+        compared = comparison(match)
+        wanted = compared if compared and compared.field in fields_of(self._watching) else match
+        return self._store.find(wanted, start, direction, budget, style=self._watching.known)
 
     def cells(self, event: Event) -> Mapping[str, str]:
         """Text by field name."""
         return dict(self._watching.known.values(event)) if isinstance(event, Record) else {}
-
-    def _text(self, record: Record) -> str:
-        values = " ".join(f"{name}={value}" for name, value in self._watching.known.values(record))
-        return f"{record.comm}-{record.pid} {record.event} {values}"
 
 
 def fields_of(watching: Watch) -> tuple[str, ...]:

@@ -1,0 +1,65 @@
+"""What is searched in the table of events is what stands in it."""
+
+from __future__ import annotations
+
+import functools
+import random
+
+import pytest
+
+from events.needle import TextMatch
+from events.recording import Recording
+from kernel.connection import Connection
+from kernel.open import shipped_recording
+from kernel.recording import RecordingTarget
+from kernel.watch import Watch
+from tui.shown import ShownEvents
+
+
+@functools.cache
+def shown() -> tuple[Watch, ShownEvents, list[str]]:
+    watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "shipped")))
+    watch.begin()
+    while not watch.ended:
+        watch.tick()
+    store = watch.store
+    assert store is not None
+    rows = range(store.first_seq, min(store.next_seq, store.first_seq + 3000))
+    return watch, ShownEvents(watch, store), [watch.known.text(store.record(seq)) for seq in rows]
+
+
+def test_lines_have_what_the_cells_have():
+    _, events, lines = shown()
+    for seq, line in enumerate(lines[:300], events.first_seq):
+        assert line.endswith(" ".join(f"{name}={text}" for name, text in events.cells(events.record(seq)).items()))
+
+
+def test_no_row_is_missed():
+    watch, events, lines = shown()
+    assert watch.store is not None
+    rng = random.Random(5)
+    columns = watch.store.columns(events.first_seq, events.first_seq + len(lines))
+    for _ in range(60):
+        line = rng.choice(lines)
+        start = rng.randrange(len(line))
+        needle = line[start : start + rng.randrange(1, 12)]
+        match = TextMatch(needle, watch.known, watch.store.comm)
+        candidates = match.candidates(columns).tolist()
+        folded = needle.lower() == needle
+        for text, may in zip(lines, candidates, strict=True):
+            assert may or needle not in (text.lower() if folded else text)
+
+
+@pytest.mark.parametrize("text", ["count > 512", "f_pos<1024", "ret==0"])
+def test_comparisons_find_numbers(text):
+    _, events, _ = shown()
+    found = events.find(text, events.first_seq, budget=60)
+    name = text.split("<")[0].split(">")[0].split("=")[0].strip()
+    values = [events.record(seq).values.get(name) for seq in range(events.first_seq, events.next_seq)]
+    holds = {"count > 512": lambda v: v > 512, "f_pos<1024": lambda v: v < 1024, "ret==0": lambda v: v == 0}[text]
+    assert found.seq == next(n for n, v in enumerate(values, events.first_seq) if isinstance(v, int) and holds(v))
+
+
+def test_a_comparison_with_no_such_field_is_a_text():
+    _, events, _ = shown()
+    assert events.find("nosuch > 1", events.first_seq, budget=60).seq is None
