@@ -70,7 +70,7 @@ def lower_event(
     site = event_site(probe, system, name, btf, facts, environment)
     _check_condition(probe, site, facts)
     chosen = select(probe, system, site)
-    captured = capture(probe, name_fields(chosen), EventWriter(site, system))
+    captured = capture(probe, name_fields(chosen), EventWriter(site, system), f"{system}.{name} if {probe.filter}")
     planned = event_probe(probe, system, name, captured, group, event)
     if probe.filter:
         planned = replace(planned, line=f"{planned.line} if {probe.filter}")

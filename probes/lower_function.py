@@ -51,7 +51,7 @@ def lower_function(
         known = signature if mechanism.by_name else None
         site = Site(dialect, btf, known, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe)
         capturer = Capturer(site, signature, where, mechanism.by_name and dialect.btf_args)
-        captured = capture(probe, members, capturer, MAX_ARGS - paired)
+        captured = capture(probe, members, capturer, mechanism.longest(frame), MAX_ARGS - paired)
         losses += captured.losses
         words = [*captured.words, f"{frame}=$stack"] if paired else captured.words
         made = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)

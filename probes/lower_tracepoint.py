@@ -51,7 +51,7 @@ def lower_tracepoint(
     for field in fields:
         if "$retval" in str(field.wanted.arg):
             raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
-    captured = capture(probe, fields, Capturer(site, signature, where, dialect.btf_args))
+    captured = capture(probe, fields, Capturer(site, signature, where, dialect.btf_args), name)
     losses += captured.losses
     group = group or probe.group or DEFAULT_GROUP
     own_name = event if event is not None else probe.event or event_name(name, "")
@@ -151,7 +151,7 @@ def _by_event(
     signature = replace(full, params=full.params[1:]) if full is not None else None
     chosen = select(probe, system, site)
     writer = _FieldWriter(EventWriter(site, system), signature, _where(btf, iterator, facts))
-    captured = capture(probe, name_fields(chosen), writer)
+    captured = capture(probe, name_fields(chosen), writer, f"{system}.{name}")
     losses = [
         f"this kernel has no tracepoint probes: an event probe shows what the event {system}:{name} records",
         *chosen.losses,

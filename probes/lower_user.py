@@ -76,13 +76,15 @@ def lower_user(
     site = Site(dialect_of(facts, btf), btf, None, at_exit=probe.returns, user=True, environment=environment)
     plain = bool(probe.symbol) and ":" not in probe.symbol and not probe.offset
     chosen = _select(probe)
-    captured = capture(probe, name_fields(chosen), UserWriter(site, facts.machine, plain and not probe.returns))
+    places = [_place(probe.path, spot) for spot in spots]
+    writer = UserWriter(site, facts.machine, plain and not probe.returns)
+    captured = capture(probe, name_fields(chosen), writer, max(places, key=len))
     losses += [*chosen.losses, *captured.losses]
     own_group, own_name = split_name(probe.name or "")
     group = group or own_group or DEFAULT_GROUP
     name = event if event is not None else own_name or _default_name(probe)
     path, letter = f"{group}/{name}", "r" if probe.returns else "p"
-    lines = [" ".join([f"{letter}:{path}", _place(probe.path, spot), *captured.words]) for spot in spots]
+    lines = [" ".join([f"{letter}:{path}", place, *captured.words]) for place in places]
     planned = PlannedEvent(
         group, name, lines[0], f"-:{path}", probe.returns, columns=captured.columns, more=tuple(lines[1:])
     )

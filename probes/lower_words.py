@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from probes.argument import check_argument, check_entry_data
 from probes.capture import field_name
 from probes.command import Armable
-from probes.dialect import MAX_ARGS, MAX_DENTRY_ARGS
+from probes.dialect import MAX_ARGS, MAX_DENTRY_ARGS, MAX_LINE
 from probes.errors_table import message_of
 from probes.expand import expand_dentry
 from probes.fetcharg import FetchArg
 from probes.hints import hint_for
-from probes.names import unique_field
+from probes.names import MAX_EVENT_NAME, unique_field
 from probes.plan import Column
 from probes.refusal import CannotLower
 from probes.selection import Selection, Wanted
 from probes.site import Refused, Site
 from probes.value import NotThere
 from probes.verdict import Refusal
+
+_MOST_HEAD = len("r4096:/ ") + 2 * MAX_EVENT_NAME + len(" ")
+"""Characters of a command's first word with the longest names, and of what separates it from the second and third."""
 
 
 class Writer(Protocol):
@@ -66,43 +69,75 @@ def name_fields(selection: Selection) -> list[NamedField]:
     return fields
 
 
-def capture(probe: Armable, fields: Sequence[NamedField], writer: Writer, limit: int = MAX_ARGS) -> Captured:
-    """Write the words of one event, `limit` at most; what came with `$$args` and can't be had is left out and told.
+def capture(
+    probe: Armable, fields: Sequence[NamedField], writer: Writer, place: str, limit: int = MAX_ARGS
+) -> Captured:
+    """Write the words of one event; what the event has no room for is left out and told.
 
-    Raises CannotLower where a person named what can't be had.
+    So is what came with `$$args` and can't be had. Raises CannotLower where a person named what can't be had.
+
+    Args:
+        probe: what is wanted.
+        fields: of it.
+        writer: writes them for one place.
+        place: what else stands in the line but the event's name.
+        limit: of the number of words.
     """
-    words: list[str] = []
-    columns: list[Column] = []
     losses: list[str] = []
-    taken = _Taken([])
-    for field in fields:
-        if len(words) == limit:
-            losses.append(f"{field.name}: an event has at most {MAX_ARGS} fields")
+    columns: list[Column] = []
+    taken = _Taken(MAX_LINE - _MOST_HEAD - len(place))
+    for one in fields:
+        if len(taken.words) == limit:
+            losses.append(f"{one.name}: an event has at most {MAX_ARGS} fields")
             continue
         try:
-            word = _first_taken(field, writer, taken)
-            columns.append(writer.column(field.wanted.arg, field.name))
+            fits = _first_taken(one, writer, taken)
+            column = writer.column(one.wanted.arg, one.name)
         except (NotThere, Refused) as error:
-            if field.wanted.chosen:
-                raise refused_at(probe, field.wanted, error, writer.site) from None
+            if one.wanted.chosen:
+                raise refused_at(probe, one.wanted, error, writer.site) from None
             reason = error.reason if isinstance(error, NotThere) else message_of(error.code)
-            losses.append(f"{field.name}: {reason or error.code}")
+            losses.append(f"{one.name}: {reason or error.code}")
             continue
-        words.append(word)
-    return Captured(tuple(words), tuple(columns), tuple(losses))
+        if len(fits.word) >= taken.room:
+            losses.append(f"{one.name}: a line has at most {MAX_LINE} characters")
+            continue
+        taken.take(one.name, fits)
+        columns.append(column)
+    return Captured(tuple(taken.words), tuple(columns), tuple(losses))
+
+
+class _Fits(NamedTuple):
+    """A word that the kernel takes."""
+
+    word: str
+    width: int
+    """Bytes in the event."""
+    dentries: int
+    """Bytes of the text that `%pd` and `%pD` become."""
 
 
 @dataclass
 class _Taken:
     """What the words so far take of an event's limits."""
 
-    names: list[str]
+    room: int
+    """Characters that are left of the line."""
+    words: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     size: int = 0
     dentries: int = 0
-    """Bytes of the text that `%pd` and `%pD` become."""
+
+    def take(self, name: str, fits: _Fits) -> None:
+        """Add a word."""
+        self.words.append(fits.word)
+        self.names.append(name)
+        self.room -= len(fits.word) + 1
+        self.size += fits.width
+        self.dentries += fits.dentries
 
 
-def _first_taken(field: NamedField, writer: Writer, taken: _Taken) -> str:
+def _first_taken(field: NamedField, writer: Writer, taken: _Taken) -> _Fits:
     """Write it in the first way that this kernel takes."""
     first: Refused | None = None
     site, kept = writer.site, len(writer.site.entry_args)
@@ -118,10 +153,7 @@ def _first_taken(field: NamedField, writer: Writer, taken: _Taken) -> str:
         except Refused as error:
             first = first or error
             continue
-        taken.names.append(field.name)
-        taken.size += width
-        taken.dentries += dentries
-        return word
+        return _Fits(word, width, dentries)
     del site.entry_args[kept:]
     raise first or Refused("ARG_TOO_LONG", 0)
 

@@ -42,6 +42,11 @@ class Mechanism:
             return f"{self.place.symbol}%return" if at_exit else self.place.symbol
         return self.place.told
 
+    def longest(self, frame: str) -> str:
+        """What a line has at most beside its head and its words: a place, and the field of pairs."""
+        place = max((self.target(at_exit=True), *self.others), key=len)
+        return f"{place} {frame}=$stack" if frame else place
+
 
 def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN) -> Mechanism:
     """Choose for a probe. Raises CannotLower where the target has nothing for it."""

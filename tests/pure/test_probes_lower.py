@@ -15,6 +15,7 @@ from probes.fetcharg import AllArguments, FetchArg, ReturnValue, variable
 from probes.fields import Tree
 from probes.kernel_verdict import kernel_verdict
 from probes.lower import CannotLower, lower
+from probes.names import unique_field
 from probes.parse import parse_probe
 from probes.plan import Plan
 from probes.probe import Kind, Place, Probe, When
@@ -244,6 +245,39 @@ def test_event_names_fit_and_are_taken_away_again() -> None:
     one = lower(parse_probe("f:mine/one vfs_read"), btf, facts, "").events[0]
     assert one.path == "mine/one"
     assert lower(parse_probe("f:mine/one vfs_read"), btf, facts, "pw_2", "two").events[0].path == "pw_2/two"
+
+
+def test_a_line_is_never_longer_than_the_kernel_reads() -> None:
+    btf, facts, _ = kernel("7.2")
+    path = "file->f_path.dentry->d_inode->i_ino"
+    spec = f"f:{'e' * 63} vfs_read%both " + " ".join(f"{'n' * 28}{n:03d}={path}" for n in range(90)) + " last=count"
+    found = lower(parse_probe(spec), btf, facts, "g" * 63)
+    for event in found.events:
+        assert 4000 < len(event.line) <= 4094
+        assert kernel_verdict(event.line, btf, facts).ok
+        assert len(event.columns) == len(event.line.split()) - 3  # the frame is no column
+        assert event.columns[0].name == "n" * 28 + "000"
+    left = {loss.partition(":")[0] for loss in found.losses}
+    assert len(left) == 91 - len(found.events[0].columns)
+    assert all("at most 4094 characters" in loss for loss in found.losses)
+
+
+def test_more_fields_than_an_event_has() -> None:
+    spec = "f vfs_read " + " ".join(f"a{n}=count" for n in range(130))
+    found = plan(spec, "7.2")
+    assert len(found.events[0].columns) == 128
+    assert found.losses == tuple(f"a{n}: an event has at most 128 fields" for n in (128, 129))
+    both = plan(spec.replace("vfs_read", "vfs_read%both"), "7.2")
+    assert [len(event.line.split()) - 2 for event in both.events] == [128, 128]  # one of them is the frame
+
+
+def test_names_as_long_as_the_kernel_takes() -> None:
+    assert refusal(f"f vfs_read%both {'n' * 33}=count", "7.2") == ("ARG_NAME_TOO_LONG", f"{'n' * 33}=count")
+    assert lines(f"f vfs_read {'n' * 32}=count", "7.2")[0].endswith(f" {'n' * 32}=count")
+    for spec, code in (("f:g/" + "e" * 64, "EVENT_TOO_LONG"), ("f:" + "g" * 64 + "/e", "GROUP_TOO_LONG")):
+        assert refusal(f"{spec} vfs_read%both", "7.2")[0] == code
+    made = unique_field("m" * 40, {"m" * 32})
+    assert (len(made), made[-2:]) == (32, "_2")
 
 
 def test_stack_is_a_trigger() -> None:
