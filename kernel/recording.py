@@ -103,6 +103,7 @@ _PATHS = {
     "/sys/kernel/btf/vmlinux": "vmlinux.btf",
     "/sys/kernel/debug/kprobes/blacklist": "blacklist",
     "/proc/kallsyms": "kallsyms",
+    "/proc/kcore": "kcore",
 }
 _TRACEFS = "/sys/kernel/tracing"
 _WAY_OUT = "open a file that `probewright record` wrote, or saved facts"
@@ -111,8 +112,8 @@ _WAY_OUT = "open a file that `probewright record` wrote, or saved facts"
 class SavedFacts(RememberedTarget):
     """A folder or tar file with `vmlinux.btf` and copies of what tracefs shows (README, ...).
 
-    Other names: `kallsyms`, `blacklist` (kprobes/blacklist of debugfs), `uname` (`uname -a`). The facts are gathered
-    from these files as they would be by root on that machine.
+    Other names: `kallsyms`, `kcore`, `blacklist` (kprobes/blacklist of debugfs), `uname` (`uname -a`). The facts are
+    gathered from these files as they would be by root on that machine.
     """
 
     def __init__(self, name: str, names: Sequence[str], content: Callable[[str], bytes]) -> None:

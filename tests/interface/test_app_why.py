@@ -1,0 +1,101 @@
+"""A function that can't be probed, as a person meets it: why, who calls it, and on to a caller."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.interface.test_app import SIZE, application, open_compose, pick, until
+from tests.probes_data import _files, kernel
+from widgets.attach_pane import AttachPane
+from widgets.function_list import FunctionList
+from widgets.line_list import LineList
+
+TEXT = 0xFFFFFFFF81000000
+SYMBOLS = {"_stext": 0, "ksys_write": 0x100, "vfs_write": 0x200, "twin": 0x300, "do_readv": 0x400, "vfs_read": 0x600}
+TRACEABLE = ("ksys_write", "vfs_read", "twin", "twin", "do_sys_open.isra.0")
+
+
+def kcore() -> bytes:
+    """An ELF core with one stretch of code, in which ksys_write calls vfs_write."""
+    code = bytearray(b"\x90" * 0x1000)
+    code[0x120:0x125] = b"\xe8" + struct.pack("<i", 0x200 - 0x125)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<2HI3QI6H", 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    return head + struct.pack("<2I6Q", 1, 7, 120, TEXT, 0, len(code), len(code), 4096) + bytes(code)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Saved facts of a small kernel that has its code as well."""
+    place = tmp_path_factory.mktemp("facts")
+    lines = [f"{TEXT + at:x} T {name}" for name, at in SYMBOLS.items()]
+    lines += [f"{TEXT + 0x500:x} t twin", f"{TEXT + 0x1000:x} T _etext"]
+    (place / "kallsyms").write_text("\n".join(lines) + "\n")
+    (place / "kcore").write_bytes(kcore())
+    (place / "available_filter_functions").write_text("\n".join(TRACEABLE) + "\n")
+    (place / "README").write_text(kernel("7.2")[1].readme)
+    (place / "uname").write_text("Linux box 7.2.0 #1 SMP x86_64 GNU/Linux")
+    (place / "vmlinux.btf").write_bytes(_files("7.2")["btf"])
+    return place
+
+
+async def test_from_a_function_that_cannot_be_probed_to_its_caller(folder: Path) -> None:
+    app = application(folder)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        editor = await pick(app, pilot, "vfs_write")
+        pane = editor.query_one(AttachPane)
+        await until(lambda: pane.display and "no tracer's call" in text_of(app), pilot)
+        assert not editor.query_one("FieldPane").display
+        assert app.focused is pane.query_one(LineList)
+        functions = app.compose_place.query_one(FunctionList)
+        assert "notrace" in lines_of(functions), "the row says it too, now that it is known"
+        await pilot.press("c")
+        await until(lambda: "ksys_write" in lines_of(pane), pilot)
+        assert "at +0x20" in lines_of(pane)
+        await pilot.press("enter")
+        await until(lambda: editor.probe is not None and editor.probe.place.symbol == "ksys_write", pilot)
+        assert not pane.display
+        await pilot.press("i")
+        assert pane.display, "it can be asked for where something can attach"
+        await pilot.press("i")
+        assert not pane.display
+
+
+async def test_one_of_several_functions_of_a_name(folder: Path) -> None:
+    app = application(folder)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        editor = await pick(app, pilot, "twin")
+        await pilot.press("i")
+        pane = editor.query_one(AttachPane)
+        await until(lambda: "between vfs_write and do_readv" in lines_of(pane), pilot)
+        assert "between do_readv and vfs_read" in lines_of(pane)
+        await pilot.press("down", "enter")
+        await until(lambda: editor.probe is not None and editor.probe.place.address == TEXT + 0x500, pilot)
+        assert not pane.display
+        assert app.focused is not None
+        assert editor in app.focused.ancestors
+
+
+async def test_a_copy_is_offered_at_once(folder: Path) -> None:
+    app = application(folder)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        editor = await pick(app, pilot, "do_sys_open.isra.0")
+        assert editor.probe is not None
+        assert not editor.query_one(AttachPane).display
+
+
+def lines_of(widget: object) -> str:
+    """What a widget has on the screen, its children's included."""
+    region = widget.region  # type: ignore[attr-defined]
+    strips = widget.screen._compositor.render_strips()  # type: ignore[attr-defined]
+    rows = strips[region.y : region.bottom]
+    return "\n".join(strip.crop(region.x, region.right).text for strip in rows)
+
+
+def text_of(app: object) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())  # type: ignore[attr-defined]
