@@ -47,16 +47,16 @@ class RecordingWriter:
         head = struct.pack("<HH", len(kind_bytes), len(name_bytes))
         self._chunk(ChunkKind.BLOB, head + kind_bytes + name_bytes + data, codec)
 
-    def pages(self, batch: Batch) -> None:
+    def pages(self, batch: Batch, codec: Codec | None = None) -> None:
         """Add one pass over the CPUs; it reaches the file with the next megabyte, or by `flush`."""
         self._batches += pack_batch(batch)
         if len(self._batches) >= _PAGES_AT_ONCE:
-            self.flush()
+            self.flush(codec)
 
-    def flush(self) -> None:
+    def flush(self, codec: Codec | None = None) -> None:
         """Write the passes that are still held."""
         if self._batches:
-            self._chunk(ChunkKind.PAGES, bytes(self._batches))
+            self._chunk(ChunkKind.PAGES, bytes(self._batches), codec)
             self._batches.clear()
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import queue
 import threading
 import time
 from collections.abc import Mapping
@@ -11,7 +12,9 @@ from pathlib import Path
 
 from events.batch import Batch
 from events.chunks import Codec
+from events.format import HeaderPage
 from events.recorder import RecordingWriter
+from events.subbuffer import events_in
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import FileRefused
@@ -23,66 +26,126 @@ from probes.plan_json import plan_to_dict
 
 _FLUSH_EVERY = 1.0
 """Seconds."""
+MOST_WAITING = 64 << 20
+"""Bytes of events that may wait to be written; what comes then is dropped, and counted."""
+_HURRY = 8 << 20
+"""Bytes that wait, from which on events are written as they are."""
 _TEXT_SYMBOLS = frozenset(b"tTwW")
 """Types of kallsyms that a probe or a return address can name; data would double the file."""
 
 
 class Recorder:
-    """One recording that is being written; calls may come from any thread. All may raise OSError."""
+    """One recording that is being written, events by a thread of its own.
+
+    All may raise OSError, which may be that of something written before.
+    """
 
     def __init__(self, path: Path, connection: Connection) -> None:
         """Write what is known of the kernel, which takes a second or two. Raises OSError, TargetLost."""
         self.path = path
+        self.dropped = 0
+        """Events that came faster than they could be written."""
+        self.dropped_bytes = 0
+        """Bytes of their sub-buffers, or of their text."""
         self._file = path.open("wb")
         self._writer = RecordingWriter(self._file)
+        self._header = HeaderPage()
         self._plans: list[Plan] = []
-        self._lock = threading.RLock()
         self._flushed = time.monotonic()
+        self._work: queue.SimpleQueue[Batch | Armed | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._waiting = 0
+        """Bytes in the queue."""
+        self._after_gap = False
+        self._error: OSError | None = None
+        self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
         self._statics(connection)
 
-    def begin(self, header_page: str, armed: tuple[Armed, ...]) -> None:
+    def begin(self, header: HeaderPage, armed: tuple[Armed, ...]) -> None:
         """Write what is armed; pages may follow."""
-        if header_page:
-            self._writer.blob("header_page", "", header_page.encode())
+        self._header = header
+        if header.source:
+            self._writer.blob("header_page", "", header.source.encode())
         for one in armed:
-            self.armed(one)
+            self._write_armed(one)
+        self._thread.start()
 
     def armed(self, armed: Armed) -> None:
         """A probe was armed: its formats hold for the pages that follow."""
-        with self._lock:
-            if self._file.closed:
-                return
-            for fmt in armed.formats.values():
-                self._writer.blob("format", fmt.path, fmt.source.encode())
-            if armed.plan not in self._plans:
-                self._plans.append(armed.plan)
-            self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
+        self._check()
+        self._work.put(armed)
 
     def pages(self, batch: Batch) -> None:
-        """Add one pass; a cut of the file costs no more than the last second."""
+        """Add one pass; a cut of the file costs no more than the last second. Never waits for the disk."""
+        self._check()
+        size = sum(len(chunk.data) for chunk in batch.chunks)
         with self._lock:
-            if self._file.closed:
+            if self._waiting + size > MOST_WAITING:
+                self.dropped += sum(events_in(chunk, self._header) for chunk in batch.chunks)
+                self.dropped_bytes += size
+                self._after_gap = True
                 return
-            self._writer.pages(batch)
-            if time.monotonic() - self._flushed > _FLUSH_EVERY:
-                self._flushed = time.monotonic()
-                self._writer.flush()
-                self._file.flush()
+            self._waiting += size
+        if self._after_gap:
+            self._after_gap = False
+            batch = batch._replace(after_gap=True)
+        self._work.put(batch)
 
     def close(self, cmdlines: Mapping[int, str], counts: Counts | None) -> None:
-        """Finish it with what is known at the end."""
+        """Finish it with what waits and what is known at the end."""
+        self._end()
+        self._check()
         names = "".join(f"{pid} {comm}\n" for pid, comm in sorted(cmdlines.items()))
-        with self._lock:
-            self._writer.blob("cmdlines", "", names.encode("utf-8", "surrogateescape"))
-            if counts is not None:
-                self._writer.meta({"counts": dataclasses.asdict(counts)})
-            self._writer.close()
-            self._file.close()
+        self._writer.blob("cmdlines", "", names.encode("utf-8", "surrogateescape"))
+        if counts is not None:
+            dropped = counts.dropped + self.dropped, counts.dropped_bytes + self.dropped_bytes
+            both = dataclasses.replace(counts, dropped=dropped[0], dropped_bytes=dropped[1])
+            self._writer.meta({"counts": dataclasses.asdict(both)})
+        self._writer.close()
+        self._file.close()
 
     def abandon(self) -> None:
         """Leave it as it is: it can't be written to any more."""
-        with self._lock, contextlib.suppress(OSError):
+        self._end()
+        with contextlib.suppress(OSError):
             self._file.close()
+
+    def _end(self) -> None:
+        self._work.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        while (entry := self._work.get()) is not None:
+            try:
+                if isinstance(entry, Batch):
+                    self._write_pages(entry)
+                else:
+                    self._write_armed(entry)
+            except OSError as error:
+                self._error = error
+                return
+
+    def _write_pages(self, batch: Batch) -> None:
+        # What waits comes faster than it can be packed: a larger file is better than a gap in it.
+        self._writer.pages(batch, Codec.NONE if self._waiting > _HURRY else None)
+        with self._lock:
+            self._waiting -= sum(len(chunk.data) for chunk in batch.chunks)
+        if time.monotonic() - self._flushed > _FLUSH_EVERY:
+            self._flushed = time.monotonic()
+            self._writer.flush()
+            self._file.flush()
+
+    def _write_armed(self, armed: Armed) -> None:
+        for fmt in armed.formats.values():
+            self._writer.blob("format", fmt.path, fmt.source.encode())
+        if armed.plan not in self._plans:
+            self._plans.append(armed.plan)
+        self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
 
     def _statics(self, connection: Connection) -> None:
         facts = connection.facts

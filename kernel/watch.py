@@ -144,9 +144,10 @@ class Watch:
         return failures
 
     def tick(self, budget: float = 1.0) -> int:
-        """Move what has come into the store, for `budget` seconds of CPU time or little more; gives the number of new rows.
+        """Move what has come into the store; gives the number of new rows.
 
-        Where that was not enough `on_data` is called at once.
+        Args:
+            budget: seconds of CPU time; where that was not enough `on_data` is called at once.
         """
         before, self.behind = self.behind, False
         deadline = time.thread_time() + budget
@@ -237,7 +238,7 @@ class Watch:
             raise ValueError("nothing is armed")
         recorder = Recorder(path, self.connection)
         with self._lock:
-            recorder.begin(self._session.header.source, self._session.armed)
+            recorder.begin(self._session.header, self._session.armed)
             self.recorder = recorder
 
     def stop_recording(self) -> Path | None:

@@ -15,6 +15,7 @@ from kernel.counts import Counts
 from kernel.watch import Watch
 from widgets.event_detail import DetailField
 from widgets.event_rows import Event
+from widgets.figures import grouped
 from widgets.status_bar import Losses, Status
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
 def note_of(watching: Watch) -> str:
     """What is going on, for the line above the events."""
     if watching.recorder is not None:
-        return f"recording to {watching.recorder.path.name}"
+        dropped = watching.recorder.dropped
+        note = f", which {grouped(dropped)} events were too fast for" if dropped else ""
+        return f"recording to {watching.recorder.path.name}{note}"
     if watching.recording_error:
         return watching.recording_error
     if watching.ended:

@@ -2,11 +2,14 @@
 
 import queue
 import struct
+import threading
+import time
 from collections.abc import Container
 from pathlib import Path
 
 import pytest
 
+import kernel.recorder
 from events.batch import Batch, Chunk
 from events.recording import Recording
 from kernel.connection import Connection
@@ -166,3 +169,41 @@ def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):
         watch.recorder._file.flush()  # what close() meets
     assert watch.close() == []
     assert not target.traces
+
+
+def test_a_full_disk_is_told_while_it_is_recorded(watch, target):
+    number = id_of(watch.arm(probe("vfs_read")))
+    watch.record_to(Path("/dev/full"))
+    for ts in range(1000, 4000):
+        target.event(ts, number)
+        if ts % 100 == 0:
+            watch.tick()
+        if watch.recorder is None:
+            break
+        time.sleep(0.001)
+    assert watch.recorder is None
+    assert "No space left" in watch.recording_error
+    assert watch.live
+
+
+def test_a_disk_that_is_too_slow_costs_events_that_are_counted(watch, target, tmp_path, monkeypatch):
+    number = id_of(watch.arm(probe("vfs_read")))
+    path = tmp_path / "x.pwr"
+    monkeypatch.setattr(kernel.recorder, "MOST_WAITING", 5 * 4096)
+    watch.record_to(path)
+    slow = threading.Event()
+    inner = watch.recorder._writer.pages
+    monkeypatch.setattr(watch.recorder._writer, "pages", lambda *batch: (slow.wait(10), inner(*batch)))
+    for ts in range(1000, 1020):
+        target.event(ts, number)
+        rows(watch, ts - 999)
+    dropped = watch.recorder.dropped
+    assert 0 < dropped < 20
+    slow.set()
+    watch.stop_recording()
+    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed.begin()
+    while not replayed.ended:
+        replayed.tick()
+    assert replayed.store.next_seq == 20 - dropped
+    assert replayed.counts().dropped == dropped

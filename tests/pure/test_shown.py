@@ -50,13 +50,15 @@ def test_no_row_is_missed():
             assert may or needle not in (text.lower() if folded else text)
 
 
-@pytest.mark.parametrize("text", ["count > 512", "f_pos<1024", "ret==0"])
+@pytest.mark.parametrize("text", ["count > 512", "f_pos<1024", "dfd==-100"])
 def test_comparisons_find_numbers(text):
     _, events, _ = shown()
     found = events.find(text, events.first_seq, budget=60)
     name = text.split("<")[0].split(">")[0].split("=")[0].strip()
     values = [events.record(seq).values.get(name) for seq in range(events.first_seq, events.next_seq)]
-    holds = {"count > 512": lambda v: v > 512, "f_pos<1024": lambda v: v < 1024, "ret==0": lambda v: v == 0}[text]
+    holds = {"count > 512": lambda v: v > 512, "f_pos<1024": lambda v: v < 1024, "dfd==-100": lambda v: v == -100}[
+        text
+    ]
     assert found.seq == next(n for n, v in enumerate(values, events.first_seq) if isinstance(v, int) and holds(v))
 
 
