@@ -22,6 +22,7 @@ from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.pump import Pump
 from kernel.refusal import refused
 from kernel.settings import configure, leave_out
+from kernel.sharing import removals, shared
 from kernel.target import Effect, Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
 from kernel.undo import UndoFailure, UndoList
@@ -116,12 +117,12 @@ class Session:
         Returns the steps that failed; close() tries them again. A probe that is not armed any more is no error.
         """
         with self._lock:
-            holding = self._armed.pop(armed, None)
-            if holding is None:
+            if armed not in self._armed:
                 return []
             with contextlib.suppress(KernelError):
                 self._losses.remember(armed.plan.events)
-            return self._remove([holding])
+            failures = self._leave_shared(armed)
+            return failures + self._remove([self._armed.pop(armed)])
 
     def formats(self) -> Mapping[int, EventFormat]:
         """Formats of all events that were ever armed, by id; a later event replaces an earlier one of the same id."""
@@ -159,6 +160,22 @@ class Session:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _leave_shared(self, armed: Armed) -> list[UndoFailure]:
+        """Take a probe's part of events that others have too; the events stay for those, and so does what fails."""
+        failures: list[UndoFailure] = []
+        holding = self._armed[armed]
+        for one in shared([other.plan for other in self._armed], list(self._armed).index(armed)):
+            step = self._tracefs.define(one.event.remove)
+            try:
+                for step in removals(self._tracefs, one):
+                    self.target.perform(step)
+            except KernelError as error:
+                failures.append(UndoFailure(step, error))
+            with contextlib.suppress(KernelError):  # the far side then does it twice, which does no harm
+                holding.enabled.forget(self.instance.enable(one.event.path, False))
+                holding.defined.forget(self._tracefs.define(one.event.remove))
+        return failures
 
     def _define(self, event: PlannedEvent, undo: UndoList) -> None:
         line = event.line

@@ -48,6 +48,12 @@ class UndoList:
             self._target.unguard(undo)
             raise
 
+    def forget(self, undo: Step) -> None:
+        """Leave a step to someone else, who has registered the same. Raises TargetLost."""
+        if undo in self._steps:
+            self._steps.remove(undo)
+            self._target.unguard(undo)
+
     def run(self, down_to: int = 0) -> list[UndoFailure]:
         """Take the steps back, newest first, until `down_to` are left; every one is tried.
 

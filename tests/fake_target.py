@@ -214,20 +214,25 @@ class FakeTarget:
             raise self._refusal(line)
         event = f"{match[2]}/{match[3]}"
         lines = self.files[path].decode().splitlines()
-        present = any(re.match(rf"[a-z]\d*:{event}( |$)", known) for known in lines)
+        mine = [known for known in lines if re.match(rf"[a-z]\d*:{event}( |$)", known)]
         if match[1] == "-":
-            if not present:
+            # With words behind the name only the probe that was made with them goes.
+            words = line.split(" ", 1)[1:]
+            gone = [known for known in mine if not words or known.split(" ", 1)[1] == words[0]]
+            if not gone:
                 raise FileRefused(path, errno.ENOENT)
-            if self._busy(event):
-                raise FileRefused(path, errno.EBUSY)
-            lines = [known for known in lines if not re.match(rf"[a-z]\d*:{event}( |$)", known)]
-            self.files = {name: data for name, data in self.files.items() if f"/events/{event}/" not in name}
+            if len(gone) == len(mine):
+                if self._busy(event):
+                    raise FileRefused(path, errno.EBUSY)
+                self.files = {name: data for name, data in self.files.items() if f"/events/{event}/" not in name}
+            lines = [known for known in lines if known not in gone]
         else:
-            if present:
+            if line in mine:
                 raise FileRefused(path, errno.EEXIST)
             lines.append(line)
             for place in [ROOT, *(f for f in self.folders if posixpath.dirname(f) == f"{ROOT}/instances")]:
-                self._event(place, event)
+                if not mine:
+                    self._event(place, event)
         self.files[path] = "".join(f"{known}\n" for known in lines).encode()
 
     def _refusal(self, line: str) -> FileRefused:

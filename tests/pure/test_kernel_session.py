@@ -95,6 +95,53 @@ def test_a_life_leaves_nothing_and_every_effect_was_guarded_before_it():
     assert not target.guarded
 
 
+def test_probes_that_share_an_event_go_one_by_one():
+    target = FakeTarget()
+    with open_session(target) as session:
+        path = f"{session.group}/ev"
+        first, second = (
+            Plan(
+                Probe(Place(places[0])),
+                (
+                    PlannedEvent(
+                        session.group,
+                        "ev",
+                        f"p:{path} {places[0]} a=$arg1",
+                        f"-:{path}",
+                        more=tuple(f"p:{path} {place} a=$arg1" for place in places[1:]),
+                    ),
+                ),
+            )
+            for places in (("vfs_read", "vfs_readv"), ("vfs_write",))
+        )
+        one, two = session.arm(first), session.arm(second)
+        dynamic, enable = f"{ROOT}/dynamic_events", f"{OURS}/events/{path}/enable"
+        assert len(target.files[dynamic].splitlines()) == 3
+        assert session.disarm(one) == []
+        assert target.files[dynamic] == f"p:{path} vfs_write a=$arg1\n".encode()
+        assert target.files[enable] == b"1"
+        again = session.arm(first)
+        assert session.disarm(two) == []
+        assert [line.split()[1] for line in target.files[dynamic].splitlines()] == [b"vfs_read", b"vfs_readv"]
+        assert session.disarm(again) == []
+        assert target.files[dynamic] == b""
+        session.arm(second)
+        session.arm(first)
+    assert not target.traces
+    assert not target.guarded
+
+
+def test_a_refused_line_takes_the_others_of_its_event_along():
+    target = FakeTarget()
+    with open_session(target) as session:
+        path = f"{session.group}/ev"
+        event = PlannedEvent(session.group, "ev", f"p:{path} a", f"-:{path}", more=(f"p:{path} nosuch",))
+        with pytest.raises(ProbeRefused) as caught:
+            session.arm(Plan(Probe(Place("a")), (event,)))
+        assert caught.value.verdict.command == f"p:{path} nosuch"
+        assert target.files[f"{ROOT}/dynamic_events"] == b""
+
+
 @pytest.mark.parametrize("kind", ["refused", "cut", "answer lost"])
 def test_nothing_is_left_whichever_step_fails(kind):
     total = steps_of_a_life()

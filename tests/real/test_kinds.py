@@ -261,6 +261,28 @@ class TestKinds:
         assert 0 <= min(late) < 5000, late
         assert max(late) < 200_000, late
 
+    @pytest.mark.parametrize(
+        "specs",
+        [
+            ("p:x/two vfs_read $arg3", "p:x/two vfs_write $arg3"),
+            ("r:x/two vfs_read $retval", "r:x/two vfs_write $retval"),
+            ("f:x/two vfs_rea* $arg1", "f:x/two vfs_writ* $arg1"),
+            ("p:x/two LIBC:getppid $comm", "p:x/two LIBC:getpid $comm"),
+        ],
+        ids=lambda specs: specs[0].split()[1],
+    )
+    def test_probes_that_share_an_event_go_one_by_one(self, side: Side, guest: Guest, specs: tuple[str, str]) -> None:
+        libc = guest.run("ls /lib/*/libc.so.6").decode().strip()
+        texts = [spec.replace("LIBC", libc) for spec in specs]
+        listed = f"grep '/two ' {TRACING}/dynamic_events || true"
+        first, second = (side.watch.arm(armable(text)) for text in texts)
+        both = guest.run(listed).splitlines()
+        assert side.watch.disarm(first) == []
+        (line, *_) = left = guest.run(listed).splitlines()
+        assert set(left) < set(both) and line.split()[1] != both[0].split()[1]
+        assert side.watch.disarm(second) == []
+        assert guest.run(listed) == b""
+
     def test_commands_take_every_kind(
         self, side: Side, guest: Guest, tmp_path_factory: pytest.TempPathFactory
     ) -> None:

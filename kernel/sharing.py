@@ -1,0 +1,43 @@
+"""Several probes on one event: each is a line of dynamic_events, and one can go while the others stay.
+
+The kernel puts a probe on an event that is there where the names and types of its arguments are the same
+(append_trace_kprobe); a deletion that says place and arguments as they are listed takes that one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kernel.target import Step
+from kernel.tracefs import Tracefs
+from probes.plan import Plan, PlannedEvent
+
+
+class Shared(NamedTuple):
+    """An event that more than one plan has."""
+
+    event: PlannedEvent
+    before: int
+    """Number of probes that plans armed earlier have on it."""
+
+
+def shared(plans: Sequence[Plan], number: int) -> list[Shared]:
+    """Events of the `number`-th plan that others of the plans, which are in the order of arming, have too."""
+    found = []
+    for event in plans[number].events:
+        probes = [sum(len(e.lines) for e in plan.events if e.path == event.path) for plan in plans]
+        if sum(probes) > len(event.lines):
+            found.append(Shared(event, sum(probes[:number])))
+    return found
+
+
+def removals(tracefs: Tracefs, one: Shared) -> list[Step]:
+    """Steps that take the probes of one plan off an event. Raises FileRefused, TargetLost."""
+    listed = [line.split() for line in tracefs.read("dynamic_events").splitlines()]
+    mine = [words for words in listed if words and words[0].partition(":")[2] == one.event.path]
+    return [
+        # Of an fprobe at the exit the list says %return, a deletion does not.
+        tracefs.define(" ".join([f"-:{one.event.path}", words[1].removesuffix("%return"), *words[2:]]))
+        for words in mine[one.before : one.before + len(one.event.lines)]
+    ]
