@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from events.batch import Batch, Chunk
+from events.columns import PIECE, is_number
 from events.search import plain_text
 from events.store import Store
 from events.subbuffer import count
@@ -25,6 +26,8 @@ RATE = 100_000
 SECONDS = 5
 TICKS = 20
 """A second; as often as the screen looks."""
+PASS_PAGES = 256
+"""Sub-buffers of a CPU in a pass of the large store."""
 SCREEN = 40
 """Rows that are painted at each tick."""
 STORE_BYTES = 16 << 20
@@ -72,18 +75,32 @@ def against_trace_cmd() -> list[Row]:
     events = sum(count(page, header) for page in pages)
     assert sum(len(decoder.page(page)) for page in pages) == events
 
+    store = Store(decoder, 1 << 40)
+    for at in range(0, max(map(len, by_cpu.values())), PASS_PAGES):
+        chunks = tuple(Chunk(cpu, b"".join(own[at : at + PASS_PAGES])) for cpu, own in by_cpu.items())
+        store.feed(Batch(chunks, True))
+    store.flush()
+    assert store.next_seq == events
+
     with tempfile.TemporaryDirectory() as folder:
         trace = trace_dat(Path(folder), by_cpu)
         lines = report(trace, capture=True)
         assert lines >= events, f"trace-cmd printed {lines} lines for {events} events"
-        report_s, values_s, count_s = alternately(
+        report_s, columns_s, values_s, count_s = alternately(
             lambda: report(trace),
+            lambda: columns_of(store),
             lambda: sum(len(decoder.page(page)) for page in pages),
             lambda: sum(count(page, header) for page in pages),
         )
-    values, counts = report_s / values_s, report_s / count_s
+    values, counts, columns = report_s / values_s, report_s / count_s, report_s / columns_s
     return [
         ("trace-cmd report, the peer", f"{events / report_s / 1e6:.2f} M events/s", "", True),
+        (
+            "decode to columns, every number of every event",
+            f"{events / columns_s / 1e6:.1f} M/s, {columns:.1f} x",
+            ">= 10 x trace-cmd report",
+            columns >= 10,
+        ),
         (
             "decode to values",
             f"{events / values_s / 1e6:.2f} M/s, {values:.1f} x",
@@ -92,6 +109,16 @@ def against_trace_cmd() -> list[Row]:
         ),
         ("walk that only counts", f"{events / count_s / 1e6:.1f} M/s, {counts:.1f} x", ">= 20 x", counts >= 20),
     ]
+
+
+def columns_of(store: Store) -> int:
+    """All that is a number of all events, as arrays; gives how many numbers."""
+    numbers = 0
+    for start in range(store.first_seq, store.next_seq, PIECE):
+        for table in store.columns(start, start + PIECE).tables.values():
+            own = [table.column(field).values for field in table.layout.format.fields if is_number(field)]
+            numbers += sum(map(len, [table.seqs, table.stamps, table.cpus, table.pids, *own]))
+    return numbers
 
 
 def alternately(*calls: Callable[[], object]) -> list[float]:
