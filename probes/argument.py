@@ -62,6 +62,16 @@ def check_argument(word: str, number: int, names: list[str], size: int, site: Si
     return BuiltArgument(name, body, kind.name, kind.elements, width)
 
 
+def unread_argument(word: str, number: int, site: Site) -> BuiltArgument:
+    """Take the `number`-th argument of an event that is there as far as its text tells."""
+    name, found, body = word.partition("=")
+    text, bracket, count = body.partition(":")[2].partition("[")
+    elements = kstrtoul(count.rstrip("]")) if bracket else 0
+    stored = _stored_type(text, site) if text else None
+    named = name if found else _default_name(word, number, site)
+    return BuiltArgument(named, body if found else word, stored or "", elements or 0)
+
+
 def check_entry_data(site: Site) -> None:
     """Check what a return probe keeps from the entry. Raises Refused."""
     limited = site.fprobe and site.at_exit and site.dialect.fprobe_on_graph

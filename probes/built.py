@@ -13,15 +13,15 @@ class BuiltArgument(NamedTuple):
     body: str
     """Expression and type as written, names put for `$argN` (`comm` of the kernel's struct probe_arg)."""
     type: str = ""
-    """The kernel's type that stores it."""
+    """The kernel's type that stores it; empty: not known."""
     elements: int = 0
     width: int = 0
     """Bytes in the event's static part."""
 
-    @property
-    def kind(self) -> tuple[str, str, int]:
-        """What must be equal for two probes to share an event (trace_probe_compare_arg_type)."""
-        return self.name, self.type, self.elements
+    def is_like(self, other: BuiltArgument) -> bool:
+        """Whether two probes may share an event as far as this goes (trace_probe_compare_arg_type)."""
+        types = self.type == other.type or not (self.type and other.type)
+        return types and (self.name, self.elements) == (other.name, other.elements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ def _append(built: Built, same: Sequence[Built], environment: Environment) -> No
     if (first.letter, first.returns) != (built.letter, built.returns):
         raise At(Refused("DIFF_PROBE_TYPE", 0, built.event))
     ours, theirs = built.arguments, first.arguments
-    different = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a.kind != b.kind), None)
+    different = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if not a.is_like(b)), None)
     if len(ours) != len(theirs):
         different = min(len(ours), len(theirs))
     if different is not None:

@@ -12,7 +12,7 @@ from probes.btf_walk import walk
 from probes.cast import PER_CPU, bare_field, cast, cast_field, current, per_cpu
 from probes.dialect import MAX_OPERATIONS
 from probes.site import Refused, Site
-from probes.text import kstrtol, kstrtoul
+from probes.text import begins_name, kstrtol, kstrtoul
 
 _NESTED_LIMIT = 8
 """Casts and dereferences in one argument, where the kernel counts them (7.3)."""
@@ -68,9 +68,9 @@ class Fetch:
             cast_field(self, text)
         elif self.site.dialect.typecast and text.startswith(PER_CPU):
             per_cpu(self, text)
-        elif self.site.dialect.typecast and self.site.on_event and (first.isalpha() or first == "_"):
+        elif self.site.dialect.typecast and self.site.on_event and begins_name(text):
             bare_field(self, text)
-        elif self.site.dialect.btf_args and first.isascii() and (first.isalpha() or first == "_"):
+        elif self.site.dialect.btf_args and begins_name(text):
             if not self.site.on_function:
                 raise Refused("NOSUP_BTFARG", self.offset, text)
             walk(self, text)

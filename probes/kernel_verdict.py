@@ -6,6 +6,7 @@ Each kind of dynamic event has its reader; a command's first letter, and the fil
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from btf.btf import Btf
 from probes.built import Built
@@ -42,7 +43,7 @@ def kernel_verdict(
     interface: str = DYNAMIC_EVENTS,
     environment: Environment = UNKNOWN,
 ) -> Verdict:
-    """Compute this kernel's answer to a command.
+    """Compute this kernel's answer to a command. Columns count bytes, as the kernel's do.
 
     Args:
         text: the command, one line.
@@ -54,6 +55,31 @@ def kernel_verdict(
             `synthetic_events`, or an event's `events/GROUP/EVENT/filter` or `…/trigger`.
         environment: what else can be asked.
     """
+    if text.isascii():
+        return _verdict(text, btf, facts, existing, interface, environment)
+    # A byte of UTF-8 is a letter, a blank or a sign to the kernel, each for itself.
+    verdict = _verdict(
+        text.encode(errors="surrogateescape").decode("latin-1"), btf, facts, existing, interface, environment
+    )
+    error = verdict.error
+    if error is not None:
+        error = replace(error, token=_as_written(error.token))
+    return replace(verdict, command=_as_written(verdict.command), error=error)
+
+
+def _as_written(text: str) -> str:
+    """Put bytes together again; what a column cuts in two shows its other half as a sign for it."""
+    return text.encode("latin-1", errors="replace").decode(errors="replace")
+
+
+def _verdict(
+    text: str,
+    btf: Btf | None,
+    facts: TargetFacts,
+    existing: Sequence[str],
+    interface: str,
+    environment: Environment,
+) -> Verdict:
     words = [word.text for word in split(text)]
     command = " ".join(words)
     if len(text) > MAX_LINE:

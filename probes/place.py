@@ -15,7 +15,7 @@ from probes.environment import Environment
 from probes.facts import TargetFacts
 from probes.functions import index_of
 from probes.site import Refused
-from probes.text import UINT_MAX, glob, kstrtol, kstrtoul
+from probes.text import LETTERS, UINT_MAX, glob, kstrtol, kstrtoul
 
 _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _IBT_ENTRY = 4
@@ -83,7 +83,7 @@ def tprobe_spot(words: list[str]) -> Spot:
     name, percent, suffix = words[1].partition("%")
     if percent:
         raise Refused("BAD_ADDR_SUFFIX", len(name), percent + suffix)
-    if (bad := re.search(r"[^A-Za-z0-9_]", name)) is not None:
+    if (bad := re.search(f"[^{LETTERS}0-9_]", name)) is not None:
         raise Refused("BAD_TP_NAME", bad.start(), name)
     for index, word in enumerate(words[2:], 2):
         if (found := _RETVAL.search(word)) is not None:

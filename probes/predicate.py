@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from probes.environment import Environment, EventField
 from probes.site import Refused
-from probes.text import LONG_MAX, kstrtol, kstrtoul
+from probes.text import LETTERS, LONG_MAX, kstrtol, kstrtoul
 
 _OPERATORS = ("==", "!=", "~", "<=", "<", ">=", ">", "&")
 """In an order in which the longer comes first."""
@@ -43,7 +43,7 @@ class Predicates:
 
     def read(self, text: str, base: int) -> int:
         """Read the predicate a text begins with; gives its length. Raises Refused, columns counted from `base`."""
-        match = re.match(r"[A-Za-z0-9_]*", text)
+        match = re.match(f"[{LETTERS}0-9_]*", text)
         name = match.group() if match else ""
         if not name:
             raise Refused("ERRNO", 0, text)

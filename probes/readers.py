@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from btf.btf import Btf
-from probes.argument import check_argument, check_entry_data
+from probes.argument import check_argument, check_entry_data, unread_argument
 from probes.built import Built, BuiltArgument
 from probes.dialect import MAX_ARGS, Dialect
 from probes.environment import Environment, EventField
@@ -84,7 +84,7 @@ def kprobe(words: list[str], reading: Reading) -> Built | None:
     named = _read_name(name, words[0], "kprobes", _default(f"{letter}_{symbol}_{offset or 0}"), reading)
     signature = signature_of(reading.btf, spot.symbol) if reading.btf is not None and spot.symbol else None
     site = _site(reading, signature, spot)
-    arguments = _arguments(words, site)
+    arguments = _arguments(words, site, reading)
     built = Built("k", named.group, named.event, place, returns, arguments)
     forgiven = spot.absent and site.late is not None and site.late.code == "BAD_PROBE_ADDR"
     return _register(built, spot.notrace or (None if forgiven else site.late) or spot.late, reading)
@@ -108,7 +108,7 @@ def fprobe(words: list[str], reading: Reading) -> Built | None:
         signature = (tracepoint_of if tracepoint else signature_of)(reading.btf, spot.symbol)
     site = _site(reading, signature, spot)
     site.fprobe, site.tracepoint = True, tracepoint
-    arguments = _arguments(words, site)
+    arguments = _arguments(words, site, reading)
     try:
         check_entry_data(site)
     except Refused as error:
@@ -127,7 +127,7 @@ def uprobe(words: list[str], reading: Reading) -> Built | None:
     spot = _spot(lambda: user_spot(head, words[1], reading.environment))
     named = _read_name(head[2:] if head[1:2] == ":" else None, head, "uprobes", _default(spot.default_event), reading)
     site = Site(reading.dialect, reading.btf, None, at_exit=spot.returns, user=True, environment=reading.environment)
-    arguments = _arguments(words, site)
+    arguments = _arguments(words, site, reading)
     place = spot.place(reading.facts.long_size)
     built = Built("u", named.group, named.event, place, spot.returns, arguments, spot.reference)
     return _register(built, None, reading)
@@ -156,7 +156,7 @@ def eprobe(words: list[str], reading: Reading) -> Built | None:
     if end < len(words):
         _event_filter(words, end, fields, reading)
     site = Site(reading.dialect, reading.btf, None, on_event=True, fields=fields, environment=reading.environment)
-    arguments = _arguments(words[:end], site)
+    arguments = _arguments(words[:end], site, reading)
     return _register(Built("e", named.group, named.event, f"{system}.{event}", False, arguments), None, reading)
 
 
@@ -202,8 +202,11 @@ def _site(reading: Reading, signature: Signature | None, spot: Spot) -> Site:
     return Site(reading.dialect, reading.btf, signature, spot.at_entry, spot.at_exit, environment=reading.environment)
 
 
-def _arguments(words: list[str], site: Site) -> tuple[BuiltArgument, ...]:
-    """Read the arguments, from the third word on. Raises At."""
+def _arguments(words: list[str], site: Site, reading: Reading) -> tuple[BuiltArgument, ...]:
+    """Read the arguments, from the third word on. Raises At.
+
+    Those of an event that is there are good; what can't be read of one is in types of another module.
+    """
     written = words[2:]
     try:
         expanded = written if site.user or site.on_event else expand_meta(written, site)
@@ -216,7 +219,9 @@ def _arguments(words: list[str], site: Site) -> tuple[BuiltArgument, ...]:
             if not by_name:
                 words[2:] = expanded  # without names put for `$arg*` it does so in the command that it logs
     except Refused as error:
-        raise At(Refused(error.code, error.offset, error.token), (error.index or 0) + 2) from None
+        if reading.registers:
+            raise At(Refused(error.code, error.offset, error.token), (error.index or 0) + 2) from None
+        expanded = written
     built: list[BuiltArgument] = []
     names: list[str] = []
     size = 0
@@ -224,7 +229,9 @@ def _arguments(words: list[str], site: Site) -> tuple[BuiltArgument, ...]:
         try:
             argument = check_argument(word, index, names, size, site)
         except Refused as error:
-            raise At(error, index + 2) from None
+            if reading.registers:
+                raise At(error, index + 2) from None
+            argument = unread_argument(word, index, site)
         built.append(argument)
         names.append(argument.name)
         size += argument.width

@@ -9,6 +9,9 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _GROUP = re.compile(r"[A-Za-z_-][A-Za-z0-9_-]*\Z")
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+")
 _WORD = re.compile(r"[^ \t\n\v\f\r\xa0]+")
+LETTERS = "A-Za-z\xc0-\xd6\xd8-\xf6\xf8-\xff"
+"""What isalpha() takes, for a class of a regular expression: the kernel's letters are those of Latin-1."""
+_LETTER = re.compile(f"[{LETTERS}_]")
 _DIGITS = {8: "01234567", 10: "0123456789", 16: "0123456789abcdefABCDEF"}
 
 LONG_MAX = (1 << 63) - 1
@@ -94,6 +97,11 @@ def glob(pattern: str) -> re.Pattern[str]:
                 char, at = pattern[at : at + 1], at + 1
             made += re.escape(char)
     return re.compile(made + r"\Z")
+
+
+def begins_name(text: str) -> bool:
+    """Whether the first character may begin a name of BTF."""
+    return _LETTER.match(text) is not None
 
 
 def is_identifier(name: str) -> bool:
