@@ -18,6 +18,7 @@ from events.naming import Namer
 from kernel.addresses import by_name, counted
 from kernel.errors import FileRefused, KernelError
 from kernel.recording import RecordingTarget
+from kernel.replay import recorded_plans
 from kernel.surroundings import Surroundings
 from kernel.target import Target
 from probes.catalog import Catalog, Function
@@ -32,6 +33,7 @@ from probes.names import MAX_EVENT_NAME, event_name, split_name
 from probes.parse import ParseError
 from probes.plan import Plan
 from probes.probe import Kind, Probe
+from probes.verdict import Verdict
 
 
 class Connection:
@@ -115,6 +117,8 @@ class Connection:
             look: ask the target for events, symbols and files too, each once; that may take long.
         """
         probe = self._settled(probe)
+        if (kept := self._recorded(probe)) is not None:
+            return Checked(Verdict(str(kept.probe)), kept)
         if not look:
             return check_plan(probe, self.types_of(probe), self.facts, group, self._around(probe))
         around = self.surroundings
@@ -142,6 +146,8 @@ class Connection:
                 unless the user chose that name.
         """
         probe = by_name(probe, lambda: self.symbols)
+        if (kept := self._recorded(probe)) is not None:
+            return kept
         btf, facts = self.types_of(probe), self.facts
         if not is_function(probe):
             self.surroundings.forget()
@@ -192,6 +198,14 @@ class Connection:
             return probe
         settled = by_name(known, lambda: self.symbols)
         return probe if settled is known else settled
+
+    def _recorded(self, probe: Armable | str) -> Plan | None:
+        """The plan of a probe that a recording holds: files and events of that machine can't be asked any more."""
+        if not isinstance(self.target, RecordingTarget):
+            return None
+        text = " ".join(probe.split()) if isinstance(probe, str) else str(probe)
+        plans = recorded_plans(self.target.recording)
+        return next((plan for plan in plans if not is_function(plan.probe) and str(plan.probe) == text), None)
 
     def _around(self, probe: Armable | str) -> Environment:
         """What lowering asks about; for function probes nothing is read."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from events.batch import Batch
 from events.format import EventFormat
-from events.recording import RecordingError
+from events.recording import Recording, RecordingError
 from kernel.counts import Counts
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.recording import RecordingTarget
@@ -56,6 +56,14 @@ class ReplayPump:
         return taken
 
 
+def recorded_plans(recording: Recording) -> tuple[Plan, ...]:
+    """What was armed when a recording was made. Raises TargetUnusable."""
+    try:
+        return tuple(map(plan_from_dict, recording.plans))
+    except (RecordingError, KeyError, TypeError, AttributeError, ParseError) as error:
+        raise TargetUnusable(f"{recording.name}: the probes of this recording are damaged") from error
+
+
 class ReplaySession:
     """See the module; the methods are those of `kernel.session.Session`."""
 
@@ -75,9 +83,8 @@ class ReplaySession:
     def recorded(self) -> tuple[Armed, ...]:
         """What was armed when the recording was made. Raises TargetUnusable."""
         try:
-            plans = [plan_from_dict(plain) for plain in self._recording.plans]
-            return tuple(Armed(plan, self._formats(plan)) for plan in plans)
-        except (RecordingError, KeyError, TypeError, AttributeError, ParseError) as error:
+            return tuple(Armed(plan, self._formats(plan)) for plan in recorded_plans(self._recording))
+        except RecordingError as error:
             raise TargetUnusable(f"{self._recording.name}: the probes of this recording are damaged") from error
 
     @property

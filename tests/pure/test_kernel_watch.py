@@ -16,9 +16,12 @@ from kernel.connection import Connection
 from kernel.errors import ProbeRefused, TargetUnusable
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
+from probes.check import armable
 from probes.command import Armable
-from probes.plan import Plan, PlannedEvent
+from probes.plan import Column, Plan, PlannedEvent
 from probes.probe import Place, Probe
+from probes.refusal import CannotLower
+from probes.verdict import Verdict
 from tests.fake_target import FakeStream, FakeTarget
 
 
@@ -158,6 +161,32 @@ def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, ta
         replayed.tick()
     assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(2)] == ["vfs_read", "vfs_write"]
     assert [plan.probe.subject for plan in replayed.known.plans] == ["vfs_read", "vfs_write"]
+
+
+def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
+    """Symbols of a program and fields of an event can't be looked up any more; the plan has them."""
+    spec = "p /bin/tool:work %di"
+    line = "p:{0}/work /bin/tool:0x10 di=%di"
+
+    class Program(Anything):
+        def lower(self, probe: Armable, group: str, taken: Container[str] = ()) -> Plan:
+            made = PlannedEvent(group, "work", line.format(group), f"-:{group}/work", columns=(Column("di", "%di"),))
+            return Plan(probe, (made,))
+
+    watch = Watch(Program(target))
+    armed = watch.arm(armable(spec))
+    path = tmp_path / "x.pwr"
+    watch.record_to(path)
+    target.event(1000, id_of(armed))
+    assert watch.session.pump.wait(5.0)
+    rows(watch, 1)
+    watch.close()
+    connection = Connection(RecordingTarget(Recording.open(path), "x"))
+    assert connection.check(spec) == (Verdict(spec), armed.plan)
+    replayed = Watch(connection)
+    assert replayed.arm(armable(spec)).plan == armed.plan
+    with pytest.raises(CannotLower):
+        replayed.arm(armable("p /bin/tool:other %di"))
 
 
 def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):
