@@ -80,14 +80,14 @@ class SpecScreen(WhyScreen):
         from tui.specification import specification_of
         from widgets.spec_text import Specification
 
-        editor, _ = self.panes()
+        editor, spec = self.panes()
         self._typed = None
         if editor.probe is None:
             return
         if self.unread():
-            self._show(Specification(str(editor.probe)))
+            spec.show(Specification(str(editor.probe)))
         else:
-            self._show(specification_of(self.open_connection(), editor.probe))
+            spec.show(self._with_others(specification_of(self.open_connection(), editor.probe)))
 
     def on_probe_editor_changed(self, event: ProbeEditor.Changed) -> None:
         event.stop()
@@ -148,7 +148,7 @@ class SpecScreen(WhyScreen):
 
     def _show_typed(self, found: Typed) -> None:
         self._typed = None if found.function is not None else found
-        self._show(found.shown)
+        self.panes()[1].shown = self._with_others(found.shown)
 
     @work(thread=True, group="ask", exclusive=True)
     def _ask(self, connection: Connection, text: str) -> None:
@@ -170,22 +170,19 @@ class SpecScreen(WhyScreen):
 
     # -- the lines -------------------------------------------------------------------------------------------------
 
-    def _show(self, shown: Specification) -> None:
-        _, spec = self.panes()
-        spec.shown = self._with_others(shown) if spec.lowered else shown
-
     def on_spec_pane_lines_wanted(self, event: SpecPane.LinesWanted) -> None:
         event.stop()
-        self._show(self.panes()[1].shown)
+        _, spec = self.panes()
+        spec.shown = self._with_others(spec.shown)
 
     def _with_others(self, shown: Specification) -> Specification:
-        """Add what the other kernels would be given."""
+        """Add what the other kernels would be given, where that is looked at."""
+        probe, connection = self.current, self.open_connection()
+        if probe is None or self.unread() or not self.panes()[1].lowered:
+            return shown
         from tui.kernels import kernels
         from tui.specification import others_of
 
-        probe, connection = self.current, self.open_connection()
-        if probe is None or self.unread():
-            return shown
         if self._kernels is None:
             self._kernels = kernels(connection.facts)
         return replace(shown, others=others_of(connection, probe, shown.lowered, self._kernels))

@@ -51,7 +51,7 @@ class SpecEditor(TypeAhead, Input):
     """
 
     shown: reactive[Specification] = reactive(Specification(), layout=True)
-    """The verdict and all that is told of the text; its text goes into the line."""
+    """The verdict and all that is told of a text; drawn where it is about the one that stands here."""
 
     class Moved(Message):
         """The cursor went to another place without a change of the text."""
@@ -77,12 +77,11 @@ class SpecEditor(TypeAhead, Input):
 
     # -- text ------------------------------------------------------------------------------------------------------
 
-    def watch_shown(self, old: Specification, shown: Specification) -> None:  # noqa: ARG002 - Textual's
-        """Take over a text that was not typed here; undo brings back what it replaces."""
-        text = safe(shown.text)
-        if text == self.value:
+    def take_over(self, text: str) -> None:
+        """Have a text that was not typed here; undo brings back the one before."""
+        text, before = safe(text), self.state
+        if text == before.text:
             return
-        before = self.state
         with self.prevent(Input.Changed):
             self.value = text
         self.cursor_position = len(text)

@@ -90,7 +90,7 @@ class SpecPane(Vertical):
     """
 
     shown: reactive[Specification] = reactive(Specification(), repaint=False)
-    """What is shown; the filter in it is what was last agreed on."""
+    """What is told of the text, the last answer to `Edited`; the filter in it is what was last agreed on."""
 
     class Edited(Message):
         """The user changed the text."""
@@ -144,8 +144,13 @@ class SpecPane(Vertical):
             yield self._filter
         yield self._list
 
+    def show(self, shown: Specification) -> None:
+        """Show another text, with what is told of it."""
+        self.editor.take_over(shown.text)
+        self.shown = shown
+
     def watch_shown(self, shown: Specification) -> None:
-        """Show it; a filter that is being typed stays."""
+        """Show it; what is being typed stays."""
         self.editor.shown = self._tail.shown = shown
         if not self.has_class("-filtering"):
             with self.prevent(Input.Changed):
@@ -228,6 +233,8 @@ class SpecPane(Vertical):
 
     def action_take(self) -> None:
         """Take the marked completion, else the first."""
+        if self.editor.state != self._offered:  # keys that came together: the list is still about the first of them
+            self.action_offer()
         if self._list.found.items:
             self._take(self._list.chosen or self._list.found.items[0])
 
@@ -283,7 +290,9 @@ class SpecPane(Vertical):
             self._agree(" ".join(event.value.split()))
             return
         error = self.shown.verdict.error if self.shown.verdict else None
-        if error is not None and error.nearest:
+        if self._list.chosen is not None:  # it came to be marked while Enter was on its way
+            self.action_take()
+        elif error is not None and error.nearest:
             self.action_fix()
         else:
             self._close()

@@ -43,7 +43,7 @@ def begins(text: str, cursor: int) -> Completions:
 def host(shown: Specification, theme: str = "") -> Host:
     def make() -> SpecPane:
         pane = SpecPane(complete=begins)
-        pane.shown = shown
+        pane.show(shown)
         return pane
 
     return Host(make, *KINDS, css=CSS, theme=theme)
@@ -140,7 +140,10 @@ async def test_accepted_with_notes_and_lowered_lines():
         ("f:pw_3f/x vfs_read%return +64($arg1):s64",),
         ("read at exit",),
         "count > 4096",
-        (OtherKernel("6.1", ("r:pw_3f/x vfs_read ret=$retval",), "no names"), OtherKernel("arm64", (), "no: no fprobes", refused=True)),
+        (
+            OtherKernel("6.1", ("r:pw_3f/x vfs_read ret=$retval",), "no names"),
+            OtherKernel("arm64", (), "no: no fprobes", refused=True),
+        ),
     )
     app = host(shown)
     async with app.shown() as pilot:
@@ -226,7 +229,7 @@ async def test_another_text_comes_and_undo_brings_back_what_was_typed():
     async with app.shown() as pilot:
         app.widget.action_edit()
         await typed(pilot, " nothing")
-        app.widget.shown = Specification("f vfs_write count")
+        app.widget.show(Specification("f vfs_write count"))
         await pilot.pause()
         assert app.widget.editor.value == "f vfs_write count"
         await pilot.press("ctrl+z")
@@ -235,6 +238,37 @@ async def test_another_text_comes_and_undo_brings_back_what_was_typed():
         assert app.widget.editor.value == "f vfs_write count"
         await pilot.press("ctrl+z", "ctrl+z", "ctrl+z")
         assert app.widget.editor.value == "f vfs_read"
+
+
+async def test_an_answer_that_comes_late_changes_no_text():
+    app = host(Specification("f vfs_read"))
+    async with app.shown() as pilot:
+        app.widget.action_edit()
+        await typed(pilot, " f_p")
+        app.widget.shown = Specification("f vfs_read f_", Verdict("f vfs_read f_", REFUSED.error))
+        await pilot.pause()
+        assert app.widget.editor.value == "f vfs_read f_p"
+        assert "NO_BTF_FIELD" not in app.text
+        assert app.widget.query_one(CompletionList).opened
+
+
+async def test_keys_that_come_together_are_taken_for_what_they_are():
+    """Over a slow line a word and its Enter come in one packet: no message is handled between them."""
+    app = host(Specification())
+    async with app.shown() as pilot:
+        app.widget.action_edit()
+        await pilot.pause()
+        for letter in "f_p":
+            app.widget.editor.insert_text_at_cursor(letter)
+        app.widget.action_take()
+        await pilot.pause()
+        assert edits(app)[-1] == "f_pos "
+        for letter in "f_f":
+            app.widget.editor.insert_text_at_cursor(letter)
+        await app.widget.editor.action_submit()
+        await pilot.pause()
+        assert edits(app)[-1] == "f_pos f_flags "
+        assert not any(isinstance(m, SpecPane.ArmRequested) for m in app.heard)
 
 
 async def test_the_cursor_walks_over_broken_lines():
@@ -270,7 +304,7 @@ async def test_filter_is_typed_agreed_and_left():
         await pilot.pause(0.2)
         assert [m.text for m in app.heard if isinstance(m, SpecPane.FilterChanged)] == ["count > 1"]
         assert isinstance(app.heard[-1], SpecPane.Left)
-        app.widget.shown = Specification(f"{LINE} if count > 1", Verdict(LINE), filter="count > 1")
+        app.widget.show(Specification(f"{LINE} if count > 1", Verdict(LINE), filter="count > 1"))
         app.widget.action_filter()
         await pilot.press("2", "escape")
         await pilot.pause(0.2)
@@ -302,6 +336,6 @@ async def test_idle():
     app = host(Specification(WRONG, REFUSED))
     async with app.shown() as pilot:
         painted = [count_paints(widget) for widget in app.screen.query("*")]
-        app.widget.shown = Specification(WRONG, REFUSED)  # the same again
+        app.widget.show(Specification(WRONG, REFUSED))  # the same again
         await pilot.pause(0.5)
         assert sum(n[0] for n in painted) == 0

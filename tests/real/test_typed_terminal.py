@@ -1,0 +1,65 @@
+"""A specification got by completion alone, in a real terminal, on a real kernel: the file's name arrives."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from tests.real.conftest import prepared
+from tests.real.processes import descendants, remains
+from tests.real.tmux import TOP, Tmux
+
+PROBEWRIGHT = [sys.executable, "-m", "tui"]
+SPEC = "f vfs_read file->f_path.dentry->d_name.name:string"
+STEPS = (
+    ("", "f  a function"),
+    ("vfs_r", "vfs_read "),
+    ("", "vfs_read  +when it is called"),
+    ("", r"file-> +struct file \*"),
+    ("f_pa", r"f_path\. "),
+    ("de", r"dentry-> +struct dentry \*"),
+    ("d_na", r"d_name\. "),
+    ("na", r"name +const unsigned char \*"),
+    ("", "name:string +text in the kernel's memory"),
+)
+"""What is typed, and the completion that is marked then; Enter takes it."""
+
+
+def type_by_completion(terminal: Tmux) -> None:
+    """Take what is marked, nine times."""
+    terminal.press("F6")
+    for letters, marked in STEPS:
+        terminal.press(*letters)
+        terminal.wait(lambda screen, marked=marked: re.search(f"│▌{marked}", screen))  # type: ignore[misc]
+        terminal.press("Enter")
+    terminal.wait(lambda screen: re.search(rf"│{re.escape(SPEC)} +✓ this kernel", screen))
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+def test_by_completion_alone_on_the_recording(size: tuple[int, int]) -> None:
+    with Tmux([*PROBEWRIGHT, str(TOP / "tui/default.pwr")], *size) as terminal:
+        terminal.wait(lambda screen: re.search(r"vfs_read__exit", screen))
+        terminal.press("F2")
+        terminal.wait(lambda screen: "part of a name" in screen and "specification" in screen)
+        type_by_completion(terminal)
+        terminal.press("C-q")
+        assert terminal.status() == 0
+
+
+def test_a_name_arrives() -> None:
+    prepared("7.2")
+    with Tmux([*PROBEWRIGHT, "--target", "lab"]) as terminal:
+        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen), 120)
+        terminal.wait(lambda screen: "specification" in screen)
+        below = descendants(terminal.pid)
+        type_by_completion(terminal)
+        terminal.press("Enter")
+        screen = terminal.wait(lambda screen: len(re.findall(r"vfs_read__entry .*\w", screen)) > 8, 60)
+        assert "armed 1" in screen
+        names = set(re.findall(r"vfs_read__entry +(\S.*?) *$", screen, re.MULTILINE))
+        assert names & {"passwd", "group", "hosts", "busybox"} or any(re.search(r"[a-z]", name) for name in names)
+        terminal.press("C-q")
+        assert terminal.status() == 0
+        assert remains(terminal.pid, below) == []
