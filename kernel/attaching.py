@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from kernel.connection import Connection
 from kernel.debuginfo import DebugInfo
 from kernel.far import FarTarget
 from probes.callers import Callers
+from probes.probe import Kind
 from probes.reasons import Attachability, Ground
+from probes.relatives import relatives
 
 
 class Attaching:
@@ -44,7 +47,14 @@ class Attaching:
         """Who calls it, by the code of the kernel; None: stopped by `progress`. Raises TargetLost."""
         self._look()
         with self._searching:
-            return self._search.find(name, progress)
+            callers = self._search.find(name, progress)
+        btf = self._connection.btf
+        if callers is None or callers.found or btf is None:
+            return callers
+        return replace(callers, relatives=relatives(name, btf, self._kinds))
+
+    def _kinds(self, name: str) -> frozenset[Kind]:
+        return self._connection.catalog.attachability(name).kinds
 
     def _look(self) -> None:
         with self._searching:

@@ -64,14 +64,17 @@ class Callers:
     """Why nothing could be looked through."""
     reasons: tuple[Reason, ...] = ()
     """What debug information adds to why it can't be probed, or only in part."""
+    relatives: tuple[Instead, ...] = ()
+    """Where nobody was found who calls it: functions that take the same types."""
 
     @property
     def instead(self) -> tuple[Instead, ...]:
-        """The callers as ways out."""
-        return tuple(
+        """The callers as ways out, or who else comes near."""
+        callers = (
             Instead(c.spot.place, How.CONTAINS if c.inlined else How.CALLS, note_of(c), c.spot.kinds)
             for c in self.found
         )
+        return (*callers, *self.relatives)
 
     @property
     def text(self) -> str:

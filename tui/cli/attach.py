@@ -6,9 +6,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from btf.search import Search
 from kernel.attaching import Attaching
+from kernel.connection import Connection
 from probes.callers import Callers, all_reasons
-from probes.reasons import Attachability, Instead
+from probes.explain import refused_function, with_reason
+from probes.reasons import Attachability, Instead, Why
+from probes.verdict import Verdict
 from tui.cli.output import plain
 
 _SHOWN = 12
@@ -27,6 +31,17 @@ def find_callers(attaching: Attaching, name: str) -> Callers:
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     return found or Callers(name)
+
+
+def explained(connection: Connection, verdict: Verdict) -> Verdict:
+    """Say of a function that is refused why, and what can be taken instead; looked at as closely as is quick."""
+    name = refused_function(verdict)
+    if not name:
+        return verdict
+    attaching, names = Attaching(connection), connection.catalog.names
+    about = attaching.about(name) if attaching.near else connection.catalog.attachability(name)
+    near = [names[index] for index in Search(names).find(name).indices[:9]] if about.has(Why.UNKNOWN) else []
+    return with_reason(verdict, about, [one for one in near if connection.catalog.attachability(one).kinds])
 
 
 def as_json(about: Attachability, callers: Callers | None) -> dict[str, Any]:

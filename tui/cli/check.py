@@ -16,6 +16,7 @@ from probes.plan import DEFAULT_GROUP, Plan
 from probes.probe import Place, Probe
 from probes.refusal import CannotLower
 from probes.verdict import Refusal, Verdict
+from tui.cli.attach import explained
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain
 from tui.kernels import kernels
@@ -30,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         refused = False
         for spec in _specs(arguments):
             verdict, plan = connection.check(spec, look=True)
+            verdict = explained(connection, verdict)
             lowered = [line for event in (plan or _lowered(connection, spec)).events for line in event.lines]
             refused |= not verdict.ok
             others = _elsewhere(connection, spec) if arguments.matrix else None

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from btf.search import Search
+from kernel.attaching import Attaching
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
 
@@ -18,6 +19,9 @@ def run(arguments: argparse.Namespace) -> int:
             hits: Sequence[int] = Search(names).find(arguments.pattern).indices
         else:
             hits = range(len(names))
+        attaching = Attaching(connection)
+        if hits and attaching.near:
+            attaching.about(names[hits[0]])  # the reasons are exact from here on
         for index in hits[: arguments.limit or len(hits)]:
             function = connection.function(names[index])
             kinds = sorted(str(kind) for kind in function.kinds)

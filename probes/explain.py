@@ -1,0 +1,40 @@
+"""A refusal of a place of a probe, with the reason why nothing can be probed there and the names to take instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from probes.reasons import Attachability, Why
+from probes.verdict import Verdict
+
+_OF_PLACE = frozenset({"BAD_PROBE_ADDR", "FAIL_REG_PROBE", "NON_UNIQ_SYMBOL", "not_traceable", "blacklisted"})
+_NEAREST = 3
+
+
+def refused_function(verdict: Verdict) -> str:
+    """The function that is refused as a place; empty where the verdict is about something else."""
+    words = verdict.command.split()
+    if verdict.error is None or verdict.error.code not in _OF_PLACE or len(words) < 2 or words[0][0] not in "fpr":
+        return ""
+    name = re.split(r"[%+]", words[1])[0].rpartition(":")[2]
+    return name if name and name in verdict.error.token else ""
+
+
+def with_reason(verdict: Verdict, about: Attachability, near: Sequence[str]) -> Verdict:
+    """Put the reasons in the place of the general hint.
+
+    Args:
+        verdict: that `refused_function` has a name for.
+        about: that function.
+        near: names like its own, for one that nobody knows.
+    """
+    error = verdict.error
+    if error is None or not about.reasons:
+        return verdict
+    names = [str(way.place) for way in about.instead] or (near if about.has(Why.UNKNOWN) else [])
+    remedies = (reason.remedy for reason in about.reasons)
+    hint = "; ".join(filter(None, (about.text, *remedies)))
+    better = replace(error, hint=hint[:1].upper() + hint[1:], nearest=tuple(names[:_NEAREST]) or error.nearest)
+    return replace(verdict, error=better)
