@@ -49,11 +49,9 @@ class Mechanism:
 
 
 def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN) -> Mechanism:
-    """Choose for a probe. Raises CannotLower where the target has nothing for it."""
+    """Choose for a probe on a function. Raises CannotLower where the target has nothing for it."""
     column = str(probe).index(" ") + 1
     place = probe.place
-    if probe.kind not in (Kind.AUTO, Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE):
-        raise CannotLower(own("missing_capability", str(probe.kind), 0, "Only function probes are built yet"))
     if place.base is not None:
         if probe.kind is Kind.FPROBE:
             raise CannotLower(own("missing_capability", "f", 0, "An fprobe takes all functions of a name, not one"))

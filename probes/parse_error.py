@@ -6,7 +6,7 @@ from probes.errors_table import message_of
 from probes.verdict import Refusal
 
 _OWN_MESSAGES = {
-    "unknown_kind": "This kind of dynamic event is not built here yet",
+    "unknown_kind": "A probe begins with f, p, r, t, e or s:",
     "user_probe": "A probe in a user-space program is none on a function of the kernel",
     "deletion": "A deletion arms nothing",
     "no_event_named": "A deletion needs an event's name",
