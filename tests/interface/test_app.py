@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,7 @@ from events.recording import Recording, RecordingWriter
 from kernel.open import shipped_recording
 from kernel.recording import FACT_BLOBS
 from probes.probe import When
+from tests.interface.widget_host import until
 from tui.app import Probewright
 from tui.calls import ShownCalls
 from tui.startup import Opening
@@ -27,20 +25,6 @@ from widgets.target_chooser import TargetChooser
 from widgets.trouble import TroubleDialog
 
 SIZE = (120, 40)
-
-
-async def until(condition: Callable[[], object], pilot, seconds: float = 15.0) -> None:
-    """Wait for the application to come to a state."""
-    end = time.monotonic() + seconds
-    while True:
-        await pilot.pause()
-        try:
-            if condition():
-                return
-        except LookupError:
-            pass
-        assert time.monotonic() < end, "the application did not come to that state"
-        await asyncio.sleep(0.02)
 
 
 def application(spec: object) -> Probewright:

@@ -17,7 +17,8 @@ import pytest
 import kernel.open
 from kernel.lab.errors import LabCancelled
 from kernel.open import Choice, choose, shipped_recording
-from tests.interface.test_app import SIZE, application, until
+from tests.interface.test_app import SIZE, application
+from tests.interface.widget_host import until
 from tui.app import Probewright
 from tui.startup import Opening
 

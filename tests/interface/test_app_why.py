@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interface.test_app import SIZE, application, open_compose, pick, until
+from tests.interface.test_app import SIZE, application, open_compose, pick
+from tests.interface.widget_host import until
 from tests.probes_data import _files, kernel
 from widgets.attach_pane import AttachPane
 from widgets.function_list import FunctionList

@@ -12,7 +12,8 @@ from events.recording import Recording, RecordingWriter
 from kernel.open import shipped_recording
 from kernel.recording import FACT_BLOBS, RecordingTarget
 from tests.btf_writer import stored
-from tests.interface.test_app import SIZE, application, open_compose, until
+from tests.interface.test_app import SIZE, application, open_compose
+from tests.interface.widget_host import until
 from widgets.function_list import FunctionList
 from widgets.probe_editor import ProbeEditor
 from widgets.prototype import Prototype
@@ -82,7 +83,7 @@ async def test_the_types_of_a_module_are_read_while_the_screen_goes_on(kernel, l
         await until(lambda: line.asked == ["net_failover"], pilot)
         assert editor.probe is not None and editor.probe.place.symbol == "net_failover_open"
         await pilot.press("x")
-        assert spec.shown.lines == ("f net_failover_open%return",)
+        assert spec.shown.text == "f net_failover_open%return"
         assert spec.shown.verdict is None, "nobody knows yet"
         line.free.set()
         await until(lambda: "net_device" in editor.query_one(Prototype).text, pilot)

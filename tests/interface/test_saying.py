@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 from textual.widgets._toast import Toast
 
-from tests.interface.test_app import until
+from tests.interface.widget_host import until
 from tui.saying import SayingApp
 from widgets.key_line import KeyLine, laid_out
 from widgets.said import MOST_LINES, Said, lines

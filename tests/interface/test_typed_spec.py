@@ -7,7 +7,8 @@ from textual.pilot import Pilot
 
 from probes.fetcharg import FetchArg, variable
 from probes.probe import Kind, When
-from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, until  # noqa: F401
+from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick  # noqa: F401
+from tests.interface.widget_host import until
 from tui.app import Probewright
 from widgets.completion_list import CompletionList
 from widgets.field_list import FieldList

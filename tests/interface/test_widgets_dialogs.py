@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.screen import ModalScreen
 from textual.widgets import Button
 
-from tests.interface.widget_host import Host, count_paints
+from tests.interface.widget_host import Host, count_paints, until
 from widgets.confirm import Confirm
 from widgets.field_list import FieldList
 from widgets.help import HelpScreen, section
@@ -116,7 +116,7 @@ async def test_help_is_made_from_the_tables():
             assert binding.description
             assert binding.tooltip
         await pilot.press("end")
-        await pilot.pause(0.5)
+        await until(lambda: r"[/b]\x1b[31m" in app.text, pilot)
         assert r"[/b]\x1b[31m" in app.text
         await pilot.press("question_mark")
         assert app.answers == [None]

@@ -7,7 +7,7 @@ from textual import events
 
 from probes.probe import Place, Probe, When
 from tests.interface.fields_of_vfs_read import VFS_READ
-from tests.interface.widget_host import Host, count_paints
+from tests.interface.widget_host import Host, count_paints, until
 from widgets.field_list import FieldList
 from widgets.probe_editor import ProbeEditor, Signature
 
@@ -52,7 +52,7 @@ async def test_the_same_keys_in_one_packet():
         await pilot.pause()
         for key in ["x", "3", "/", "f", "_", "p", "\r", "\r"]:
             app.post_message(events.Key({"/": "slash", "\r": "enter", "_": "underscore"}.get(key, key), key))
-        await pilot.pause(0.5)
+        await until(lambda: any(isinstance(m, ProbeEditor.ArmRequested) for m in app.heard), pilot)
         armed = [m for m in app.heard if isinstance(m, ProbeEditor.ArmRequested)]
         assert [str(m.probe) for m in armed] == ["f vfs_read%return file->f_pos count ret=$retval"]
 

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from textual import events
 
-from tests.interface.widget_host import Host, count_paints
+from tests.interface.widget_host import Host, count_paints, until
 from widgets.columns import Columns
 from widgets.event_rows import Event, EventRows, seconds
 from widgets.table_pane import TablePane
@@ -132,9 +132,9 @@ async def test_news_after_a_long_silence_reach_the_scroll_bar():
         for _ in range(3):
             store.next_seq += 100
             app.widget.table.tick()
-            await pilot.pause(0.4)
-        assert app.widget.table.virtual_size.height == 1301
-        assert app.widget.table.scroll_offset.y == app.widget.table.max_scroll_y
+            await pilot.pause()
+        table = app.widget.table
+        await until(lambda: table.virtual_size.height == 1301 and table.scroll_offset.y == table.max_scroll_y, pilot)
 
 
 async def test_going_up_leaves_following_and_counts_what_is_new():
@@ -217,16 +217,13 @@ async def test_search_goes_to_hits_in_steps():
     app = host(store)
     async with app.shown() as pilot:
         await pilot.press("slash", *"=777", "enter")
-        await pilot.pause(0.5)
-        assert app.widget.table.cursor == 7779  # the newest before the end
+        await until(lambda: app.widget.table.cursor == 7779, pilot)  # the newest before the end
         assert "777" in app.line(app.widget.table.cursor - app.widget.table.top + 1)
         await pilot.press("N")
-        await pilot.pause(0.1)
-        assert app.widget.table.cursor == 7778
+        await until(lambda: app.widget.table.cursor == 7778, pilot)
         app.picture("events_search")
         await pilot.press("n", "n")
-        await pilot.pause(1.0)
-        assert "none after" in app.line(23)
+        await until(lambda: "none after" in app.line(23), pilot)
         await pilot.press("escape")
         assert "none" not in app.line(23)
         assert app.widget.table.has_focus

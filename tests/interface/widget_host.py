@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -80,3 +82,17 @@ def count_paints(widget: Widget) -> list[int]:
 
     widget.render_line = counted  # type: ignore[method-assign]
     return painted
+
+
+async def until(condition: Callable[[], object], pilot: Pilot[Any], seconds: float = 15.0) -> None:
+    """Wait for the application to come to a state."""
+    end = time.monotonic() + seconds
+    while True:
+        await pilot.pause()
+        try:
+            if condition():
+                return
+        except LookupError:
+            pass
+        assert time.monotonic() < end, "the application did not come to that state"
+        await asyncio.sleep(0.02)

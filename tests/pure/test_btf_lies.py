@@ -159,10 +159,10 @@ def test_names_without_an_end_cost_nothing():
     writer.words += [long_name + 5, Kind.FUNC << 24, 1] * 60_000
     b = Btf.load(writer.data())
     tracemalloc.start()
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(BtfError, match="no end"):
         _ = b.functions
-    assert time.perf_counter() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
     assert tracemalloc.get_traced_memory()[1] < 64 << 20
     tracemalloc.stop()
 
@@ -261,19 +261,19 @@ def endless(shape: str) -> bytes:  # noqa: C901 - a list
     ],
 )
 def test_what_never_ends(shape):
-    begin = time.perf_counter()
+    begin = time.process_time()
     use(endless(shape))
-    assert time.perf_counter() - begin < 4 * SECONDS
+    assert time.process_time() - begin < 4 * SECONDS
 
 
 @pytest.mark.parametrize("shape", ["a long chain", "65,535 members"])
 def test_one_question_to_a_big_liar(shape):
     b = Btf.load(endless(shape))
     for question in (walk.strip, walk.size_of, walk.align_of, layout.fields, layout.children, render.definition):
-        begin = time.perf_counter()
+        begin = time.process_time()
         with contextlib.suppress(BtfError):
             question(b, 2)
-        assert time.perf_counter() - begin < SECONDS
+        assert time.process_time() - begin < SECONDS
     with pytest.raises((BtfError, layout.PathError)):
         layout.find_field(b, 2, "nothing")
 
@@ -284,9 +284,9 @@ def test_split_btf_that_does_not_fit_its_base():
         Btf.load(module)
     with pytest.raises(BtfError, match="byte order"):
         Btf.load(module, Btf.load(every_kind("big")))
-    begin = time.perf_counter()
+    begin = time.process_time()
     use(module, Btf.load(every_kind()))
-    assert time.perf_counter() - begin < 4 * SECONDS
+    assert time.process_time() - begin < 4 * SECONDS
 
 
 WORDS = st.one_of(
@@ -313,9 +313,9 @@ def test_mutated(changes, big, cut):
     for word, value in changes:
         at = word * 4 % (len(data) - 3)
         struct.pack_into(f"{order}I", data, at, value)
-    begin = time.perf_counter()
+    begin = time.process_time()
     event("loads" if use(bytes(data if cut is None else data[:cut])) else "is refused")
-    assert time.perf_counter() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -329,9 +329,9 @@ def test_types_that_lie_about_others(changes):
         at = index.positions[number % len(index.positions)] + word
         if at < len(index.words) and at not in kinds_stay:
             struct.pack_into("<I", data, 24 + at * 4, value)
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert use(bytes(data))
-    assert time.perf_counter() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -360,9 +360,9 @@ def test_mutated_elf(changes, cut):
     data = bytearray(ELF)
     for at, value in changes:
         data[at] = value
-    begin = time.perf_counter()
+    begin = time.process_time()
     try:
         read_elf(bytes(data if cut is None else data[:cut]))
     except BtfError as error:
         assert error.offset >= 0
-    assert time.perf_counter() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
