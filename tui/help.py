@@ -12,8 +12,8 @@ _ABOUT = {
     "ComposeScreen": (
         "Build a probe",
         "Type part of a function's name, Enter. Tick what to record with space or its number; Enter arms it. "
-        "Or type the specification (: or F6): what may stand next is listed, with types and offsets; what is typed is "
-        "ticked, and what is ticked is typed.",
+        "Or type the specification (: or F6): what may stand next is listed, with types and offsets. What is typed "
+        "is ticked, and what is ticked is typed.",
     ),
     "LiveScreen": (
         "Watch events",

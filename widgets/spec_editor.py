@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
@@ -53,11 +54,16 @@ class SpecEditor(TypeAhead, Input):
     shown: reactive[Specification] = reactive(Specification(), layout=True)
     """The verdict and all that is told of a text; drawn where it is about the one that stands here."""
 
+    unseen = False
+    """The text was changed, and no completions were looked for since."""
+
     class Moved(Message):
         """The cursor went to another place without a change of the text."""
 
-    def __init__(self) -> None:
+    def __init__(self, enter: Callable[[], None]) -> None:
+        """`enter` is what Enter does; at once, as what is typed behind it must find it done."""
         super().__init__(select_on_focus=False)
+        self._enter = enter
         self.cursor_blink = False
         self.history = History()
         self.choosing = False
@@ -101,6 +107,7 @@ class SpecEditor(TypeAhead, Input):
         before = self.state
         super().replace(safe(text), start, end)
         if self.value != before.text:
+            self.unseen = True
             self.history.change(before, self.state)
 
     def put(self, text: str, cursor: int) -> None:
@@ -109,7 +116,12 @@ class SpecEditor(TypeAhead, Input):
         self.value = text
         self.cursor_position = cursor
         self._given = cursor if text[:cursor].endswith(" ") else -1
+        self.unseen = True
         self.history.change(before, self.state)
+
+    async def action_submit(self) -> None:
+        """Enter."""
+        self._enter()
 
     def action_undo(self) -> None:
         """Back to the state before."""

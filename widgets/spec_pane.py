@@ -129,7 +129,7 @@ class SpecPane(Vertical):
         self.border_title = "specification"
         self.complete = complete
         """What may stand at a place of the text."""
-        self.editor = SpecEditor()
+        self.editor = SpecEditor(self._enter)
         self._tail, self._filter = SpecTail(), SearchLine("count > 4096")
         self._list = CompletionList()
         self._lines = VerticalScroll(self.editor, self._tail, can_focus=False)
@@ -196,7 +196,7 @@ class SpecPane(Vertical):
             return
         state = editor.state
         found = self.complete(state.text, state.cursor)
-        self._offered = state
+        self._offered, editor.unseen = state, False
         if not found.items and not found.note:
             self._close()
             return
@@ -233,10 +233,26 @@ class SpecPane(Vertical):
 
     def action_take(self) -> None:
         """Take the marked completion, else the first."""
-        if self.editor.state != self._offered:  # keys that came together: the list is still about the first of them
-            self.action_offer()
+        self._see()
         if self._list.found.items:
             self._take(self._list.chosen or self._list.found.items[0])
+
+    def _see(self) -> None:
+        """Look what may stand at the cursor now; of keys that came together the list may be about the first."""
+        if self.editor.unseen:
+            self.action_offer()
+
+    def _enter(self) -> None:
+        """Take what is marked, else the suggested name, else arm."""
+        self._see()
+        error = self.shown.verdict.error if self.shown.verdict else None
+        if self._list.chosen is not None:
+            self._take(self._list.chosen)
+        elif error is not None and error.nearest and self.shown.text == self.editor.value:
+            self.action_fix()
+        else:
+            self._close()
+            self.post_message(self.ArmRequested())
 
     def _take(self, item: Completion) -> None:
         text, cursor = self._list.found.taken(self.editor.value, item)
@@ -281,22 +297,15 @@ class SpecPane(Vertical):
         event.stop()
         if event.input is self.editor:
             self.post_message(self.Edited(self, event.value))
-            self.action_offer()
+            self._see()
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _agreed(self, event: Input.Submitted) -> None:
         event.stop()
-        if event.input is self._filter:
-            self._agree(" ".join(event.value.split()))
-            return
-        error = self.shown.verdict.error if self.shown.verdict else None
-        if self._list.chosen is not None:  # it came to be marked while Enter was on its way
-            self.action_take()
-        elif error is not None and error.nearest:
-            self.action_fix()
-        else:
-            self._close()
-            self.post_message(self.ArmRequested())
+        text = " ".join(event.value.split())
+        if text != self.shown.filter:
+            self.post_message(self.FilterChanged(self, text))
+        self._leave()
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
         """The list is there only while something is typed."""
@@ -317,11 +326,6 @@ class SpecPane(Vertical):
             return
         with self.prevent(Input.Changed):
             self._filter.value = self.shown.filter
-        self._leave()
-
-    def _agree(self, text: str) -> None:
-        if text != self.shown.filter:
-            self.post_message(self.FilterChanged(self, text))
         self._leave()
 
     def _leave(self) -> None:
