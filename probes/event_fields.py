@@ -61,6 +61,8 @@ def built_fields(built: Built) -> dict[str, EventField]:
 
 
 def _argument(argument: BuiltArgument) -> EventField:
+    if not argument.type:
+        return EventField(argument.name, "", 8)  # its text alone doesn't say
     if argument.type in _TEXT_TYPES:
         kind, signed = _TEXT, True
     elif argument.type == "symbol":

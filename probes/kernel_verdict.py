@@ -5,6 +5,7 @@ Each kind of dynamic event has its reader; a command's first letter, and the fil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from btf.btf import Btf
 from probes.built import Built
 from probes.deletion import check_deletion
 from probes.dialect import MAX_LINE, Dialect, dialect_of
-from probes.environment import UNKNOWN, Environment
+from probes.environment import UNKNOWN, Environment, SymbolCount
 from probes.errors_table import NO_MATCH, message_of
 from probes.event_fields import find_event
 from probes.event_filter import check_filter
@@ -33,6 +34,8 @@ _OWN = {
 }
 DYNAMIC_EVENTS = "dynamic_events"
 _FILTER, _TRIGGER = "/filter", "/trigger"
+_MERE_NAME = re.compile(r"(?![a-z][0-9]*\s)[A-Za-z_][A-Za-z0-9_]*\s")
+_FILES = (DYNAMIC_EVENTS, "kprobe_events", "uprobe_events", "synthetic_events")
 
 
 def kernel_verdict(
@@ -50,7 +53,7 @@ def kernel_verdict(
         btf: types of the kernel; None: unknown.
         facts: what the kernel can do.
         existing: lines of dynamic_events: events that are there; commands that were accepted do as well. Triggers
-            that are there: `events/GROUP/EVENT/trigger|COMMAND`.
+            that are there: `events/GROUP/EVENT/trigger|COMMAND`, and so may the file stand before any other command.
         interface: file of tracefs that it is written to: `dynamic_events`, `kprobe_events`, `uprobe_events`,
             `synthetic_events`, or an event's `events/GROUP/EVENT/filter` or `…/trigger`.
         environment: what else can be asked.
@@ -103,14 +106,18 @@ def _verdict(
 
 
 def built_events(lines: Sequence[str], reading: Reading) -> tuple[Built, ...]:
-    """Read lines of dynamic_events, or accepted commands; what can't be read is left out."""
+    """Read lines of dynamic_events, or accepted commands, also `FILE|COMMAND`; what can't be read is left out."""
     built: list[Built] = []
-    lenient = Reading(reading.dialect, reading.btf, reading.facts, reading.environment, registers=False)
+    # They are there, so what they name is.
+    around = replace(reading.environment, symbol=lambda _: SymbolCount(0, 1), file_error=lambda _: "")
+    lenient = Reading(reading.dialect, reading.btf, reading.facts, around, registers=False)
     for line in lines:
-        if _file_of(line).endswith(_TRIGGER):
+        file = _file_of(line)
+        if file.endswith((_TRIGGER, _FILTER)):
             continue
+        command = line.removeprefix(f"{file}|") if file else line
         try:
-            found = _read(line, [word.text for word in split(line)], DYNAMIC_EVENTS, lenient)
+            found = _read(command, [word.text for word in split(command)], file or DYNAMIC_EVENTS, lenient)
         except At:
             continue
         if found is not None:
@@ -125,9 +132,11 @@ def _triggers(lines: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _file_of(line: str) -> str:
-    """The file before a trigger's text; empty for lines of dynamic_events."""
+    """The file of a command, where it tells: it stands before it, or a mere name begins a synthetic event."""
     file, bar, _ = line.partition("|")
-    return file if bar and file.startswith("events/") else ""
+    if bar and (file.startswith("events/") or file in _FILES):
+        return file
+    return "synthetic_events" if _MERE_NAME.match(line) else ""
 
 
 def _filter(text: str, interface: str, reading: Reading) -> None:
