@@ -198,7 +198,7 @@ def _check_store(fetch: Fetch, kind: FieldType, base: int) -> None:
         raise Refused("TOO_MANY_OPS", base)
     if kind.text is not None and kind.text.startswith("b"):
         used += 1
-        if not _good_bitfield(kind.text) or used > MAX_OPERATIONS:
+        if not _good_bitfield(kind.text, fetch.site.dialect.saturates) or used > MAX_OPERATIONS:
             raise Refused("BAD_BITFIELD", at, kind.text)
     elif kind.text is None and fetch.last is not None and (fetch.bits[0] or fetch.bits[1] % 8):
         used += 1
@@ -210,12 +210,12 @@ def _check_store(fetch: Fetch, kind: FieldType, base: int) -> None:
         raise Refused("TOO_MANY_OPS", base)
 
 
-def _good_bitfield(text: str) -> bool:
+def _good_bitfield(text: str, saturates: bool) -> bool:
     """Whether `bWIDTH@OFFSET/SIZE` holds its bits (__parse_bitfield_probe_arg)."""
-    width, rest = simple_strtoul(text[1:])
+    width, rest = simple_strtoul(text[1:], 0, saturates)
     if not width or not rest.startswith("@"):
         return False
-    offset, tail = simple_strtoul(rest[1:])
+    offset, tail = simple_strtoul(rest[1:], 0, saturates)
     if not re.match(r"[0-9]", rest[1:]) or not tail.startswith("/"):
         return False
     size = kstrtoul(tail[1:])

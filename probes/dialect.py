@@ -68,6 +68,8 @@ class Dialect:
     """Function probes take typecasts, `$current` and `this_cpu_read()`; arguments may be 255 characters long."""
     whole_filters: bool
     """A filter that ends in `&&` is refused."""
+    saturates: bool
+    """Of a number that fills more than a long, where it isn't refused, the biggest one is left (seen in 7.2)."""
     registers: frozenset[str] | None
     """Names of registers; None: not known for this architecture."""
     stack_longs: int
@@ -109,6 +111,7 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
         star_logged_once=since_7_2,
         typecast=typecast,
         whole_filters=mark(marks.whole_filters, Feature.BTF_ARGS not in features),
+        saturates=since_7_2,
         registers=_REGISTERS.get(machine),
         stack_longs=_STACK_LONGS.get(machine, 2048),
         bits=long_size * 8,

@@ -65,13 +65,13 @@ def _find_meta(words: list[str], site: Site) -> tuple[int | None, list[int]]:
 
 
 def _one(word: str, index: int, names: list[str], site: Site) -> str:
-    number, rest = simple_strtoul(word[4:], 10)
+    number, rest = simple_strtoul(word[4:], 10, site.dialect.saturates)
     if rest and not rest.startswith(":"):
         raise Refused("BAD_VAR", 0, word, index)
     number &= UINT_MAX  # it is kept in an int
     if number == 0:
         raise Refused(_zero(site), 0, word, index)
-    if number > len(names):
+    if number > len(names):  # of one that is negative there the kernel reads what lies before the parameters
         raise Refused("NO_BTFARG", 0, word, index)
     return names[number - 1] + rest
 

@@ -138,7 +138,7 @@ def kprobe_spot(
             raise Refused("BAD_PROBE_ADDR", 0, symbol)
         offset, symbol = number, symbol[: sign.start()]
     if ":" in symbol:
-        return _module_spot(symbol, offset, returns, facts, environment)
+        return _module_spot(symbol, offset, returns, facts, dialect, environment)
     if symbol == _TEXT and offset:
         return Spot(symbol, not returns, returns, None, f"{symbol}+{offset}")
     _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
@@ -153,7 +153,9 @@ def kprobe_spot(
     return Spot(symbol, entry and not returns, returns, late, place, notrace)
 
 
-def _module_spot(text: str, offset: int, returns: bool, facts: TargetFacts, environment: Environment) -> Spot:
+def _module_spot(
+    text: str, offset: int, returns: bool, facts: TargetFacts, dialect: Dialect, environment: Environment
+) -> Spot:
     """`module:symbol`: one that isn't loaded may come later, its functions are no function entry yet."""
     module, _, symbol = text.partition(":")
     index, place = index_of(facts), f"{text}+{offset}" if offset else ""
@@ -161,7 +163,10 @@ def _module_spot(text: str, offset: int, returns: bool, facts: TargetFacts, envi
         return Spot(text, at_entry=False, at_exit=returns, place=place, absent=True)
     traceable = index.modules.get(symbol) == module
     if not traceable and environment.symbol is not None and not environment.symbol(symbol).modules:
-        raise Refused("BAD_PROBE_ADDR", 0, text)
+        unknown = Refused("BAD_PROBE_ADDR", 0, text)
+        if dialect.btf_args:
+            raise unknown
+        return Spot(text, at_entry=False, at_exit=returns, late=unknown, place=place)  # 6.1 looks when it registers
     if returns and offset:
         raise Refused("BAD_RETPROBE", 0, text)
     notrace = None if traceable or environment.symbol is None else Refused("FAIL_REG_PROBE", 0, text)

@@ -64,15 +64,19 @@ def kstrtol(text: str, base: int = 0) -> int | None:
     return None if value is None or value > LONG_MAX else value
 
 
-def simple_strtoul(text: str, base: int = 0) -> tuple[int, str]:
-    """Read the number a text begins with (0 where there is none); gives it, cut to 64 bits, and the rest."""
+def simple_strtoul(text: str, base: int = 0, saturates: bool = False) -> tuple[int, str]:
+    """Read the number a text begins with (0 where there is none); gives it and the rest.
+
+    Of one too big for 64 bits the kernel keeps the lower ones; newer ones keep the biggest number (`saturates`).
+    """
     if base == 0:
         base = 16 if _HEX.match(text) else 8 if text.startswith("0") else 10
     start = 2 if base == 16 and text[:2].lower() == "0x" else 0
     end = start
     while end < len(text) and text[end] in _DIGITS[base]:
         end += 1
-    return (int(text[start:end], base) & ULONG_MAX if end > start else 0), text[end:]
+    number = int(text[start:end], base) if end > start else 0
+    return min(number, ULONG_MAX) if saturates else number & ULONG_MAX, text[end:]
 
 
 def glob(pattern: str) -> re.Pattern[str]:
