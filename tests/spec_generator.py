@@ -140,7 +140,7 @@ class Generator:
             place += rng.choice(("+0", "+0x0", "-1", "+4294967296", "+x", "+", "+0+0"))
         elif rng.random() < 0.05:
             function = rng.choice(WELL_KNOWN)
-            place = f"{function}+{rng.choice((1, 2, 3, 5, 6, 7))}"
+            place = f"{function}+{rng.choice((1, 2, 3))}"
         where = Where("k", returns, self._m.signature(function))
         return f"{letter}{name} {place}{self._arguments.draw(where)}"
 
@@ -270,4 +270,4 @@ def knowable(text: str) -> bool:
     offset = kstrtol(place[match.start() :]) if match else 0
     if offset is None or not 0 < offset <= UINT_MAX:
         return True
-    return match is not None and place[: match.start()] in WELL_KNOWN and offset in (1, 2, 3, 5, 6, 7)
+    return match is not None and place[: match.start()] in WELL_KNOWN and offset in (1, 2, 3)
