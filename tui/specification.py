@@ -10,6 +10,7 @@ from kernel.connection import Connection
 from probes.check import Checked, armable, is_function
 from probes.command import Armable
 from probes.elsewhere import Elsewhere, elsewhere
+from probes.explain import refused_function, with_reason
 from probes.facts import TargetFacts
 from probes.parse import ParseError
 from probes.probe import Probe, When
@@ -29,7 +30,7 @@ class Typed(NamedTuple):
 
 def specification_of(connection: Connection, probe: Probe) -> Specification:
     """What the specification pane shows of a probe: its text, the verdict, the lines, and what is worth knowing."""
-    return _specification(str(probe), probe, connection.check(probe))
+    return _specification(str(probe), probe, _explained(connection, connection.check(probe)))
 
 
 def refused(shown: Specification, by_kernel: Verdict) -> Specification:
@@ -42,7 +43,8 @@ def typed(connection: Connection, text: str) -> Typed:
     if not text.strip():
         return Typed(Specification(text), None, None)
     probe = _probe_of(text)
-    return Typed(_specification(text, probe, connection.check_typed(text)), probe, _with_fields(connection, probe))
+    checked = _explained(connection, connection.check_typed(text))
+    return Typed(_specification(text, probe, checked), probe, _with_fields(connection, probe))
 
 
 def unchecked(connection: Connection, text: str) -> Typed:
@@ -69,6 +71,13 @@ def _with_fields(connection: Connection, probe: Armable | None) -> Probe | None:
         return None
     function = connection.function(probe.place.symbol)
     return probe if function.kinds or function.prototype else None
+
+
+def _explained(connection: Connection, checked: Checked) -> Checked:
+    """Where the function itself is refused, with the reason as the list of functions has it."""
+    name = refused_function(checked.verdict)
+    about = connection.catalog.attachability(name) if name else None
+    return checked if about is None else checked._replace(verdict=with_reason(checked.verdict, about, ()))
 
 
 def _specification(text: str, probe: Armable | None, checked: Checked) -> Specification:

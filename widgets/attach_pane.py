@@ -131,7 +131,9 @@ class AttachPane(Vertical):
         if self._callers is not None:
             hidden = len(self._callers.hidden)
             more = f"; {hidden} more call it and can't be probed" if hidden and self._callers.found else ""
-            return (self._callers.text or f"{len(self._callers.found)} callers in {self._callers.searched}") + more
+            count = len(self._callers.found)
+            found = f"{count} caller{'' if count == 1 else 's'} by {self._callers.searched}"
+            return (self._callers.text or found) + more
         take = "enter takes the one under the cursor" if count else ""
         ask = "c looks for who calls it" if self._about.called or self._about.kinds else ""
         return "; ".join(filter(None, (take, ask)))

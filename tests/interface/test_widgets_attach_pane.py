@@ -74,7 +74,7 @@ async def test_callers_are_looked_for_once_when_asked() -> None:
         await pilot.pause()
         assert "at +0x10, +0x24" in app.text
         assert "through middle" in app.text
-        assert "2 callers in the kernel's code; 1 more call it and can't be probed" in app.text
+        assert "2 callers by the kernel's code; 1 more call it and can't be probed" in app.text
         await pilot.press("end", "enter", "c")
         assert [str(event.way.place) for event in app.heard[1:]] == ["caller_b"]
 
