@@ -11,6 +11,7 @@ from probes.convention import Where, passed, pushed_by_call
 from probes.dialect import MAX_ARGS, dialect_of
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
+from probes.fetcharg import FetchArg
 from probes.lower_filter import filtered
 from probes.lower_words import NamedField, capture, name_fields, refused_at
 from probes.mechanism import Mechanism, choose
@@ -38,7 +39,8 @@ def lower_function(
         if btf is not None and signature is not None
         else Where()
     )
-    chosen = expand(probe.fetchargs, signature, where)
+    fetchargs = _alike(probe.fetchargs, facts) if mechanism.others else probe.fetchargs
+    chosen = expand(fetchargs, signature, where)
     fields = name_fields(chosen)
     losses = [*mechanism.losses, *chosen.losses]
     ends, split_losses = _ends(probe, fields, facts)
@@ -58,6 +60,12 @@ def lower_function(
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
         events.append(replace(made, frame=frame, frame_shift=shift))
     return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
+
+
+def _alike(fetchargs: Sequence[FetchArg], facts: TargetFacts) -> list[FetchArg]:
+    """Probes share an event where their types are the same; `$retval` would have each function's own."""
+    raw = f"x{facts.long_size * 8}"
+    return [replace(arg, type=raw) if arg.type is None and needs_exit(arg.expression) else arg for arg in fetchargs]
 
 
 def _ends(

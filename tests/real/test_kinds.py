@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import struct
 import subprocess
@@ -199,8 +200,14 @@ def _planned(side: Side, name: str) -> PlannedEvent:
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
 class TestKinds:
     def test_every_event_is_the_kernels_own(self, side: Side) -> None:
-        assert_same(side.ours, side.theirs)
-        assert side.ours == side.theirs
+        # Each side in its own order of time, for each task and CPU by itself. A filter makes the kernel throw records
+        # away that it has begun; when it prints, it forgets what they took of the time.
+        key = operator.attrgetter("cpu", "pid", "text", "stamp")
+        ours, theirs = sorted(side.ours, key=key), sorted(side.theirs, key=key)
+        assert_same([event._replace(stamp=0) for event in ours], [event._replace(stamp=0) for event in theirs])
+        apart = [abs(a.stamp - b.stamp) for a, b in zip(ours, theirs, strict=True)]
+        assert max(apart) < 1_000_000
+        assert sorted(apart)[len(apart) // 2] < 1000
         seen = {event.text.partition(":")[0] for event in side.ours}
         planned = {e.event for armed in side.watch.armed for e in armed.plan.events}
         assert planned - seen == {"pw_woken"}  # nothing fires it yet
@@ -288,11 +295,12 @@ class TestKinds:
     ) -> None:
         env = ssh_to(guest, tmp_path_factory.mktemp("ssh"))
         libc = guest.run("ls /lib/*/libc.so.6").decode().strip()
-        specs = ("t sched_switch $$args", "e sched.sched_switch $next_pid", f"p {libc}:getppid", "s:pw_other u64 a")
+        specs = ("t sched_waking $$args", "e sched.sched_switch $next_pid", f"p {libc}:getppid", "s:pw_other u64 a")
         some = run("check", *specs, f"p {libc}:getppidd", "--target", address(guest), "--json", env=env, timeout=250)
         *good, bad = some.objects
         assert [one["ok"] for one in good] == [True] * 4, some
-        assert [one["lowered"][0][0] for one in good][1:] == ["e", "p", "s"]
+        letters = "".join(one["lowered"][0][0] for one in good)
+        assert letters == f"{'t' if side.watch.connection.facts.has(Feature.TPROBE_EVENTS) else 'e'}eps"
         assert (bad["ok"], bad["error"]["code"]) == (False, "no_such_symbol")
         assert bad["spec"][bad["error"]["column"] :] == "getppidd"
         made = tmp_path_factory.mktemp("made") / "kinds.pwr"
