@@ -12,7 +12,7 @@ from probes.text import kstrtoul
 _TEXT = "__data_loc char[]"
 _TEXT_TYPES = frozenset({"string", "ustring", "symstr"})
 _WORD = {"u": "u", "s": "s", "x": "u"}
-_SIZES = {
+SYNTHETIC_SIZES = {
     **{f"{sign}{bits}": bits // 8 for sign in "su" for bits in (8, 16, 32, 64)},
     "char": 1,
     "unsigned char": 1,
@@ -24,6 +24,7 @@ _SIZES = {
     "long": 8,
     "unsigned long": 8,
 }
+"""Bytes of the plain types of synthetic events (synth_field_size)."""
 
 
 class FoundEvent(NamedTuple):
@@ -78,7 +79,7 @@ def _argument(argument: BuiltArgument) -> EventField:
 
 def synthetic_field(name: str, kind: str) -> EventField:
     """Give the field of a synthetic event from its declaration (parse_synth_field)."""
-    size = _SIZES.get(kind)
+    size = SYNTHETIC_SIZES.get(kind)
     if size is None and "char[" in kind:
         number = kind.partition("char[")[2].partition("]")[0]
         size = kstrtoul(number) if number else 0

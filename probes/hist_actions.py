@@ -11,8 +11,9 @@ from probes.environment import EventField
 from probes.event_fields import FoundEvent, find_event
 from probes.hist_clause import MAX_VARIABLES, Action, inner
 from probes.hist_expression import Expressions
-from probes.hist_field import LONG_STRING, Failed, Flag, HistField, is_stack, is_text
+from probes.hist_field import LONG_STRING, Failed, Flag, HistField, is_stack
 from probes.hist_state import Creation, EventName, Hist, HistAction
+from probes.predicate import is_text
 
 _MAX_PARAMS = 64
 _SPACE = " \t\n\v\f\r"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from probes.environment import EventField
 from probes.hist_dialect import HistDialect
-from probes.predicate import COMMON
+from probes.predicate import COMMON, is_text
 from probes.text import is_identifier
 
 LONG_STRING = 256
@@ -96,12 +96,6 @@ class HistField:
     def shown_name(self) -> str:
         """The name to sort by (hist_field_name)."""
         return _shown_name(self, 0)
-
-
-def is_text(field: EventField) -> bool:
-    """Whether the kernel takes an event's field for text, pointers to it not counted."""
-    kind = field.type
-    return "char" in kind and ("[" in kind or "__data_loc" in kind or "__rel_loc" in kind)
 
 
 def is_stack(field: EventField) -> bool:

@@ -130,13 +130,15 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def _is_string(field: EventField) -> bool:
-    """Whether the kernel takes a field for text (filter_assign_type)."""
+def is_text(field: EventField) -> bool:
+    """Whether an event's field holds text (filter_assign_type)."""
     kind = field.type
-    return ("char" in kind and ("[" in kind or kind.startswith(("__data_loc", "__rel_loc")))) or kind in (
-        "char *",
-        "const char *",
-    )
+    return "char" in kind and ("[" in kind or kind.startswith(("__data_loc", "__rel_loc")))
+
+
+def _is_string(field: EventField) -> bool:
+    """Whether the kernel compares a field as text: what holds it, and pointers to it."""
+    return is_text(field) or field.type in ("char *", "const char *")
 
 
 def _string(text: str, at: int, base: int, field: EventField, operator: str) -> int:

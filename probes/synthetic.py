@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from probes.built import Built
 from probes.deletion import SYNTHETIC
+from probes.event_fields import SYNTHETIC_SIZES
 from probes.site import At, Refused
 from probes.text import UINT_MAX, is_identifier, kstrtoul
 
 MAX_FIELDS = 64
 MAX_STRING = 256
-_PLAIN = frozenset(
-    "s64 u64 s32 u32 s16 u16 s8 u8 char int long bool pid_t gfp_t".split()  # noqa: SIM905
-) | {"unsigned char", "unsigned int", "unsigned long"}
 
 
 def read_dynamic(command: str, taken: frozenset[str]) -> Built:
@@ -93,14 +91,14 @@ def _field(command: str, words: list[str]) -> tuple[tuple[str, str], list[str]]:
         raise _error(command, "BAD_NAME", written)
     whole = f"{'unsigned ' if unsigned else ''}{kind}{bracket}{size}"
     if not _fits(whole):
-        bad = "char[" in whole and whole not in _PLAIN and bool(bracket)
+        bad = "char[" in whole and whole not in SYNTHETIC_SIZES and bool(bracket)
         raise _error(command, "INVALID_ARRAY_SPEC", written) if bad else _error(command, "INVALID_TYPE", kind)
     return (name, whole), words[2 + unsigned :]
 
 
 def _fits(kind: str) -> bool:
     """Whether the kernel knows the size of a type (synth_field_size)."""
-    if kind in _PLAIN:
+    if kind in SYNTHETIC_SIZES:
         return True
     if "char[" in kind:
         number, closing, behind = kind.partition("char[")[2].partition("]")
