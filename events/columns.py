@@ -9,7 +9,6 @@ came as text are in no table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -56,21 +55,63 @@ def is_number(field: Field) -> bool:
     return field.kind in _NUMBERS and field.count is None and field.loc is Loc.INLINE
 
 
-@dataclass(frozen=True)
+def is_string(field: Field) -> bool:
+    """Whether a field is one string, so that `Table.string_bytes` can give it."""
+    return field.kind is FieldKind.STRING and field.count is None
+
+
 class Table:
     """The events of one format; all arrays have a row for each event, in the order of the store."""
 
-    layout: Layout
-    places: Ints
-    """Of its rows in the range that was asked for."""
-    seqs: Ints
-    stamps: Ints
-    cpus: NDArray[np.int32]
-    starts: Ints
-    """Where the record begins in `data`."""
-    lengths: Ints
-    """Bytes of the record."""
-    data: bytes
+    def __init__(self, columns: Columns, layout: Layout, places: Ints) -> None:
+        self.layout = layout
+        self.places = places
+        """Of its rows in the range that was asked for."""
+        self.data = columns.data
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @cached_property
+    def seqs(self) -> Ints:
+        """Sequence numbers."""
+        return self.places + self._columns.first
+
+    @cached_property
+    def stamps(self) -> Ints:
+        return self._columns.run.stamps[self.places]
+
+    @cached_property
+    def cpus(self) -> NDArray[np.int32]:
+        cpus: NDArray[np.int32] = self._columns.cpus[self.places]
+        return cpus
+
+    @property
+    def starts(self) -> Ints:
+        """Where each record begins in `data`."""
+        return self._records[0]
+
+    @property
+    def lengths(self) -> Ints:
+        """Bytes of each record."""
+        return self._records[1]
+
+    @cached_property
+    def _records(self) -> tuple[Ints, Ints]:
+        """As `events.subbuffer.payload`."""
+        little = self.layout.byteorder == "little"
+        at = self._columns.begins[self.places] + (self._columns.run.keys[self.places] & WORD_MASK) * 4
+        order = "<u4" if little else ">u4"
+        words: NDArray[np.uint32] = np.ndarray((len(self.data) - 3,), order, self.data, strides=(1,))
+        kind = words[at].astype(np.int64)
+        kind = kind & 31 if little else kind >> 27
+        starts, lengths = at + 4, kind * 4
+        is_long = np.flatnonzero(kind == 0)
+        if len(is_long):
+            starts[is_long] += 4
+            lengths[is_long] = words[at[is_long] + 4].astype(np.int64) - 4
+        return starts, lengths
 
     @cached_property
     def pids(self) -> NDArray[np.int32]:
@@ -89,10 +130,8 @@ class Table:
         records = zip(self.starts.tolist(), self.lengths.tolist(), strict=True)
         return [self.layout.values(self.data, start, length)[number] for start, length in records]
 
-    def string_bytes(self, field: Field) -> StringBytes | None:
-        """What a field of one string holds; None for other fields."""
-        if field.kind is not FieldKind.STRING or field.count is not None:
-            return None
+    def string_bytes(self, field: Field) -> StringBytes:
+        """What a field holds for which `is_string` holds."""
         size: Ints
         if field.loc is Loc.INLINE:
             at = np.full(len(self.starts), field.offset, np.int64)
@@ -148,11 +187,13 @@ class Columns:
         used = np.zeros(int(numbers.max()) - low + 1 if len(numbers) else 0, np.bool_)
         used[numbers - low] = True
         wanted = [slabs[low + number] for number in np.flatnonzero(used).tolist()]
-        self._data = wanted[0].data if len(wanted) == 1 else b"".join(slab.data for slab in wanted)
+        self.data: bytes = wanted[0].data if len(wanted) == 1 else b"".join(slab.data for slab in wanted)
         sizes = np.array([len(slab.data) for slab in wanted], np.int64)
+        # The rows' slabs among those that are used.
         which = (np.cumsum(used) - 1)[numbers - low]
-        self._begins = (np.cumsum(sizes) - sizes)[which]
-        self._cpus = np.array([slab.cpu for slab in wanted], np.int32)[which]
+        self.begins = (np.cumsum(sizes) - sizes)[which]
+        """Where each row's slab begins in `data`."""
+        self.cpus: NDArray[np.int32] = np.array([slab.cpu for slab in wanted], np.int32)[which]
         self.is_text: Mask = np.array([slab.text for slab in wanted], np.bool_)[which]
         """Rows that came as text."""
 
@@ -164,21 +205,6 @@ class Columns:
         """By id of the format."""
         ids = np.where(self.is_text, -1, self.run.ids) if self.is_text.any() else self.run.ids
         present = np.flatnonzero(np.bincount(ids[ids >= 0])).tolist()
-        return {number: self._table(number, np.flatnonzero(ids == number)) for number in present}
-
-    def _table(self, number: int, places: Ints) -> Table:
-        layout, data = self._decoder.layout(number), self._data
-        little = layout.byteorder == "little"
-        at = self._begins[places] + (self.run.keys[places] & WORD_MASK) * 4
-        # As `events.subbuffer.payload`.
-        order = "<u4" if little else ">u4"
-        words: NDArray[np.uint32] = np.ndarray((len(data) - 3,), order, data, strides=(1,))
-        kind = words[at].astype(np.int64)
-        kind = kind & 31 if little else kind >> 27
-        starts, lengths = at + 4, kind * 4
-        is_long = np.flatnonzero(kind == 0)
-        if len(is_long):
-            starts[is_long] += 4
-            lengths[is_long] = words[at[is_long] + 4].astype(np.int64) - 4
-        stamps, cpus = self.run.stamps[places], self._cpus[places]
-        return Table(layout, places, places + self.first, stamps, cpus, starts, lengths, data)
+        return {
+            number: Table(self, self._decoder.layout(number), np.flatnonzero(ids == number)) for number in present
+        }

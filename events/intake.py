@@ -21,7 +21,7 @@ from events.subbuffer import WORD_BITS, commit, missed, stamp, trim
 
 _WORTH_A_LOOK = 8
 """Sub-buffers that are cheaper to look at all together than one by one."""
-_SLAB_BYTES = 1 << 20
+_SLAB_BYTES = 1 << 19
 """Bytes of sub-buffers in one slab, if one sub-buffer is not more."""
 
 

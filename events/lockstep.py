@@ -6,7 +6,7 @@ start: below some 64 pages Python is faster (150 ns an event; here 25 to 60).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ Words = NDArray[np.uint32]
 
 MANY = 64
 """Sub-buffers from which on this is faster than the loop in Python."""
+_TOGETHER = 1 << 20
+"""Bytes that are walked at once: more do not fit into the processor's caches."""
 _FEW = 16
 """Pages that are left, from which on the loop in Python finishes them."""
 _TIME_EXTEND, _PADDING = 30, 29
@@ -41,19 +43,32 @@ class Part(NamedTuple):
 
 def index(parts: Sequence[Part], header: HeaderPage) -> tuple[list[Run], int]:
     """The events of each part, and the number of sub-buffers that broke off."""
-    runs: list[Run] = [EMPTY] * len(parts)
-    small = [n for n, part in enumerate(parts) if len(part.bounds) <= MANY and len(part.data) % 4 == 0]
-    together = sum(len(parts[n].bounds) - 1 for n in small) >= MANY
+    runs: list[Run] = []
     broken = 0
-    if together:
-        found, broken = _index_joined([parts[n] for n in small], header)
-        for n, run in zip(small, found, strict=True):
-            runs[n] = run
-    for n, part in enumerate(parts):
-        if not together or len(part.bounds) > MANY or len(part.data) % 4:
-            runs[n], bad = _index(part, header)
-            broken += bad
+    for group in _groups(parts):
+        found, bad = _index_joined(group, header) if len(group) > 1 else _index_alone(group[0], header)
+        runs += found
+        broken += bad
     return runs, broken
+
+
+def _groups(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Parts that follow one another, about so many that it is quickest."""
+    group: list[Part] = []
+    size = 0
+    for part in parts:
+        group.append(part)
+        size += len(part.data)
+        if size >= _TOGETHER or len(part.data) % 4:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _index_alone(part: Part, header: HeaderPage) -> tuple[list[Run], int]:
+    run, broken = _index(part, header)
+    return [run], broken
 
 
 def _index_joined(parts: Sequence[Part], header: HeaderPage) -> tuple[list[Run], int]:

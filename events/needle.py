@@ -9,13 +9,13 @@ each is compared with its line afterwards.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from events.columns import Columns, Mask, StringBytes, Table, is_number
+from events.columns import Columns, Mask, StringBytes, Table, is_number, is_string
 from events.decode import text_of
 from events.format import EventFormat, Field
 from events.record import Record
@@ -25,6 +25,9 @@ from events.text import FAULT
 _DECIMAL = re.compile("(-?)([0-9]*)")
 _HEX = re.compile("(?:0?x)?([0-9a-f]*)")
 _MOST_ERRORS = 4095
+_NO_ANCHOR = re.compile(r"\\x?[0-9a-f]{0,2}|[^\x00-\x7f]")
+_NO_ANCHOR_FOLDED = re.compile(r"\\x?[0-9a-f]{0,2}|i?[^\x00-\x7f]|k|i$")
+_ESCAPE_END = re.compile("^x?[0-9a-f]{0,2}")
 
 
 class Wanted(NamedTuple):
@@ -53,12 +56,17 @@ _TASK, _PID, _FIELDS = 0, 1, 2
 class TextMatch:
     """A part of the line; capitals count only where the needle has some. An `events.search.Sieve`."""
 
-    def __init__(self, needle: str, style: Style, comm: Callable[[int], str]) -> None:
-        """Take what is looked for, how a line reads, and the names of tasks by thread id."""
+    def __init__(self, needle: str, style: Style, comm: Callable[[int], str], comms: Collection[str]) -> None:
+        """Take what is looked for, how a line reads, the names of tasks by thread id, and all these names."""
         self._folded = needle.lower() == needle
         self._needle = needle
         self._style = style
         self._comm = comm
+        self._comms = comms
+        self._haystack = b""
+        self._there: dict[bytes, bool] = {}
+        """What was looked for in these bytes."""
+        self._tasks: dict[Wanted, bool] = {}
         self._ways: dict[int, tuple[EventFormat, Sequence[Field], list[Alignment]]] = {}
 
     def __call__(self, record: Record) -> bool:
@@ -67,6 +75,8 @@ class TextMatch:
     def candidates(self, columns: Columns) -> Mask:
         """See `events.search.Sieve`."""
         found = columns.is_text.copy()
+        self._haystack = _coarse(columns.data) if self._folded else columns.data
+        self._there.clear()
         for table in columns.tables.values():
             found[table.places] = self._rows(table)
         return found
@@ -76,9 +86,9 @@ class TextMatch:
 
     def _rows(self, table: Table) -> Mask:
         fields, ways = self._ways_of(table.layout.format)
-        found = np.zeros(len(table.seqs), np.bool_)
+        found = np.zeros(len(table), np.bool_)
         for conditions in ways:
-            rows = np.ones(len(table.seqs), np.bool_)
+            rows = np.ones(len(table), np.bool_)
             for hole, wanted in conditions:
                 rows &= self._hole(table, fields[hole - _FIELDS] if hole >= _FIELDS else None, hole, wanted)
                 if not rows.any():
@@ -112,18 +122,35 @@ class TextMatch:
 
     def _hole(self, table: Table, field: Field | None, hole: int, wanted: Wanted) -> Mask:
         if hole == _TASK:
+            if not self._some_task(wanted):
+                return np.zeros(len(table), np.bool_)
             return _of_distinct(table.pids, lambda pid: wanted.holds(self._fold(self._comm(pid))))
         if field is None:
-            return decimal(table.pids, wanted)
+            digits = _DECIMAL.fullmatch(wanted.text)
+            return decimal(table.pids, wanted) if digits else np.zeros(len(table), np.bool_)
         if is_number(field):
             reading = self._style.reading(table.layout.format, field)
             if reading.names is None and wanted.text not in FAULT and not _HEX.fullmatch(wanted.text.lstrip("-")):
-                return np.zeros(len(table.seqs), np.bool_)
+                return np.zeros(len(table), np.bool_)
             values, missing = table.column(field)
             rows = self._numbers(values, reading, wanted)
             return rows if missing is None or wanted.text not in FAULT else rows | missing
-        strings = table.string_bytes(field)
-        return np.ones(len(table.seqs), np.bool_) if strings is None else self._strings(strings, wanted)
+        if not is_string(field):
+            return np.ones(len(table), np.bool_)
+        if wanted.text not in FAULT and not self._somewhere(anchor(wanted.text, self._folded)):
+            return np.zeros(len(table), np.bool_)
+        return self._strings(table.string_bytes(field), wanted)
+
+    def _some_task(self, wanted: Wanted) -> bool:
+        if wanted not in self._tasks:
+            self._tasks[wanted] = any(wanted.holds(self._fold(comm)) for comm in self._comms)
+        return self._tasks[wanted]
+
+    def _somewhere(self, part: bytes) -> bool:
+        """Whether any of the rows that are looked at has these bytes."""
+        if part not in self._there:
+            self._there[part] = (_coarse(part) if self._folded else part) in self._haystack
+        return self._there[part]
 
     def _numbers(self, values: NDArray[Any], reading: Reading, wanted: Wanted) -> Mask:
         if values.dtype == np.bool_:
@@ -213,6 +240,22 @@ def _both(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
+def anchor(text: str, folded: bool) -> bytes:
+    r"""Bytes that a string has which reads as something with this text in it.
+
+    A string that is no UTF-8 reads with `\\xNN` in it, of which the text may begin with the end. Of all that is no
+    ASCII two capitals alone have letters of ASCII as small ones: U+212A is `k`, U+0130 is `i` and a dot.
+    """
+    text = _ESCAPE_END.sub("", text)
+    parts = _NO_ANCHOR_FOLDED.split(text) if folded else _NO_ANCHOR.split(text)
+    return max(parts, key=len).encode()
+
+
+def _coarse(data: bytes) -> bytes:
+    """Without the bit that tells small letters from capitals: eight times as fast as to make letters small."""
+    return (np.frombuffer(data, np.uint8) | np.uint8(0x20)).tobytes()
+
+
 def _of_distinct(values: NDArray[Any], holds: Callable[[int], bool]) -> Mask:
     """Ask once for each value that there is."""
     distinct, inverse = np.unique(values, return_inverse=True)
@@ -258,6 +301,9 @@ def _digits(sizes: NDArray[np.uint64], digits: str, base: int, wanted: Wanted) -
     found[:] = sizes == number if digits == "0" else False
     largest = int(sizes.max()) if len(sizes) else 0
     if number > largest:
+        return found
+    if len(sizes) > 1 and int(sizes.min()) == largest:  # where a probe is, above all
+        found[:] = _digits(sizes[:1], digits, base, wanted)
         return found
     places = np.flatnonzero(sizes >= number)
     rest = sizes[places]

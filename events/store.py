@@ -241,7 +241,7 @@ class Store:
             events: ids of formats; other rows are passed without decoding them.
             style: how the line reads in which a text is looked for.
         """
-        wanted = TextMatch(match, style, self.comm) if isinstance(match, str) else match
+        wanted = TextMatch(match, style, self.comm, self.comms) if isinstance(match, str) else match
         return step(self, wanted, start, 1 if direction >= 0 else -1, budget, events)
 
     def candidates(self, sieve: Sieve, start: int, stop: int, events: frozenset[int] | None) -> list[int]:
@@ -252,6 +252,11 @@ class Store:
             rows = rows & np.isin(columns.run.ids, list(events))
         found: list[int] = (np.flatnonzero(rows) + columns.first).tolist()
         return found
+
+    @property
+    def comms(self) -> set[str]:
+        """All names that `comm` may give."""
+        return {*self.cmdlines.values(), "<idle>", "<...>"}
 
     def comm(self, pid: int) -> str:
         """Name of a task by its thread id."""

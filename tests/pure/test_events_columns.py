@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.columns import is_number
+from events.columns import is_number, is_string
 from events.decode import Decoder, text_of
 from events.format import HeaderPage, parse_format
 from events.store import Store
@@ -51,8 +51,8 @@ def compare(store: Store, start: int, stop: int) -> int:
                 assert (missing.tolist() if missing is not None else [False] * len(expected)) == [
                     value is None for value in expected
                 ]
-            found = table.string_bytes(field)
-            if found is not None:
+            if is_string(field):
+                found = table.string_bytes(field)
                 ends = [*found.begins[1:].tolist(), len(found.data)]
                 parts = [found.data[a:b] for a, b in zip(found.begins.tolist(), ends, strict=True)]
                 texts = [None if gone else text_of(p) for p, gone in zip(parts, found.missing.tolist(), strict=True)]

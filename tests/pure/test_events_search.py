@@ -68,7 +68,15 @@ def made_record(rng: random.Random) -> bytes:
         value = rng.choice([*numbers, rng.randrange(1 << 64), rng.randrange(1000)])
         data += (value & ((1 << field.size * 8) - 1)).to_bytes(field.size, "little")
     text = rng.choice(
-        [b"/etc/passwd\0", b"a=b f5=7 c\0", b"\xffab\0", "Grün K\u212a".encode() + b"\0", b"-11 5\0", b""]
+        [
+            b"/etc/passwd\0",
+            b"a=b f5=7 c\0",
+            b"\xffab\0",
+            b"x\xffKab\0",
+            "Grün K\u212aZ\u0130".encode() + b"\0",
+            b"-11 5\0",
+            b"",
+        ]
     )
     location = EV.fields[10]
     at = location.offset - 8
@@ -115,7 +123,33 @@ def needles(draw: st.DrawFn, store: str, style: str) -> str:
     start = draw(st.integers(0, len(line) - 1))
     part = line[start : start + draw(st.integers(1, 14))]
     made = st.sampled_from(
-        ["0", "00", "-", "-1", "=", " ", "1 f", "0x", "x1", "(fault)", "f5=-", "E", "e", "\\xff", "10"]
+        [
+            "0",
+            "00",
+            "-",
+            "-1",
+            "=",
+            " ",
+            "1 f",
+            "0x",
+            "x1",
+            "(fault)",
+            "f5=-",
+            "E",
+            "e",
+            "\\xff",
+            "10",
+            "k",
+            "ff",
+            "fa",
+            "xf",
+            "\\x",
+            "xffab",
+            "x\\xff",
+            "=x\\xf",
+            "k\u212a",
+            "i\u0307",
+        ]
     )
     return draw(
         st.sampled_from(
@@ -126,11 +160,11 @@ def needles(draw: st.DrawFn, store: str, style: str) -> str:
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("store", STORES)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_nothing_that_is_shown_is_missed(store, style, data):
     needle = data.draw(needles(store, style))
-    match = TextMatch(needle, STYLES[style], STORES[store]().comm)
+    match = TextMatch(needle, STYLES[style], STORES[store]().comm, STORES[store]().comms)
     found = STORES[store]()
     columns = found.columns(0, found.next_seq)
     candidates = match.candidates(columns).tolist()
@@ -148,7 +182,7 @@ def test_nothing_that_is_shown_is_missed(store, style, data):
 )
 def test_few_records_are_decoded(needle):
     store, style = made_store(), Named() if "0x" in needle else PLAIN
-    match = TextMatch(needle, style, store.comm)
+    match = TextMatch(needle, style, store.comm, store.comms)
     candidates = match.candidates(store.columns(0, store.next_seq))
     assert 0 < candidates.sum() <= 3 + sum(needle in style.text(store.record(seq)) for seq in range(len(store)))
 

@@ -43,7 +43,7 @@ def test_no_row_is_missed():
         line = rng.choice(lines)
         start = rng.randrange(len(line))
         needle = line[start : start + rng.randrange(1, 12)]
-        match = TextMatch(needle, watch.known, watch.store.comm)
+        match = TextMatch(needle, watch.known, watch.store.comm, watch.store.comms)
         candidates = match.candidates(columns).tolist()
         folded = needle.lower() == needle
         for text, may in zip(lines, candidates, strict=True):
