@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from dataclasses import dataclass, replace
 
@@ -12,7 +11,7 @@ from probes.facts import Feature, TargetFacts
 from probes.functions import index_of
 from probes.probe import Kind, Place, Probe, When
 from probes.refusal import CannotLower, own
-from probes.text import kstrtoul
+from probes.text import glob, kstrtoul
 from probes.verdict import Refusal
 
 _MOST_FUNCTIONS = 128
@@ -107,7 +106,7 @@ def _symbols(place: Place, facts: TargetFacts, environment: Environment) -> int:
 def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
     """All functions whose names fit: the kernel matches for an fprobe; kprobes are made one by one."""
     index, pattern = index_of(facts), probe.place.symbol
-    fits = re.compile(fnmatch.translate(pattern))
+    fits = glob(pattern)
     names = [name for name in index.modules if fits.match(name)]
     if not names:
         raise CannotLower(own("not_traceable", pattern, column, "No name in available_filter_functions fits"))
