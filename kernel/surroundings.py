@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import re
 import stat
 from dataclasses import replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from events.format import FormatError, parse_format
 from kernel.errors import FileRefused
 from kernel.far import FarTarget
 from kernel.local import LocalTarget
+from kernel.recording import RecordingTarget
 from kernel.target import Target
 from kernel.tracefs import decode, parse_dynamic_events
 from probes.environment import Environment, EventField, SymbolCount, likely_file
@@ -23,6 +25,7 @@ from probes.program import NotPlaced, Program
 
 MAX_PROGRAM = 64 << 20
 """Bytes of a program whose symbols are read: it comes whole over the line."""
+_KALLSYMS = "/proc/kallsyms"
 _PROGRAMS = 8
 """Programs that are remembered; the symbols of a large one take some ten megabytes."""
 
@@ -41,7 +44,7 @@ class Surroundings:
     @property
     def environment(self) -> Environment:
         """Lookups for `kernel_verdict`."""
-        return replace(self.nearby, symbol=self._symbol if self._kallsyms else None)
+        return replace(self.nearby, symbol=self._symbol if self._shows_symbols else None)
 
     @property
     def nearby(self) -> Environment:
@@ -50,7 +53,7 @@ class Surroundings:
         return Environment(
             self._event if self._events is not None else None,
             None,
-            file_error if local else likely_file,
+            self._file_error,
             os.path.realpath if local else None,
             self._groups_of if self._events is not None else None,
             self._program,
@@ -77,14 +80,34 @@ class Surroundings:
         return frozenset(self._text("available_events").split()) or None
 
     @cached_property
-    def _kallsyms(self) -> bytes:
-        """The file; of a machine far away it is not read: it has ten megabytes."""
-        if isinstance(self._target, FarTarget):
-            return b""
+    def _shows_symbols(self) -> bool:
+        """Whether the table of symbols can be read and is whole: in a recording it may hold the code's alone."""
+        if isinstance(self._target, RecordingTarget):
+            return re.search(rb" [dDbB] ", self._kallsyms) is not None
         try:
-            return b"\n" + self._target.read("/proc/kallsyms")
+            return bool(self._target.read(_KALLSYMS, 64))
+        except FileRefused:
+            return False
+
+    @cached_property
+    def _kallsyms(self) -> bytes:
+        """The table: ten megabytes, read when a command first names a symbol."""
+        try:
+            return b"\n" + self._target.read(_KALLSYMS)
         except FileRefused:
             return b""
+
+    def _file_error(self, path: str) -> str:
+        """What is wrong with a file for a uprobe. Far away no file is opened for that: one may be a device."""
+        if isinstance(self._target, LocalTarget):
+            return file_error(path)
+        if (known := likely_file(path)) or not path.startswith("/") or not isinstance(self._target, FarTarget):
+            return known
+        try:
+            self._target.list(path)
+        except FileRefused as error:
+            return "FILE_NOT_FOUND" if error.errno == errno.ENOENT else ""
+        return "NO_REGULAR_FILE"
 
     def _count(self, name: str) -> SymbolCount:
         word = b" " + name.encode()
