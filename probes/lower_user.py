@@ -100,9 +100,16 @@ def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, 
             spot = user_spot(probe.head, written, environment)
             return (FileSpot(spot.offset, spot.reference),), []
         user_spot(probe.head, f"{probe.path}:0", environment)
+        offset = kstrtoul(probe.offset.removeprefix("+")) if probe.offset else 0
+        start = len(f"{probe.path}:{probe.symbol}")
+        if offset is None:
+            raise Refused("BAD_UPROBE_OFFS", start, probe.offset)
+        if probe.returns and (offset or ":" in probe.symbol):
+            # The kernel takes what is on top of the stack for the return address, and the program breaks.
+            raise Refused("BAD_RETPROBE", start if offset else len(probe.path) + 1, probe.offset or probe.symbol)
         if environment.program is None:
             raise NotPlaced("no_symbols", "the file can't be read from here: give an offset")
-        spots = environment.program(probe.path).place(probe.symbol, kstrtoul(probe.offset.removeprefix("+")) or 0)
+        spots = environment.program(probe.path).place(probe.symbol, offset)
     except Refused as error:
         hint, _ = hint_for(error.code, error.token)
         refusal = Refusal(error.code, message_of(error.code), column + error.offset, error.token, hint)
