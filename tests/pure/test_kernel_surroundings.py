@@ -6,10 +6,14 @@ import io
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from kernel.connection import Connection
 from kernel.recording import open_recording
-from kernel.surroundings import file_error
+from kernel.surroundings import MAX_PROGRAM, Surroundings, file_error
 from probes.environment import SymbolCount
+from probes.program import NotPlaced
+from tests.fake_target import ROOT, FakeTarget
 
 _README = (
     "\ttracing mini-HOWTO:\n  dynamic_events\t\t- Create/append/remove/show the generic dynamic events\n"
@@ -85,6 +89,47 @@ def test_checking_looks_at_the_target(tmp_path: Path) -> None:
     assert answer("-:g/e vfs_read") == ("ok", None)
     assert answer("-:g/e vfs_open") == ("refused_without_message", None)
     assert connection.check("p:g/e vfs_read a=%di").verdict.ok
+
+
+def test_what_lowering_asks_of_a_machine() -> None:
+    with tarfile.open(Path(__file__).parents[1] / "data/programs.tar.xz") as archive:
+        member = archive.extractfile("pie")
+        assert member is not None
+        program = member.read()
+    target = FakeTarget(
+        {
+            f"{ROOT}/available_events": b"sched:sched_switch\npw_1:sched_switch\nother:sched_wakeup\n",
+            f"{ROOT}/dynamic_events": b"e:pw_1/sched_switch sched.sched_switch\n",
+            f"{ROOT}/events/sched/sched_switch/format": _FORMAT.encode(),
+            "/bin/tool": program,
+            "/bin/script": b"#!/bin/sh\n",
+            "/bin/huge": bytes(MAX_PROGRAM + 1),
+        }
+    )
+    around = Surroundings(target, ROOT)
+    nearby = around.nearby
+    assert nearby.groups_of is not None and nearby.program is not None and nearby.event is not None
+    assert nearby.groups_of("sched_switch") == ("sched",)
+    assert nearby.groups_of("sched_nothing") == ()
+    assert nearby.program("/bin/tool").place("work")
+    for path, code in (
+        ("/bin/none", "FILE_NOT_FOUND"),
+        ("/bin/script", "unreadable_program"),
+        ("/bin/huge", "unreadable_program"),
+    ):
+        with pytest.raises(NotPlaced) as caught:
+            nearby.program(path)
+        assert caught.value.code == code
+    # An event and a program that changed are looked at again before something is armed.
+    assert nearby.event("synthetic", "late") is None
+    target.files[f"{ROOT}/available_events"] += b"synthetic:late\n"
+    target.files[f"{ROOT}/events/synthetic/late/format"] = _FORMAT.encode()
+    target.files["/bin/tool"] = b""
+    assert nearby.event("synthetic", "late") is None
+    around.forget()
+    assert around.nearby.event is not None and around.nearby.event("synthetic", "late")
+    with pytest.raises(NotPlaced):
+        nearby.program("/bin/tool")
 
 
 def test_a_target_that_shows_nothing_is_believed(tmp_path: Path) -> None:
