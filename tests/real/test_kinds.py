@@ -125,7 +125,7 @@ def side(guest: Guest) -> Iterator[Side]:
     finally:
         assert watch.close() == []
         watch.connection.close()
-    assert guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances") == b""
+    assert guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances", timeout=120) == b""
 
 
 def _fire(guest: Guest, watch: Watch, place: str) -> tuple[tuple[list[Event], list[Event]], list[tuple[int, int]]]:
