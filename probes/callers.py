@@ -167,7 +167,8 @@ def with_inlined(callers: Callers, spots: Sequence[Spot], places: int, kept: boo
     hidden = dict.fromkeys((*callers.hidden, *(spot.name for spot in spots if not spot.kinds)))
     reasons: tuple[Reason, ...] = ()
     if places:
-        text = f"its code was inlined at {places} places in {len(spots)} functions"
+        text = f"its code was inlined, {places} copies in {len(spots)} functions"
+        text = "its code was inlined, in one place" if places == 1 else text
         passed = f"{text}: a probe on it doesn't see those"
         reasons = (Reason(Why.PARTLY_INLINED, passed) if kept else Reason(Why.INLINED, text),)
     elif not kept:

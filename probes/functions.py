@@ -52,7 +52,7 @@ def _build(functions: tuple[str, ...]) -> FunctionIndex:
         modules[name] = module.strip("[]")
     copies: dict[str, tuple[str, ...]] = {}
     for name in modules:
-        base, dot, _ = name.partition(".")
-        if dot:
+        if "." in name:
+            base = name.partition(".")[0]
             copies[base] = (*copies.get(base, ()), name)
     return FunctionIndex(modules, repeated, frozenset(modules.values()) - {""}, copies)

@@ -173,7 +173,7 @@ def test_who_has_a_copy_can_be_probed_instead(folder: Path) -> None:
     assert [(str(way.place), way.how) for way in callers.instead] == [("third", How.CONTAINS)]
     assert callers.hidden == ("xhelper",)
     assert [(r.why, r.text) for r in callers.reasons] == [
-        (Why.INLINED, "its code was inlined at 3 places in 2 functions")
+        (Why.INLINED, "its code was inlined, 3 copies in 2 functions")
     ]
     partly = search(folder, ("helper", "first", "second")).find("helper")
     assert partly is not None
