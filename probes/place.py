@@ -42,7 +42,7 @@ class Spot:
     notrace: Refused | None = None
     """What registering will say before it looks for the symbols in arguments."""
     absent: bool = False
-    """Its module isn't loaded: symbols that aren't found may come with it."""
+    """Its module isn't loaded, or it is an address: symbols that aren't found may come with a module."""
 
 
 def check_head(head: str, dialect: Dialect) -> str | None:
@@ -125,7 +125,7 @@ def kprobe_spot(
     if address is not None:
         # Outside of the kernel's code an address is taken: a module may come to lie there.
         late = Refused("FAIL_REG_PROBE", 0, word) if address == 0 else None
-        return Spot("", at_entry=False, at_exit=False, late=late, place=word)
+        return Spot("", at_entry=False, at_exit=False, late=late, place=word, absent=True)
     symbol, percent, suffix = word.partition("%")
     if percent and suffix != "return":
         raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)

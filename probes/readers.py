@@ -86,8 +86,9 @@ def kprobe(words: list[str], reading: Reading) -> Built | None:
     site = _site(reading, signature, spot)
     arguments = _arguments(words, site, reading)
     built = Built("k", named.group, named.event, place, returns, arguments)
-    forgiven = spot.absent and site.late is not None and site.late.code == "BAD_PROBE_ADDR"
-    return _register(built, spot.notrace or (None if forgiven else site.late) or spot.late, reading)
+    if spot.absent and site.late is not None and site.late.code == "BAD_PROBE_ADDR":
+        return _register(built, None, reading)
+    return _register(built, spot.notrace or site.late or spot.late, reading)
 
 
 def fprobe(words: list[str], reading: Reading) -> Built | None:
