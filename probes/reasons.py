@@ -23,7 +23,6 @@ class Why(enum.StrEnum):
     MACHINE = "not here"
     """Something else that is in the way of every probe (`TargetFacts.troubles`)."""
     NO_KPROBES = "no kprobes"
-    NO_FPROBES = "no fprobes"
     BLACKLIST = "blacklist"
     NOINSTR = "noinstr"
     ENTRY = "entry code"
@@ -66,7 +65,6 @@ class How(enum.StrEnum):
     """Debug information says that it was inlined there."""
     SAME_TYPE = "same type"
     """Takes a structure of the same type: a relative perhaps, no caller."""
-    NAME = "like name"
 
 
 @dataclass(frozen=True, slots=True)
