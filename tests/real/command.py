@@ -56,13 +56,13 @@ class Done:
         return f"status {self.status}\n{self.out[-2000:]}\n{self.err[-2000:]}"
 
 
-def finish(process: subprocess.Popen[bytes], timeout: float = 60.0) -> Done:
+def finish(process: subprocess.Popen[bytes], timeout: float = 180.0) -> Done:
     """Wait for a command's end."""
     out, err = process.communicate(timeout=timeout)
     return Done(process.returncode, out, err)
 
 
-def run(*words: str, env: dict[str, str] | None = None, stdin: bytes = b"", timeout: float = 60.0) -> Done:
+def run(*words: str, env: dict[str, str] | None = None, stdin: bytes = b"", timeout: float = 180.0) -> Done:
     """A command from begin to end."""
     command = [sys.executable, "-m", "tui", *words]
     done = subprocess.run(command, cwd=TOP, env=env, input=stdin, capture_output=True, timeout=timeout)
