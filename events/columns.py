@@ -24,9 +24,11 @@ from events.subbuffer import WORD_BITS, WORD_MASK
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-PIECE = 1 << 14
+PIECE = 1 << 15
 """Rows that are well taken at once: what is gathered stays in the caches of the processor."""
 
+_LARGEST_HEAD = 512
+"""Bytes of a record that are gathered at once."""
 _PID = Field("common_pid", "int", 4, 4, True, FieldKind.INT, 4)
 _NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL)
 
@@ -84,7 +86,7 @@ class Table:
 
     @cached_property
     def cpus(self) -> NDArray[np.int32]:
-        cpus: NDArray[np.int32] = self._columns.cpus[self.places]
+        cpus: NDArray[np.int32] = self._columns.cpus[self._columns.slabs[self.places]]
         return cpus
 
     @property
@@ -101,7 +103,8 @@ class Table:
     def _records(self) -> tuple[Ints, Ints]:
         """As `events.subbuffer.payload`."""
         little = self.layout.byteorder == "little"
-        at = self._columns.begins[self.places] + (self._columns.run.keys[self.places] & WORD_MASK) * 4
+        columns = self._columns
+        at = columns.begins[columns.slabs[self.places]] + (columns.run.keys[self.places] & WORD_MASK) * 4
         order = "<u4" if little else ">u4"
         words: NDArray[np.uint32] = np.ndarray((len(self.data) - 3,), order, self.data, strides=(1,))
         kind = words[at].astype(np.int64)
@@ -154,24 +157,32 @@ class Table:
         made[begins + size] = 0
         return StringBytes(made.tobytes(), begins, missing)
 
+    @cached_property
+    def _heads(self) -> NDArray[np.void] | None:
+        """The part of each record that is of one size, all together: one gathering does for all fields."""
+        fields = (_PID, *self.layout.format.fields)
+        size = max(field.end for field in fields)
+        if size > _LARGEST_HEAD or not len(self) or size > int(self.lengths.min()):
+            return None
+        everywhere: NDArray[np.void] = np.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
+        return everywhere[self.starts]
+
     def _gather(self, field: Field) -> Column:
         order = "<" if self.layout.byteorder == "little" else ">"
-        kind = "i" if field.signed else "u"
-        dtype = np.dtype(f"{order}{kind}{field.size}")
+        dtype = np.dtype(f"{order}{'i' if field.signed else 'u'}{field.size}")
+        native = dtype.newbyteorder("=")
+        if self._heads is not None:
+            head = {"names": ["it"], "formats": [dtype], "offsets": [field.offset], "itemsize": self._heads.itemsize}
+            return Column(self._heads.view(np.dtype(head))["it"].astype(native), None)  # type: ignore[call-overload]
         room = len(self.data) - field.size + 1
         missing = self.lengths < field.end
-        short = bool(missing.any())
-        at = self.starts + field.offset
-        if short:
-            at = np.where(missing, 0, at)
         if room <= 0:
-            return Column(np.zeros(len(at), dtype.newbyteorder("=")), missing)
+            return Column(np.zeros(len(self), native), missing)
         # A value at every byte: numpy gathers from it at any offset.
         everywhere: NDArray[Any] = np.ndarray((room,), dtype, self.data, strides=(1,))
-        values = everywhere[at].astype(dtype.newbyteorder("="), copy=False)
-        if short:
-            values[missing] = 0
-        return Column(values, missing if short else None)
+        values = everywhere[np.where(missing, 0, self.starts + field.offset)].astype(native, copy=False)
+        values[missing] = 0
+        return Column(values, missing if missing.any() else None)
 
 
 class Columns:
@@ -184,17 +195,23 @@ class Columns:
         self._decoder = decoder
         numbers = run.keys >> WORD_BITS
         low = int(numbers.min()) if len(numbers) else 0
-        used = np.zeros(int(numbers.max()) - low + 1 if len(numbers) else 0, np.bool_)
-        used[numbers - low] = True
-        wanted = [slabs[low + number] for number in np.flatnonzero(used).tolist()]
+        self.slabs = numbers - low
+        """Numbers of the slabs that the rows are in, from the lowest on."""
+        used = np.zeros(int(self.slabs.max()) + 1 if len(numbers) else 0, np.bool_)
+        used[self.slabs] = True
+        there = np.flatnonzero(used)
+        wanted = [slabs[low + number] for number in there.tolist()]
         self.data: bytes = wanted[0].data if len(wanted) == 1 else b"".join(slab.data for slab in wanted)
         sizes = np.array([len(slab.data) for slab in wanted], np.int64)
-        # The rows' slabs among those that are used.
-        which = (np.cumsum(used) - 1)[numbers - low]
-        self.begins = (np.cumsum(sizes) - sizes)[which]
-        """Where each row's slab begins in `data`."""
-        self.cpus: NDArray[np.int32] = np.array([slab.cpu for slab in wanted], np.int32)[which]
-        self.is_text: Mask = np.array([slab.text for slab in wanted], np.bool_)[which]
+        self.begins = np.zeros(len(used), np.int64)
+        """Where each slab begins in `data`, by its number."""
+        self.begins[there] = np.cumsum(sizes) - sizes
+        self.cpus = np.zeros(len(used), np.int32)
+        """CPU of each slab, by its number."""
+        self.cpus[there] = [slab.cpu for slab in wanted]
+        text = np.zeros(len(used), np.bool_)
+        text[there] = [slab.text for slab in wanted]
+        self.is_text: Mask = text[self.slabs] if text.any() else np.zeros(len(numbers), np.bool_)
         """Rows that came as text."""
 
     def __len__(self) -> int:

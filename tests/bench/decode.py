@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import subprocess
@@ -65,7 +66,7 @@ def pages_of(cpu: int, repeat: int) -> list[bytes]:
 
 
 def against_trace_cmd() -> list[Row]:
-    """Wall time of `trace-cmd report` on a trace.dat of the same pages, and ours, in turn."""
+    """CPU time of `trace-cmd report` on a trace.dat of the same pages, and ours, in turn."""
     if not shutil.which("trace-cmd"):
         return [("decode to values", "trace-cmd is not installed", ">= 2 x trace-cmd report", False)]
     taken = captured(KERNEL, "my")
@@ -122,13 +123,13 @@ def columns_of(store: Store) -> int:
 
 
 def alternately(*calls: Callable[[], object]) -> list[float]:
-    """Median wall seconds of each call, the rounds interleaved so that a busy machine is busy for all."""
+    """Median CPU seconds of each call, its child included; the rounds interleaved: a busy machine is so for all."""
     taken: list[list[float]] = [[] for _ in calls]
     for _ in range(ROUNDS):
         for call, own in zip(calls, taken, strict=True):
-            start = time.perf_counter()
+            start = sum(os.times()[:4])
             call()
-            own.append(time.perf_counter() - start)
+            own.append(sum(os.times()[:4]) - start)
     return [statistics.median(own) for own in taken]
 
 
