@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check format bench screenshots lab recording kernels lock clean
+.PHONY: run test check format bench all-args screenshots lab recording kernels lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
@@ -28,6 +28,10 @@ format: $(TOOLS)
 
 bench: $(TOOLS)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+# $$args on every function of booted kernels: ARGS="7.2 6.1", else all five.
+all-args: $(TOOLS)
+	$(BIN)/python -m tests.real.all_arguments $(ARGS)
 
 screenshots: $(TOOLS)
 	$(BIN)/python -m screenshots $(ARGS)
