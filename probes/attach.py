@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from btf.btf import Btf
+from probes.dialect import dialect_of
 from probes.facts import Feature, TargetFacts
 from probes.functions import index_of
 from probes.kernel_text import Section
@@ -94,11 +95,18 @@ class _About:
             reasons.append(Reason(Why.NO_KPROBES, "no kprobe events in this kernel"))
         elif (twins := self._twins()) is not None:
             reasons.append(twins)
+            kinds |= _KPROBES if self._kernels_own() and self.name not in facts.blacklist else frozenset()
         elif self.name in facts.blacklist:
             reasons.append(Reason(Why.BLACKLIST, "on the kprobe blacklist: kprobes themselves run through it"))
         else:
             kinds |= _KPROBES
         return kinds, [*reasons, *self._notes()]
+
+    def _kernels_own(self) -> bool:
+        """Whether a kprobe takes the one of the kernel itself, whatever modules have of that name: newer ones do."""
+        own = [symbol for symbol in self.symbols or () if not symbol.module]
+        newer = len(own) == 1 and dialect_of(self._facts, self._btf).fprobe_on_graph
+        return newer and own[0].code and self.name in self._facts.functions  # without a module behind it
 
     def _twins(self) -> Reason | None:
         """Several symbols of one name: a kprobe takes a name only where it is the only one."""
@@ -107,13 +115,10 @@ class _About:
             return None
         one = ", of which this one can be traced" if self.count == 1 else ""
         takes = "an fprobe takes all" if self.count > 1 else "an fprobe can"
-        others = (
-            f": a kprobe can't tell them apart, {takes}"
-            if self._facts.has(Feature.FPROBE_EVENTS)
-            else (": a kprobe can't tell them apart by it")
-        )
+        kprobe = "a kprobe takes the kernel's own" if self._kernels_own() else "a kprobe can't tell them apart"
+        said = f"{kprobe}, {takes}" if self._facts.has(Feature.FPROBE_EVENTS) else f"{kprobe} by it"
         what = "functions" if self.count > 1 else "symbols"
-        return Reason(Why.TWINS, f"{count} {what} have this name{one}{others}")
+        return Reason(Why.TWINS, f"{count} {what} have this name{one}: {said}")
 
     def _notes(self) -> list[Reason]:
         """What doesn't keep a probe away."""

@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import pytest
 
 from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.widget_host import until
-from tests.probes_data import _files, kernel
+from tests.small_kernel import SECOND_TWIN, save
 from widgets.attach_pane import AttachPane
 from widgets.function_list import FunctionList
 from widgets.line_list import LineList
 
-TEXT = 0xFFFFFFFF81000000
-SYMBOLS = {"_stext": 0, "ksys_write": 0x100, "vfs_write": 0x200, "twin": 0x300, "do_readv": 0x400, "vfs_read": 0x600}
-TRACEABLE = ("ksys_write", "vfs_read", "twin", "twin", "do_sys_open.isra.0")
-
-
-def kcore() -> bytes:
-    """An ELF core with one stretch of code, in which ksys_write calls vfs_write."""
-    code = bytearray(b"\x90" * 0x1000)
-    code[0x120:0x125] = b"\xe8" + struct.pack("<i", 0x200 - 0x125)
-    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<2HI3QI6H", 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
-    return head + struct.pack("<2I6Q", 1, 7, 120, TEXT, 0, len(code), len(code), 4096) + bytes(code)
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Saved facts of a small kernel that has its code as well."""
-    place = tmp_path_factory.mktemp("facts")
-    lines = [f"{TEXT + at:x} T {name}" for name, at in SYMBOLS.items()]
-    lines += [f"{TEXT + 0x500:x} t twin", f"{TEXT + 0x1000:x} T _etext"]
-    (place / "kallsyms").write_text("\n".join(lines) + "\n")
-    (place / "kcore").write_bytes(kcore())
-    (place / "available_filter_functions").write_text("\n".join(TRACEABLE) + "\n")
-    (place / "README").write_text(kernel("7.2")[1].readme)
-    (place / "uname").write_text("Linux box 7.2.0 #1 SMP x86_64 GNU/Linux")
-    (place / "vmlinux.btf").write_bytes(_files("7.2")["btf"])
-    return place
+    return save(tmp_path_factory.mktemp("facts"))
 
 
 async def test_from_a_function_that_cannot_be_probed_to_its_caller(folder: Path) -> None:
@@ -75,7 +52,7 @@ async def test_one_of_several_functions_of_a_name(folder: Path) -> None:
         await until(lambda: "between vfs_write and do_readv" in lines_of(pane), pilot)
         assert "between do_readv and vfs_read" in lines_of(pane)
         await pilot.press("down", "enter")
-        await until(lambda: editor.probe is not None and editor.probe.place.address == TEXT + 0x500, pilot)
+        await until(lambda: editor.probe is not None and editor.probe.place.address == SECOND_TWIN, pilot)
         assert not pane.display
         assert app.focused is not None
         assert editor in app.focused.ancestors

@@ -168,6 +168,18 @@ def test_twins() -> None:
     assert where_is(Symbol(1)) == "beside ?"
 
 
+def test_newer_kernels_take_their_own_for_a_name_that_a_module_has_too() -> None:
+    shared = Ground(symbols=lambda _: [Symbol(0x1000), Symbol(0x2000, module="mod")])
+    functions = ("shared", "shared [mod]")
+    newer = replace(FACTS, functions=functions, readme=":mod:<module>")
+    assert about("shared", newer, shared).kinds == {Kind.FPROBE, Kind.KPROBE, Kind.KRETPROBE}
+    assert "a kprobe takes the kernel's own, an fprobe takes all" in about("shared", newer, shared).text
+    assert about("shared", replace(newer, functions=("shared [mod]",)), shared).kinds == {Kind.FPROBE}
+    assert about("shared", replace(newer, readme=""), shared).kinds == {Kind.FPROBE}
+    both = Ground(symbols=lambda _: [Symbol(0x1000), Symbol(0x1800), Symbol(0x2000, module="mod")])
+    assert about("shared", newer, both).kinds == {Kind.FPROBE}
+
+
 def test_a_name_shared_with_something_else_is_no_name_for_a_kprobe() -> None:
     found = about("one_of_two")
     assert found.kinds == {Kind.FPROBE}

@@ -1,0 +1,35 @@
+"""Saved facts of a small kernel of 7.2's kind that has its code as well: some functions of each sort, one call."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from tests.probes_data import _files
+
+TEXT = 0xFFFFFFFF81000000
+SYMBOLS = {"_stext": 0, "ksys_write": 0x100, "vfs_write": 0x200, "twin": 0x300, "do_readv": 0x400, "vfs_read": 0x600}
+SECOND_TWIN = TEXT + 0x500
+TRACEABLE = ("ksys_write", "vfs_read", "twin", "twin", "do_sys_open.isra.0")
+
+
+def save(folder: Path) -> Path:
+    """Write it into a folder, and give that back."""
+    lines = [f"{TEXT + at:x} T {name}" for name, at in SYMBOLS.items()]
+    lines += [f"{SECOND_TWIN:x} t twin", f"{TEXT + 0x1000:x} T _etext"]
+    files = _files("7.2")
+    (folder / "kallsyms").write_text("\n".join(lines) + "\n")
+    (folder / "kcore").write_bytes(_kcore())
+    (folder / "available_filter_functions").write_text("\n".join(TRACEABLE) + "\n")
+    (folder / "README").write_bytes(files["README"])
+    (folder / "uname").write_text("Linux box 7.2.0 #1 SMP x86_64 GNU/Linux")
+    (folder / "vmlinux.btf").write_bytes(files["btf"])
+    return folder
+
+
+def _kcore() -> bytes:
+    """An ELF core with one stretch of code, in which ksys_write calls vfs_write."""
+    code = bytearray(b"\x90" * 0x1000)
+    code[0x120:0x125] = b"\xe8" + struct.pack("<i", 0x200 - 0x125)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<2HI3QI6H", 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    return head + struct.pack("<2I6Q", 1, 7, 120, TEXT, 0, len(code), len(code), 4096) + bytes(code)
