@@ -73,22 +73,28 @@ def _argument(signature: Signature, param: Param, passed: Passed, best: bool) ->
     if not isinstance(kind, Struct):
         return [tick(signature, variable, param.type_id) if best else FetchArg(variable)], []
     if unwrap(signature.btf, kind.id) != kind.id and not passed.by_reference:
-        return [FetchArg(variable, None, best_type(signature.btf, kind.id))], []
-    return _parts(signature, param, kind)
+        kind_of_all = best_type(signature.btf, kind.id)
+        if kind_of_all is not None and not kind_of_all.endswith(("]", "string")):
+            return [FetchArg(variable, None, kind_of_all)], []
+        if passed.longs > 1:  # an array can't be taken out of registers
+            return _halves(signature, param.name, passed)
+    return _parts(signature, param, kind, in_registers=not passed.by_reference)
 
 
 def _halves(signature: Signature, name: str, passed: Passed) -> tuple[list[FetchArg], list[str]]:
-    """A value in two registers: `name_0` is that with the lower number."""
+    """A value in several registers: `name_0` is that with the lowest number."""
     if passed.stack:
         return [], [f"{name}: a part of it is on the stack"]
     kind = f"x{signature.btf.pointer_size * 8}"
-    found = [FetchArg(Argument(slot), f"{name}_{number}", kind) for number, slot in enumerate(passed.slots)]
-    return found, [f"{name}: it takes {len(found)} registers, each is shown by itself"]
+    slots = enumerate(passed.slots[:_MAX_PARTS])
+    found = [FetchArg(Argument(slot), f"{name}_{number}", kind) for number, slot in slots]
+    return found, [f"{name}: it takes {passed.longs} registers, each is shown by itself"]
 
 
-def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[FetchArg], list[str]]:
+def _parts(signature: Signature, param: Param, kind: Struct, in_registers: bool) -> tuple[list[FetchArg], list[str]]:
     """The first plain members of a struct that is passed by value."""
     found: list[FetchArg] = []
+    losses: list[str] = []
     members = fields(signature.btf, kind.id)
     for member in members:
         inner = unwrap(signature.btf, member.type_id)
@@ -97,5 +103,10 @@ def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[Fetch
             continue
         variable = Variable(param.name, (Hop(".", member.name),))
         found.append(FetchArg(variable) if member.bit_size else tick(signature, variable, member.type_id))
+        within = in_registers and member.bit_offset % (signature.btf.pointer_size * 8)
+        if within and best.startswith("s") and best[1:].isdigit() and not member.bit_size:
+            losses.append(f"{variable}: a part of a register has no sign, -1 is shown as the largest number")
     lost = len(members) - len(found)
-    return found, [f"{param.name}: {lost} members of a struct passed by value are left out"] if lost else []
+    if lost:
+        losses.append(f"{param.name}: {lost} members of a struct passed by value are left out")
+    return found, losses

@@ -17,7 +17,10 @@ from btf.btf import Btf
 from btf.kinds import Kind
 from btf.types import Param
 from probes.convention import CONVENTIONS, Passed, Where, is_plain, passed
+from probes.facts import Feature, TargetFacts
 from probes.fetcharg import variable
+from probes.lower import CannotLower, lower
+from probes.parse import parse_probe
 from probes.signature import Signature, signature_of
 from probes.value import NotThere, locate
 from tests.btf_writer import DATA, Writer
@@ -229,6 +232,48 @@ class TestValues:
         with pytest.raises(NotThere, match=r"\$arg2 and \$arg3") as error:
             self.member(text, machine, "a1")
         assert error.value.code == "not_in_registers"
+
+
+class TestLowering:
+    """`$$args` on a kernel of such a machine; it knows no names."""
+
+    def lines(self, text: str, machine: str, result: str = "") -> tuple[str, tuple[str, ...]]:
+        features = frozenset({Feature.DYNAMIC_EVENTS, Feature.KPROBE_EVENTS, Feature.CHAR_TYPE})
+        long = CONVENTIONS[machine].long
+        facts = TargetFacts(machine, "7.2", long_size=long, features=features, functions=("f",))
+        plan = lower(
+            parse_probe(f"f f{'%return' if result else ''} {result or '$$args'}"),
+            written(text, machine).btf,
+            facts,
+            "g",
+        )
+        return plan.events[0].line.partition(" f ")[2], plan.losses
+
+    def test_pairs_are_shown_by_halves(self) -> None:
+        line, losses = self.lines("wqp", "i686")
+        assert line == "a0=$arg1:s32 a1_0=$arg2:x32 a1_1=$arg3:x32 a2=$arg4:x32"
+        assert losses == ("a1: it takes 2 registers, each is shown by itself",)
+        assert self.lines("ow", "riscv64")[0] == "a0_0=$arg1:x64 a0_1=$arg2:x64 a1=$arg3:s32"
+        assert self.lines("w{q2}w", "x86_64")[0] == "a0=$arg1:s32 a1_0=$arg2:x64 a1_1=$arg3:x64 a2=$arg4:s32"
+
+    def test_members_of_structs(self) -> None:
+        assert self.lines("w{hb}w", "s390x")[0] == "a0=$arg1:s32 m0=$arg2:b16@16/64 m1=$arg2:b8@8/64 a2=$arg3:s32"
+        assert self.lines("w{qq}", "s390x")[0] == "a0=$arg1:s32 m0=+0($arg2):s64 m1=+8($arg2):s64"
+        line, losses = self.lines("{ww}p", "aarch64")
+        assert line == "m0=$arg1:s32 m1=$arg1:b32@32/64 a1=$arg2:x64"
+        assert losses == ("a0.m1: a part of a register has no sign, -1 is shown as the largest number",)
+
+    def test_half_on_the_stack(self) -> None:
+        assert self.lines("wwwwwww{qq}", "riscv64")[0].endswith("a6=$arg7:s32 m0=$arg8:s64 m1=$stack0:s64")
+        assert self.lines("wwwwwwwo", "riscv64")[1] == ("a7: a part of it is on the stack",)
+
+    def test_result_in_two_registers(self) -> None:
+        assert self.lines("w=q", "i686", "ret=$retval:s32")[0] == "ret=$retval:s32"
+        with pytest.raises(CannotLower, match="two registers") as error:
+            self.lines("w=q", "i686", "$retval")
+        assert error.value.refusal.code == "not_in_registers"
+        assert self.lines("w=w", "i686", "$retval")[0] == "ret=$retval:s32"
+        assert self.lines("w=p", "i686", "$retval")[0] == "ret=$retval:x32"
 
 
 class TestKernelFunctions:
