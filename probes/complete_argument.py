@@ -246,10 +246,11 @@ def _types(scope: Scope, nested: str, expression: str, typed: str, end: int) -> 
     node = _exact(path, _below(scope, path)) if path is not None else None
     if node is not None and node.fetcharg is not None:
         kinds = [kind or node.kernel_type for kind in _fitting(scope, node)]
-        kinds += [kind for kind in _NUMBERS if typed and kind not in kinds]
+        kinds += [kind for kind in _NUMBERS if typed and kind not in kinds]  # any value can be shown as a number
+        kinds = [kind for kind in kinds if kind.startswith(typed)]
     else:
-        kinds = [*_NUMBERS, *_TEXTS]
-    kinds = _accepted(scope, f"{nested}{expression}", [kind for kind in kinds if kind.startswith(typed)])
+        kinds = [kind for kind in (*_NUMBERS, *_TEXTS) if kind.startswith(typed)]
+        kinds = _accepted(scope, f"{nested}{expression}", kinds)
     items = tuple(Completion(f"{kind} ", What.TYPE, kind, about=shows(kind)) for kind in kinds)
     urge = Urge.STANDS if typed in kinds else Urge.NEEDED
     return Completions(end - len(typed), end, items, urge, "" if items else "no type here begins so")

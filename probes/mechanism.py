@@ -137,9 +137,9 @@ def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
 def _untraceable(symbol: str, facts: TargetFacts, column: int) -> Refusal:
     if symbol in facts.blacklist:
         return own("blacklisted", symbol, column)
-    copies = [name for name in index_of(facts).modules if name.startswith(f"{symbol}.")]
+    copies = index_of(facts).copies.get(symbol, ())
     if copies:
-        return own("not_traceable", symbol, column, f"The compiler made {copies[0]} of it", tuple(copies[:3]))
+        return own("not_traceable", symbol, column, f"The compiler made {copies[0]} of it", copies[:3])
     return own(
         "not_traceable", symbol, column, "It is not in available_filter_functions: inlined, notrace, or not there"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from btf.btf import Btf
 from btf.layout import PathError, fields, resolve
@@ -87,6 +88,16 @@ def dentry_offsets(btf: Btf | None) -> tuple[int, int]:
     """Give the offsets of the name's pointer in `struct dentry` and of the dentry's pointer in `struct file`."""
     if btf is None:
         return _DENTRY
+    found = _dentries.get(btf)
+    if found is None:
+        found = _dentries[btf] = _dentry_offsets(btf)
+    return found
+
+
+_dentries: WeakKeyDictionary[Btf, tuple[int, int]] = WeakKeyDictionary()
+
+
+def _dentry_offsets(btf: Btf) -> tuple[int, int]:
     name = _member(btf, "dput", "dentry", ("d_name", "name"))
     dentry = _member(btf, "fput", "file", ("f_path", "dentry"))
     return (_DENTRY[0] if name is None else name, _DENTRY[1] if dentry is None else dentry)

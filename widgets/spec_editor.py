@@ -60,14 +60,12 @@ class SpecEditor(TypeAhead, Input):
     class Moved(Message):
         """The cursor went to another place without a change of the text."""
 
-    def __init__(self, enter: Callable[[], None]) -> None:
-        """`enter` is what Enter does; at once, as what is typed behind it must find it done."""
+    def __init__(self, press: Callable[[str], bool]) -> None:
+        """`press` is told each key first, and says whether that was all there is to it."""
         super().__init__(select_on_focus=False)
-        self._enter = enter
+        self._press = press
         self.cursor_blink = False
         self.history = History()
-        self.choosing = False
-        """A list of completions is open."""
         self.marked = False
         """One of them is marked, and Enter is for that."""
         self._given = -1
@@ -77,9 +75,12 @@ class SpecEditor(TypeAhead, Input):
         """Enter takes a completion that is marked, before all else."""
         return not self.marked if action == "submit" else True
 
-    def may_move(self, key: str) -> bool:
-        """Keys that are for the list leave the keyboard here."""
-        return super().may_move(key) and not (self.marked if key == "enter" else self.choosing)
+    async def _on_key(self, event: events.Key) -> None:
+        # A binding runs only when the key has gone up through all parents, and letters behind it are in the text by
+        # then: what the list needs is done here.
+        if self._hold is None and self._press(event.key):
+            event.stop()
+            event.prevent_default()
 
     # -- text ------------------------------------------------------------------------------------------------------
 
@@ -118,10 +119,6 @@ class SpecEditor(TypeAhead, Input):
         self._given = cursor if text[:cursor].endswith(" ") else -1
         self.unseen = True
         self.history.change(before, self.state)
-
-    async def action_submit(self) -> None:
-        """Enter."""
-        self._enter()
 
     def action_undo(self) -> None:
         """Back to the state before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from textual import events, on
@@ -129,7 +129,7 @@ class SpecPane(Vertical):
         self.border_title = "specification"
         self.complete = complete
         """What may stand at a place of the text."""
-        self.editor = SpecEditor(self._enter)
+        self.editor = SpecEditor(self._press)
         self._tail, self._filter = SpecTail(), SearchLine("count > 4096")
         self._list = CompletionList()
         self._lines = VerticalScroll(self.editor, self._tail, can_focus=False)
@@ -242,17 +242,23 @@ class SpecPane(Vertical):
         if self.editor.unseen:
             self.action_offer()
 
-    def _enter(self) -> None:
-        """Take what is marked, else the suggested name, else arm."""
-        self._see()
-        error = self.shown.verdict.error if self.shown.verdict else None
-        if self._list.chosen is not None:
-            self._take(self._list.chosen)
-        elif error is not None and error.nearest and self.shown.text == self.editor.value:
-            self.action_fix()
-        else:
-            self._close()
-            self.post_message(self.ArmRequested())
+    def _press(self, key: str) -> bool:
+        """A key for the list of completions, or for a suggestion, before it is one for the text or for others."""
+        if key in ("enter", "tab", *_LIST_KEYS):
+            self._see()
+        if key in ("enter", "tab"):
+            error = self.shown.verdict.error if self.shown.verdict else None
+            if self._list.chosen is not None or (key == "tab" and self._list.found.items):
+                self.action_take()
+                return True
+            suggested = error is not None and error.nearest and self.shown.text == self.editor.value
+            if suggested and key == "enter":
+                self.action_fix()
+            return bool(suggested) and key == "enter"
+        opened, act = self._list.opened, _LIST_KEYS.get(key)
+        if act is not None and opened:
+            act(self)
+        return act is not None and opened
 
     def _take(self, item: Completion) -> None:
         text, cursor = self._list.found.taken(self.editor.value, item)
@@ -278,7 +284,7 @@ class SpecPane(Vertical):
 
     def _tell(self) -> None:
         """Say what keys are for now."""
-        self.editor.choosing, self.editor.marked = self._list.opened, self._list.chosen is not None
+        self.editor.marked = self._list.chosen is not None
         self.refresh_bindings()
 
     @on(CompletionList.Taken)
@@ -302,6 +308,10 @@ class SpecPane(Vertical):
     @on(Input.Submitted)
     def _agreed(self, event: Input.Submitted) -> None:
         event.stop()
+        if event.input is self.editor:
+            self._close()
+            self.post_message(self.ArmRequested())
+            return
         text = " ".join(event.value.split())
         if text != self.shown.filter:
             self.post_message(self.FilterChanged(self, text))
@@ -331,3 +341,13 @@ class SpecPane(Vertical):
     def _leave(self) -> None:
         self.remove_class("-filtering")
         self.post_message(self.Left())
+
+
+_LIST_KEYS: Mapping[str, Callable[[SpecPane], None]] = {
+    "up": lambda pane: pane.action_choose(-1),
+    "down": lambda pane: pane.action_choose(1),
+    "pageup": lambda pane: pane.action_page(-1),
+    "pagedown": lambda pane: pane.action_page(1),
+    "escape": SpecPane.action_leave,
+}
+"""What keys do while the list is open."""

@@ -31,16 +31,12 @@ class TypeAhead(_Widget):
     _hold: Timer | None = None
     _held: tuple[events.Key, ...] = ()
 
-    def may_move(self, key: str) -> bool:
-        """Whether a key may move the keyboard to another widget."""
-        return key in self.MOVING_KEYS
-
     async def _on_key(self, event: events.Key) -> None:
         if self._hold is not None:
             event.stop()
             event.prevent_default()
             self._held += (event,)
-        elif self.may_move(event.key):
+        elif event.key in self.MOVING_KEYS:
             self._hold = self.set_timer(_HOLD, self._release)
 
     def _on_blur(self, event: events.Blur) -> None:  # noqa: ARG002 - Textual's
