@@ -40,8 +40,9 @@ def attachability(name: str, facts: TargetFacts, btf: Btf | None, ground: Ground
     """
     about = _About(name, facts, btf, ground)
     machine = _machine(facts)
-    if machine and not facts.functions:
-        return Attachability(name, reasons=machine)
+    if machine and not facts.functions:  # what could be traced isn't known: of the function only whether it is there
+        unknown = () if about.in_btf or about.symbols else about.nobody()
+        return Attachability(name, reasons=(*machine, *unknown))
     if about.count and not name.startswith(_WEAK):
         kinds, reasons = about.listed()
     else:
@@ -194,7 +195,7 @@ class _About:
         if self.in_btf:
             text = "not traceable: marked notrace, run only at boot, optimised away, or inlined everywhere"
             return [Reason(Why.UNTRACED, text)]
-        return self._nobody()
+        return self.nobody()
 
     def _without_symbol(self) -> list[Reason]:
         """It is not in the table of symbols."""
@@ -204,9 +205,10 @@ class _About:
             return [Reason(Why.RENAMED, f"the compiler made {_list(made)} of it{probe}")]
         if self.in_btf:
             return [Reason(Why.INLINED, "no code of its own: inlined into every caller, or optimised away")]
-        return self._nobody()
+        return self.nobody()
 
-    def _nobody(self) -> list[Reason]:
+    def nobody(self) -> list[Reason]:
+        """Of a name that isn't known here."""
         for absent in self._ground.absent(self.name) if self._ground.absent else ():
             sure = "is" if absent.certain else "may be, by its name,"
             text = f"it {sure} in the module {absent.module}, which isn't loaded"

@@ -233,6 +233,7 @@ def test_what_is_in_the_way_of_every_probe_comes_first(why: Why) -> None:
     assert whys(about("strcmp", facts)) == [why, Why.NOTRACE]
     unseen = about("vfs_read", replace(facts, functions=()))
     assert whys(unseen) == [why], "nothing is known of a function where the list can't be read"
+    assert whys(about("nobody", replace(facts, functions=()))) == [why, Why.UNKNOWN]
 
 
 def test_codes_of_troubles_are_kept_in_recordings() -> None:
