@@ -22,7 +22,7 @@ from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.pump import Pump
 from kernel.refusal import refused
 from kernel.settings import configure, leave_out
-from kernel.sharing import removals, shared
+from kernel.sharing import refuse_joining, removals, shared
 from kernel.target import Effect, Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
 from kernel.undo import UndoFailure, UndoList
@@ -92,6 +92,7 @@ class Session:
         with self._lock:
             if self._closed:
                 raise TargetUnusable("the session is closed")
+            refuse_joining(plan, [armed.plan for armed in self._armed])
             holding = _Holding(UndoList(self.target), UndoList(self.target))
             try:
                 leave_out(self.target, self.instance, append=self.follows_forks)

@@ -2,6 +2,9 @@
 
 The kernel puts a probe on an event that is there where the names and types of its arguments are the same
 (append_trace_kprobe); a deletion that says place and arguments as they are listed takes that one alone.
+
+Not so in programs: a uprobe that joins an event which is on stays off, and one that leaves it is freed while it is
+still on (trace_uprobe.c, 6.1 to 7.3), which takes the kernel down at the next hit.
 """
 
 from __future__ import annotations
@@ -9,9 +12,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kernel.errors import ProbeRefused
 from kernel.target import Step
 from kernel.tracefs import Tracefs
+from probes.command import UserProbe
 from probes.plan import Plan, PlannedEvent
+from probes.verdict import Refusal, Verdict
+
+
+def refuse_joining(plan: Plan, others: Sequence[Plan]) -> None:
+    """Refuse a probe in a program on an event that another plan has. Raises ProbeRefused."""
+    taken = {event.path for other in others for event in other.events}
+    if isinstance(plan.probe, UserProbe) and (found := next((e for e in plan.events if e.path in taken), None)):
+        hint = "A probe in a program can't join one that is armed: give it a name of its own"
+        refusal = Refusal("event_in_use", f"{found.event} is the event of another probe", 0, plan.probe.head, hint)
+        raise ProbeRefused(Verdict(str(plan.probe), refusal))
 
 
 class Shared(NamedTuple):

@@ -83,12 +83,15 @@ def lower_user(
     own_group, own_name = split_name(probe.name or "")
     group = group or own_group or DEFAULT_GROUP
     name = event if event is not None else own_name or _default_name(probe)
-    path, letter = f"{group}/{name}", "r" if probe.returns else "p"
-    lines = [" ".join([f"{letter}:{path}", place, *captured.words]) for place in places]
-    planned = PlannedEvent(
-        group, name, lines[0], f"-:{path}", probe.returns, columns=captured.columns, more=tuple(lines[1:])
-    )
-    return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))
+    letter = "r" if probe.returns else "p"
+    events = []
+    # Several on one event would be freed by the kernel while they are on, if somebody else had switched them on
+    # (unregister_trace_uprobe, 6.1 to 7.3): each place has an event of its own.
+    for number, place in enumerate(places, 1):
+        one = name if number == 1 else event_name(name, f"_{number}")
+        line = " ".join([f"{letter}:{group}/{one}", place, *captured.words])
+        events.append(PlannedEvent(group, one, line, f"-:{group}/{one}", probe.returns, columns=captured.columns))
+    return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(losses))
 
 
 def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, ...], list[str]]:

@@ -11,6 +11,7 @@ from kernel import leftovers
 from kernel.errors import FileRefused, ProbeRefused, TargetLost, TargetUnusable
 from kernel.session import Session, open_session
 from kernel.target import Effect, Step
+from probes.command import UserProbe
 from probes.facts import TargetFacts, Trouble
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
@@ -129,6 +130,26 @@ def test_probes_that_share_an_event_go_one_by_one():
         session.arm(first)
     assert not target.traces
     assert not target.guarded
+
+
+def test_a_probe_in_a_program_joins_no_other():
+    target = FakeTarget()
+    with open_session(target) as session:
+        path = f"{session.group}/ev"
+        plans = [
+            Plan(
+                UserProbe("/bin/a", offset, name="x/ev"),
+                (PlannedEvent(session.group, "ev", f"p:{path} /bin/a:{offset}", f"-:{path}"),),
+            )
+            for offset in ("0x10", "0x20")
+        ]
+        first = session.arm(plans[0])
+        with pytest.raises(ProbeRefused) as caught:
+            session.arm(plans[1])
+        assert caught.value.verdict.error.code == "event_in_use"
+        assert target.files[f"{ROOT}/dynamic_events"].count(b"\n") == 1
+        session.disarm(first)
+        session.arm(plans[1])
 
 
 def test_a_refused_line_takes_the_others_of_its_event_along():

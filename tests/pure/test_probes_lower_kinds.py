@@ -235,13 +235,14 @@ def test_a_symbol_of_a_program_becomes_its_offset(name: str) -> None:
 @pytest.mark.parametrize("name", ["7.2", "6.1"])
 def test_a_static_probe_is_several_places_and_a_counter(name: str) -> None:
     found = plan(f"p {BIN}:sdt_made:twice %di", name)
-    (event,) = found.events
-    one, two = read_program(files()["pie"]).place("sdt_made:twice")
-    assert event.lines == tuple(
-        f"p:pw_1/tool_twice {BIN}:{spot.offset:#x}({spot.counter:#x}) di=%di" for spot in (one, two)
-    )
-    assert event.remove == "-:pw_1/tool_twice"
-    assert plan_from_dict(plan_to_dict(found)) == found
+    names = ("tool_twice", "tool_twice_2")
+    spots = read_program(files()["pie"]).place("sdt_made:twice")
+    assert [event.lines for event in found.events] == [
+        (f"p:pw_1/{event} {BIN}:{spot.offset:#x}({spot.counter:#x}) di=%di",)
+        for event, spot in zip(names, spots, strict=True)
+    ]
+    assert [event.remove for event in found.events] == [f"-:pw_1/{event}" for event in names]
+    assert checked(f"p {BIN}:sdt_made:twice %di", name).plan == found
 
 
 def test_inside_a_function_nobody_checks() -> None:
@@ -331,6 +332,7 @@ def test_a_pattern_is_many_kprobes_where_there_are_no_fprobes(name: str) -> None
     assert entry.lines == tuple(f"p:pw_1/vfs____entry {f} arg1=$arg1 frame=$stack" for f in ("vfs_read", "vfs_readv"))
     assert [text.split()[1] for text in leave.lines] == ["vfs_read", "vfs_readv"]
     assert all(text.startswith("r:pw_1/vfs____exit ") for text in leave.lines)
+    assert plan_from_dict(plan_to_dict(found)) == found
     assert all(" ret=$retval:x64 " in text for text in leave.lines)  # else the kernel gives each its own type
     told = "\n".join(found.losses)
     assert "vfs_twin: its name is not unique" in told and "vfs_bad: it is on the kernel's kprobe blacklist" in told
