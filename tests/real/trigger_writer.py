@@ -46,8 +46,8 @@ def last_error() -> list[object] | None:
 
 
 def clean(files: list[str]) -> None:
-    """Take all triggers away; histograms may refer to each other."""
-    for _ in range(3):
+    """Take all triggers away; histograms may refer to each other, on one event too."""
+    for round_ in range(4):
         left = False
         for name in files:
             lines = read(name).splitlines()
@@ -55,9 +55,11 @@ def clean(files: list[str]) -> None:
                 continue
             left = True
             write(name, "\n", os.O_TRUNC)
-            for line in lines:
+            for line in reversed(lines):
                 if not line.startswith("hist:"):
-                    write(name, "!" + line.rpartition(" if ")[0 if " if " in line else 2].rpartition(":")[0])
+                    write(name, "!" + line.partition(" if ")[0].rpartition(":")[0])
+                elif round_:
+                    write(name, "!" + line.rpartition(" [")[0])
         if not left:
             return
     sys.exit(f"triggers stay: {files}: {[read(name) for name in files]}")
