@@ -51,7 +51,7 @@ _HINTS = {
     "SAME_PROBE": "This very probe is there already",
     "FILE_NOT_FOUND": "There is no such file",
     "NO_REGULAR_FILE": "A program or a library is needed",
-    "BAD_UPROBE_OFFS": "The offset in the file is a number: /path:0x1000",
+    "BAD_UPROBE_OFFS": "In a file: /path:0x1000, or a function and bytes from it, /path:name+0x10",
     "BAD_REFCNT_SUFFIX": "%return stands before the reference counter: 0x1000%return(0x10)",
     "SYM_ON_UPROBE": "Symbols are the kernel's; take an address, @+OFFSET or a register",
     "FILE_ON_KPROBE": "Offsets in a file are for user-space programs",
