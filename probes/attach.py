@@ -86,6 +86,11 @@ class _About:
     def in_btf(self) -> bool:
         return self._btf is not None and self._btf.function(self.name) is not None
 
+    @property
+    def _barred(self) -> bool:
+        """On the kprobe blacklist; a copy is where its function is (within_kprobe_blacklist())."""
+        return not self._facts.blacklist.isdisjoint((self.name, self.name.partition(".")[0]))
+
     # -- traceable -------------------------------------------------------------------------------------------------
 
     def listed(self) -> tuple[frozenset[Kind], list[Reason]]:
@@ -96,8 +101,8 @@ class _About:
             reasons.append(Reason(Why.NO_KPROBES, "no kprobe events in this kernel"))
         elif (twins := self._twins()) is not None:
             reasons.append(twins)
-            kinds |= _KPROBES if self._kernels_own() and self.name not in facts.blacklist else frozenset()
-        elif self.name in facts.blacklist:
+            kinds |= _KPROBES if self._kernels_own() and not self._barred else frozenset()
+        elif self._barred:
             reasons.append(Reason(Why.BLACKLIST, "on the kprobe blacklist: kprobes themselves run through it"))
         else:
             kinds |= _KPROBES
@@ -167,7 +172,7 @@ class _About:
         # Of several of that name the kernel takes one, nobody knows which: all have to be traceable.
         if not (len(alone) == len(self.symbols or ()) == 1 and bases and bases == self._index.count(base)):
             return frozenset()
-        allowed = self._facts.has(Feature.KPROBE_EVENTS) and self.name not in self._facts.blacklist
+        allowed = self._facts.has(Feature.KPROBE_EVENTS) and not self._barred
         return frozenset({Kind.KPROBE} if allowed else ())
 
     def _with_symbol(self, symbols: Sequence[Symbol]) -> list[Reason]:
@@ -178,7 +183,7 @@ class _About:
         special = next((s.section for s in code if s.section in _IN_SECTION), None)
         if special is not None and all(symbol.section is special for symbol in code):
             reasons.append(Reason(*_IN_SECTION[special]))
-        elif self.name in self._facts.blacklist:
+        elif self._barred:
             reasons.append(Reason(Why.BLACKLIST, "on the kprobe blacklist, and no tracer's call at its entry"))
         else:
             text = "no tracer's call at its entry: marked notrace, declared inline, assembly, or not built for it"
@@ -190,7 +195,7 @@ class _About:
 
     def _without_symbols(self) -> list[Reason]:
         """Nobody can be asked for symbols."""
-        if self.name in self._facts.blacklist:
+        if self._barred:
             return [Reason(Why.BLACKLIST, "not traceable, and on the kprobe blacklist")]
         if self.in_btf:
             text = "not traceable: marked notrace, run only at boot, optimised away, or inlined everywhere"

@@ -195,6 +195,10 @@ def test_the_blacklist_is_for_kprobes() -> None:
     assert about("kprobe_busy").kinds == {Kind.FPROBE}
     assert about("kprobe_busy", OLD).kinds == frozenset()
     assert about("kprobe_busy", OLD).called
+    copies = replace(FACTS, functions=("kprobe_busy", "kprobe_busy.isra.0", "uid_eq.isra.0"))
+    assert about("kprobe_busy.isra.0", copies).kinds == {Kind.FPROBE}, "with its function"
+    assert whys(about("kprobe_busy.cold", copies, Ground(symbols=lambda _: [Symbol(1)]))) == [Why.COLD]
+    assert about("kprobe_busy.cold", copies, Ground(symbols=lambda _: [Symbol(1)])).kinds == frozenset()
 
 
 def test_without_symbols_what_is_sure_is_said() -> None:

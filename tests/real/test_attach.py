@@ -91,6 +91,8 @@ class TestOnKernels:
             kinds[(about.kinds, *(reason.why for reason in about.reasons))].append(name)
         rng = random.Random(7)
         tried = [name for names in kinds.values() for name in rng.sample(names, min(EACH, len(names)))]
+        barred = seen.connection.facts.blacklist
+        tried += [name for name in seen.known if "." in name and name.partition(".")[0] in barred][: 2 * EACH]
         letters = "pf" if seen.connection.facts.has(Feature.FPROBE_EVENTS) else "p"
         said = {f"{letter}:pw_try/e {name}": letter in seen.about(name).kinds for name in tried for letter in letters}
         answered = seen.taken(list(said))
