@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -13,6 +14,12 @@ from kernel.target import Stream
 
 _PATIENCE = 0.2
 """Seconds one read waits; bounds how long settle() waits on a silent stream."""
+
+
+_SWITCH = 0.0005
+"""Seconds for which one thread may keep another from Python. This thread lets go of it at each read, the screen's at
+each longer step of numpy: with the usual 5 ms both would mostly wait where there is much to do.
+"""
 
 
 class Pump:
@@ -57,6 +64,7 @@ class Pump:
     def start(self) -> None:
         """Start the thread; once."""
         if self._thread is None:
+            sys.setswitchinterval(_SWITCH)
             self._thread = threading.Thread(target=self._run, name="pump", daemon=True)
             self._thread.start()
 

@@ -46,6 +46,8 @@ WARM_UP = 2.0
 CPUS = 2
 PAGES = 64
 """Sub-buffers of a CPU before they begin again."""
+MOST_PAGES = 256
+"""Sub-buffers of a CPU in one pass."""
 
 
 class RateStream:
@@ -70,17 +72,19 @@ class RateStream:
             return None
         self._closed.wait(max(0.0, self._due - now))
         now = time.perf_counter()
-        self._due = now + PERIOD
         if now - self._began > self._seconds:
             self.done.set()
             return None
         until = int((now - self._began) * 1e9)
-        return Batch(tuple(Chunk(cpu, self._filled(cpu, until)) for cpu in range(CPUS)), drained=True)
+        chunks = tuple(Chunk(cpu, self._filled(cpu, until)) for cpu in range(CPUS))
+        drained = all(self._next[cpu][0] >= until for cpu in range(CPUS))
+        self._due = now + PERIOD if drained else now
+        return Batch(chunks, drained)
 
     def _filled(self, cpu: int, until: int) -> bytes:
-        """What the CPU has filled up to a time."""
-        taken = []
-        while self._next[cpu][0] < until:
+        """What the CPU has filled up to a time, as much of it as one pass takes."""
+        taken: list[bytes] = []
+        while self._next[cpu][0] < until and len(taken) < MOST_PAGES:
             _, count, data = self._next[cpu]
             taken.append(data)
             self.sent += count
@@ -233,6 +237,10 @@ def main(rate: int, seconds: float, report: Path) -> None:
         for one in durations.values():
             one.wanted = False
         time.sleep(1)  # the last ticks
+        for _ in range(100):
+            if app.watching is not None and not app.watching.unsettled:
+                break
+            time.sleep(0.1)
         store = app.watching.store if app.watching else None
         assert store is not None
         found: dict[str, Any] = {name: one.figures() for name, one in durations.items()}

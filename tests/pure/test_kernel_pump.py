@@ -50,6 +50,15 @@ def test_a_full_queue_drops_the_oldest_and_counts_them():
     pump.close()
 
 
+def test_a_part_is_drained_and_the_rest_stays_in_order():
+    pump = Pump(FakeStream([batch(bytes([65 + n])) for n in range(6)]), limit_bytes=6 * PAGE)
+    pump.start()
+    assert pump.settle(5)
+    parts = [[found.chunks[0].data[:1] for found in pump.drain(2 * PAGE)] for _ in range(4)]
+    assert parts == [[b"A", b"B"], [b"C", b"D"], [b"E", b"F"], []]
+    pump.close()
+
+
 class Broken(FakeStream):
     def __init__(self, error: Exception) -> None:
         super().__init__([batch(b"a")])

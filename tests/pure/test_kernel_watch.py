@@ -108,6 +108,26 @@ def test_a_tick_that_finds_the_kernel_busy_is_made_up_for(watch, target):
     assert not watch.unsettled
 
 
+def test_a_tick_without_time_leaves_the_rest_in_the_queue(watch, target):
+    number = id_of(watch.arm(probe("vfs_read")))
+    for ts in range(600):  # more than a tick brings in between two looks at the clock
+        target.event(1000 + ts, number)
+    assert watch.session.pump.settle(5.0)
+    told = []
+    watch.on_data = lambda: told.append(1)
+    watch.tick(0.0)  # the formats
+    watch.tick(0.0)
+    assert 0 < watch.store.next_seq + watch.store.held < 600
+    assert watch.behind
+    assert watch.unsettled
+    assert told
+    held_back = watch.store.next_seq
+    assert rows(watch, 600) == ["vfs_read"] * 600
+    assert held_back < 600
+    watch.tick()
+    assert not watch.behind
+
+
 def test_what_came_before_a_refused_probe_is_told(watch, target):
     number = id_of(watch.arm(probe("vfs_read")))
     target.event(1000, number)
