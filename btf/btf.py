@@ -6,6 +6,7 @@ Split BTF (a module's) continues the ids and the strings of its base: ids and na
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from functools import cached_property
 
 from btf.decode import decode
@@ -132,6 +133,17 @@ class Btf:
         found = self.type(self._id_at(at))
         return found if isinstance(found, Func) else None
 
+    def is_ambiguous(self, name: str) -> bool:
+        """Whether there are functions of this name that take or return other types: which one is meant nobody says.
+
+        Older pahole wrote them all, newer leaves such functions out.
+        """
+        if name not in self._several:
+            return self.base is not None and name not in self._function_positions and self.base.is_ambiguous(name)
+        found = [self.type(type_id) for type_id in self.find_all(name)]
+        protos = [self.prototype(func) for func in found if isinstance(func, Func)]
+        return len({(proto.type_id, *(param.type_id for param in proto.params)) for proto in protos}) > 1
+
     def prototype(self, func: Func) -> FuncProto:
         """What a function takes and returns. Raises BtfError where the file points at something else."""
         proto = self.type(func.type_id)
@@ -164,6 +176,14 @@ class Btf:
     def _function_positions(self) -> dict[str, int]:
         """Name -> word index; of twins the first."""
         return dict(zip(reversed(self.functions), reversed(self._functions), strict=True))
+
+    @cached_property
+    def _several(self) -> frozenset[str]:
+        """Names of functions that it has more than once."""
+        names = self.functions
+        if len(self._function_positions) == len(names):
+            return frozenset()
+        return frozenset(name for name, count in Counter(names).items() if count > 1)
 
     @cached_property
     def _named(self) -> dict[str, list[int]]:

@@ -67,9 +67,12 @@ class Signature:
 
 
 def signature_of(btf: Btf, name: str) -> Signature | None:
-    """Look a function up by its exact name, as btf_find_func_proto does; None: BTF doesn't know it."""
+    """Look a function up by its exact name, as btf_find_func_proto does.
+
+    None: BTF doesn't know it, or knows several of that name that take different things.
+    """
     func: Func | None = btf.function(name)
-    if func is None:
+    if func is None or btf.is_ambiguous(name):
         return None
     prototype = btf.prototype(func)
     return Signature(btf, name, prototype.params, prototype.type_id)

@@ -301,5 +301,16 @@ class TestKernelFunctions:
         assert arm[7].slots == (8,)
         assert (arm[8].slots, arm[8].stack) == ((), (0,))
 
+    def test_several_of_one_name(self) -> None:
+        """Older BTF has each function of a name: where they take different things, none is believed."""
+        writer = Writer()
+        ids = [writer.integer(name, size, 1) for name, size in (("int", 4), ("long int", 8))]
+        protos = [writer.add(Kind.FUNC_PROTO, rows=[(name, ids[n])]) for name, n in (("a", 0), ("b", 0), ("a", 1))]
+        for name, numbers in (("same", (0, 1)), ("other", (0, 2)), ("one", (2,))):
+            for number in numbers:
+                writer.add(Kind.FUNC, name, protos[number])
+        btf = Btf.load(writer.data())
+        assert [signature_of(btf, name) is None for name in ("same", "other", "one", "none")] == [0, 1, 0, 1]
+
     def test_dots_are_left_out(self) -> None:
         assert passed(kernel("7.2").btf, [Param("", 0)], "x86_64").params == ()
