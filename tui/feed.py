@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TICK = 0.1
 """Seconds from the arrival of data to its picture: at most ten pictures a second."""
-BUDGET = 0.015
+BUDGET = 0.010
 """Seconds of CPU time for the events of a tick, after which the screen has its turn."""
 SOON = 0.01
 """Seconds to the next tick where one was not enough."""
