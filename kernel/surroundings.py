@@ -110,8 +110,16 @@ class Surroundings:
         return "NO_REGULAR_FILE"
 
     def _count(self, name: str) -> SymbolCount:
-        word = b" " + name.encode()
-        return SymbolCount(self._kallsyms.count(word + b"\n"), self._kallsyms.count(word + b"\t["))
+        table, word = self._kallsyms, b" " + name.encode()
+        kernel, modules = table.count(word + b"\n"), table.count(word + b"\t[")
+        if kernel + modules != 1:
+            return SymbolCount(kernel, modules)
+        at = max(table.find(word + b"\n"), table.find(word + b"\t["))
+        address = table[table.rfind(b"\n", 0, at) + 1 : at - 2]
+        if not address.strip(b"0"):
+            return SymbolCount(kernel, modules)  # the kernel hides them
+        names = re.findall(rb"\n" + address + rb" \S (\S+)", table)
+        return SymbolCount(kernel, modules, tuple(twin.decode() for twin in names if twin != name.encode()))
 
     def _read_event(self, group: str, event: str) -> tuple[EventField, ...] | None:
         if self._events is not None and f"{group}:{event}" not in self._events:

@@ -29,6 +29,8 @@ class SymbolCount(NamedTuple):
 
     kernel: int
     modules: int = 0
+    twins: tuple[str, ...] = ()
+    """Other names of its address, where there is one symbol of the name."""
 
 
 @dataclass(frozen=True, slots=True)

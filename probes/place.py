@@ -22,6 +22,8 @@ _IBT_ENTRY = 4
 """Bytes of ENDBR64: with indirect branch tracking the address behind it is a function's entry too."""
 _TEXT = "_text"
 """Begins the kernel's code: of a place behind it we believe that a function begins there."""
+_BASES = ("_text", "_stext")
+"""Where the kernel's code begins; what lies at an offset from there isn't known."""
 _FTRACE_CALL = 5
 """Bytes of `call __fentry__`, which every traceable function on x86-64 has."""
 
@@ -64,7 +66,7 @@ def check_head(head: str, dialect: Dialect) -> str | None:
     return name if colon else None
 
 
-def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts) -> Spot:
+def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts, environment: Environment) -> Spot:
     """Check the target of an `f` command. Raises Refused with the column in the second word."""
     symbol, percent, suffix = words[1].partition("%")
     if percent and suffix != "return":
@@ -73,7 +75,7 @@ def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts) -> Spot:
     if words[0][1:2].isdigit() and not returns:
         raise Refused("BAD_MAXACT_TYPE", 1, words[0], index=0)
     late = None
-    if not _traceable(symbol, returns, dialect, facts):
+    if not _traceable(symbol, returns, dialect, facts, environment):
         late = Refused("BAD_PROBE_ADDR" if dialect.fprobe_on_graph else "FAIL_REG_PROBE", 0, symbol)
     return Spot(symbol, not returns, returns, late)
 
@@ -93,12 +95,15 @@ def tprobe_spot(words: list[str]) -> Spot:
     return Spot(name, at_entry=True, at_exit=False)
 
 
-def _traceable(symbol: str, returns: bool, dialect: Dialect, facts: TargetFacts) -> bool:
+def _traceable(symbol: str, returns: bool, dialect: Dialect, facts: TargetFacts, environment: Environment) -> bool:
     """Whether a pattern names traceable functions.
 
     Up to 6.12 ftrace reads it, for which a number is the function's in its list, and `!` stands for all the others.
+    Newer kernels go through all symbols, so that each name of an address will do.
     """
     index = index_of(facts)
+    if dialect.fprobe_on_graph and environment.symbol is not None and symbol not in index.modules:
+        return _matched(symbol, index.modules) or any(map(index.count, environment.symbol(symbol).twins))
     if not dialect.fprobe_on_graph:
         negative, symbol = symbol.startswith("!"), symbol.removeprefix("!")
         if symbol[:1].isascii() and symbol[:1].isdigit():
@@ -142,11 +147,11 @@ def kprobe_spot(
     if symbol == _TEXT and offset:
         return Spot(symbol, not returns, returns, None, f"{symbol}+{offset}")
     _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
-    notrace, late = _check_code(symbol, facts)
+    notrace, late = _check_code(symbol, offset, facts, environment)
     ibt = _has_ibt(btf, facts)
-    entry = offset == 0 or (offset == _IBT_ENTRY and ibt)
-    if notrace is None and late is None and not entry and facts.machine == "x86_64" and _inside_entry(offset, ibt):
-        late = Refused("BAD_INSN_BNDRY", 0, word)
+    entry = offset == 0 or (offset == _IBT_ENTRY and ibt) or symbol in _BASES
+    if late is None and not entry:
+        late = _check_boundary(word, offset, facts.machine, ibt)
     if returns and not entry:
         raise Refused("BAD_RETPROBE", 0, symbol)
     place = f"{symbol}+{offset}" if offset else ""
@@ -192,22 +197,32 @@ def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment:
             raise Refused("BAD_PROBE_ADDR", 0, symbol)
 
 
-def _check_code(symbol: str, facts: TargetFacts) -> tuple[Refused | None, Refused | None]:
+def _check_code(
+    symbol: str, offset: int, facts: TargetFacts, environment: Environment
+) -> tuple[Refused | None, Refused | None]:
     """What registering says of a symbol that no tracer can follow, and of one that kprobes keep off.
 
     A part that the compiler split off, `name.cold`, is judged by its function too (within_notrace_func and
-    within_kprobe_blacklist).
+    within_kprobe_blacklist), and all names of an address alike.
     """
-    index, base = index_of(facts), symbol.partition(".")[0]
+    if offset and symbol in _BASES:
+        return None, None
+    index, names = index_of(facts), {symbol, symbol.partition(".")[0]}
+    if environment.symbol is not None:
+        names.update(environment.symbol(symbol).twins)
     refused = Refused("FAIL_REG_PROBE", 0, symbol)
-    traceable = index.count(symbol) or index.count(base)
-    return None if traceable else refused, refused if {symbol, base} & facts.blacklist else None
+    return None if any(map(index.count, names)) else refused, refused if names & facts.blacklist else None
 
 
-def _inside_entry(offset: int, ibt: bool) -> bool:
-    """Whether an offset is within the call of ftrace, five bytes at the start or behind ENDBR64."""
+def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused | None:
+    """Whether an offset is known to be inside of an instruction.
+
+    On x86-64 it is within the call of ftrace, five bytes at the start or behind ENDBR64; on arm64 all are four long.
+    """
     start = _IBT_ENTRY if ibt else 0
-    return 0 < offset < start + _FTRACE_CALL and offset != start
+    if machine == "x86_64" and 0 < offset < start + _FTRACE_CALL and offset != start:
+        return Refused("BAD_INSN_BNDRY", 0, word)
+    return Refused("FAIL_REG_PROBE", 0, word) if machine == "aarch64" and offset % 4 else None
 
 
 def _has_ibt(btf: Btf | None, facts: TargetFacts) -> bool:

@@ -11,6 +11,11 @@ from probes.text import LETTERS, LONG_MAX, kstrtol, kstrtoul
 
 _OPERATORS = ("==", "!=", "~", "<=", "<", ">=", ">", "&")
 """In an order in which the longer comes first."""
+_NUMBER = "([0-9]+|N)"
+_CPUS = re.compile(
+    rf"[\s,]*(?:[aA][lL][lL](?=[\s,:]|\Z)|{_NUMBER}(?:-{_NUMBER}(?=[\s,:]|\Z)|(?=[\s,]|\Z)))(?::{_NUMBER}/{_NUMBER})?"
+)
+"""One part of a list of CPUs."""
 _LONGEST_NUMBER = 23
 _LONGEST_STRING = 255
 _SPACE = " \t\n\v\f\r"
@@ -113,15 +118,19 @@ class Predicates:
         return end + 1
 
     def _good_cpus(self, text: str) -> bool:
-        """Whether it is a list like `0-3,8`, of CPUs that are there."""
-        for part in text.split(","):
-            match = re.fullmatch(r"\s*([0-9]+|N)(?:-([0-9]+|N))?(?::[0-9]+/[0-9]+)?\s*", part)
-            if match is None and part.strip() not in ("", "all"):
+        """Whether it is a list like `0-3,8` or `0-7:1/2`, of CPUs that are there (bitmap_parselist)."""
+        at = 0
+        while match := _CPUS.match(text, at):
+            first, last, used, group = (self._number(word) for word in match.groups())
+            first, last = (0, self._cpus - 1) if first is None else (first, first if last is None else last)
+            used, group = (last + 1 if number is None else number for number in (used, group))
+            if last >= self._cpus or first > last or not group or used > group:
                 return False
-            bounds = [self._cpus - 1 if b == "N" else int(b) for b in (match.groups() if match else ()) if b]
-            if bounds and (bounds[-1] >= self._cpus or bounds[0] > bounds[-1]):
-                return False
-        return True
+            at = match.end()
+        return not text[at:].strip(f"{_SPACE},")
+
+    def _number(self, text: str | None) -> int | None:
+        return self._cpus - 1 if text == "N" else None if text is None else int(text)
 
 
 def _skip(text: str, at: int) -> int:

@@ -101,7 +101,7 @@ def fprobe(words: list[str], reading: Reading) -> Built | None:
         spot = _spot(lambda: tprobe_spot(words))
         default = f"_{spot.symbol}" if spot.symbol[:1].isdigit() else spot.symbol
     else:
-        spot = _spot(lambda: fprobe_spot(words, reading.dialect, reading.facts))
+        spot = _spot(lambda: fprobe_spot(words, reading.dialect, reading.facts, reading.environment))
         default = f"{spot.symbol}__{'exit' if spot.at_exit else 'entry'}"
     named = _read_name(name, words[0], "tracepoints" if tracepoint else "fprobes", _default(default), reading)
     signature = None

@@ -17,7 +17,20 @@ _REGISTERS = {
 }
 _SCALARS = [f"{letter}{bits}" for letter in "usx" for bits in (8, 16, 32, 64)]
 _BITS = ["b4@2/8", "b1@31/32", "b64@0/64", "b3@0x4/16"]
-_ODD = ("string", "ustring", "symstr", "char", "%pd", "u8[4]", "b1@0/8", "symbol", "u64[2]", "x8[1]", "string[1]")
+_ODD: tuple[str, ...] = (
+    "string",
+    "ustring",
+    "symstr",
+    "char",
+    "%pd",
+    "u8[4]",
+    "b1@0/8",
+    "symbol",
+    "u64[2]",
+    "x8[1]",
+    "string[1]",
+)
+_ODD += ("u8[0x10]", "u16[010]", "s8[+4]")
 _OFFSETS = ("+0", "+8", "-8", "+0x10", "+16", "+u0", "+u8", "-u4", "+-8", "+010", "+u-0x8", "-0")
 _CASTS = ("task_struct", "file", "inode", "nosuch", "list_head")
 Choice = tuple[Callable[[], str], list[str]]

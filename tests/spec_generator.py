@@ -33,6 +33,7 @@ _SYNTHETIC: tuple[str, ...] = (
 )
 _SYNTHETIC += ("unsigned long", "long[]", "unsigned long[]", "unsigned char", "size_t", "char[256]", "char[257]")
 
+_INTERFACES = ("dynamic_events", "kprobe_events", "uprobe_events", "synthetic_events")
 _ADDRESSES = ("0", "0x0", "1", "4096", "0x1000", "0xffffffffffffffff", "18446744073709551616", "0xdead000000000000")
 _IN_MODULES = ("virtio_net:virtnet_poll", "virtio_net:nosuch", "nosuch:vfs_read", "virtio_net:vfs_read", "failover:")
 _PATTERNS = (
@@ -93,6 +94,8 @@ class Generator:
             command = self._command(kind, rng.choice(names) if size > 1 else self._name(), made)
             if rng.random() < self._broken:
                 command = command._replace(text=broken(command.text, rng))
+            if rng.random() < 0.02:
+                command = command._replace(interface=rng.choice(_INTERFACES))
             if knowable(command.text):
                 made.append(command)
         return made
@@ -119,6 +122,8 @@ class Generator:
         rng = self._rng
         word = rng.choice(("e", "my_event", "E1", "x" * rng.choice((62, 63))))
         group = rng.choice(("g", "my-group", "G_1", "_", "y" * 63))
+        if rng.random() < 0.03:
+            return rng.choice(("sched/sched_switch", "kprobes/e", "synthetic/e", "syscalls.sys_enter_read"))
         return rng.choice(("", "", word, f"{group}/{word}", f"{group}/{word}", f"{group}.{word}", f"{group}/"))
 
     def _kprobe(self, name: str) -> str:
@@ -239,7 +244,8 @@ class Generator:
         name = head.partition(":")[2] or rng.choice(("g/e", "kprobes/", "fprobes/e"))
         name = rng.choice((name, name.rpartition("/")[2], f"{name.partition('/')[0]}/", name))
         words = rest.split()[: rng.choice((0, 0, 1, 2))]
-        return Command(rng.choice(("dynamic_events",) * 4 + ("kprobe_events",)), " ".join([f"-:{name}", *words]))
+        sign = rng.choice(("-", "-", "-", f"!{head[:1]}"))
+        return Command(rng.choice(("dynamic_events",) * 4 + _INTERFACES), " ".join([f"{sign}:{name}", *words]))
 
     def _variation(self, command: Command) -> Command:
         """The same command, or one that differs in a word."""

@@ -119,13 +119,23 @@ def gather(
 
 
 def count_symbols(kallsyms: str) -> Callable[[str], SymbolCount]:
-    """How often each symbol is there, in the kernel and in modules."""
+    """How often each symbol is there, in the kernel and in modules, and what else its address is called."""
     kernel: Counter[str] = Counter()
     modules: Counter[str] = Counter()
+    at: dict[str, list[str]] = {}
+    address_of = {}
     for line in kallsyms.splitlines():
         row = line.split()
         (modules if len(row) > 3 else kernel)[row[2]] += 1
-    return lambda name: SymbolCount(kernel[name], modules[name])
+        at.setdefault(row[0], []).append(row[2])
+        address_of[row[2]] = row[0]
+
+    def count(name: str) -> SymbolCount:
+        twins = tuple(other for other in at.get(address_of.get(name, ""), ()) if other != name)
+        once = kernel[name] + modules[name] == 1
+        return SymbolCount(kernel[name], modules[name], twins if once else ())
+
+    return count
 
 
 def _some(names: list[str], rng: random.Random) -> tuple[str, ...]:
