@@ -27,6 +27,10 @@ SYNTHETIC_SIZES = {
 """Bytes of the plain types of synthetic events (synth_field_size)."""
 
 
+_PRINT = (EventField("ip", "unsigned long", 8), EventField("buf", "char[]"))
+"""Fields of what is written to trace_marker; available_events doesn't list it, but it takes triggers."""
+
+
 class FoundEvent(NamedTuple):
     """What is known of an event."""
 
@@ -45,6 +49,8 @@ def find_event(group: str, event: str, existing: Sequence[Built], environment: E
     if environment.event is None:
         return FoundEvent(True, None)
     found = environment.event(group, event)
+    if found is None and (group, event) == ("ftrace", "print"):
+        found = _PRINT
     if found is None:
         return FoundEvent(False, None)
     return FoundEvent(True, {field.name: field for field in found})
