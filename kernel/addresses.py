@@ -9,11 +9,8 @@ from events.kallsyms import Entry, Symbols
 from probes.check import is_function
 from probes.command import Armable
 from probes.environment import SymbolCount
-from probes.probe import Base, Place, Probe
+from probes.probe import TEXT, Base, Place, Probe
 from probes.text import is_identifier, kstrtoul
-
-_TEXT = "_text"
-"""Begins the kernel's code."""
 
 
 def counted(symbols: Symbols, name: str) -> SymbolCount:
@@ -26,8 +23,8 @@ def counted(symbols: Symbols, name: str) -> SymbolCount:
 def base_of(entry: Entry, symbols: Symbols) -> Base | None:
     """A symbol in front of a function, in the same module, that is the only one of its name; None: there is none."""
     if not entry.module:
-        start = symbols.named(_TEXT)
-        return Base(_TEXT, entry.address - start[0].address) if len(start) == 1 else None
+        start = symbols.named(TEXT)
+        return Base(TEXT, entry.address - start[0].address) if len(start) == 1 else None
     for found in symbols.preceding(entry.address):
         if found.module == entry.module and is_identifier(found.name) and len(symbols.named(found.name)) == 1:
             return Base(found.name, entry.address - found.address)
@@ -41,21 +38,20 @@ def by_name(probe: Armable, symbols: Callable[[], Symbols | None]) -> Armable:
         probe: `p 0xffffffff81234560`, `p _text+0x234560`; any other is given back.
         symbols: asked for such a probe only, for to read them may take long.
     """
-    if not isinstance(probe, Probe) or not is_function(probe) or probe.place.base is not None:
+    if not isinstance(probe, Probe) or not is_function(probe):
         return probe
     place = probe.place
     number = kstrtoul(place.symbol)
-    if number is None and place.symbol != _TEXT:
+    if number is None and (place.symbol != TEXT or place.base is None):
         return probe
     table = symbols()
     if table is None:
         return probe
-    if number is None:
-        start = table.named(_TEXT)
-        number = start[0].address + place.offset if len(start) == 1 else 0
-    found = next((entry for entry in table.at(number) if entry.code and entry.name != _TEXT), None)
+    if number is None and place.base is not None:
+        number = next((entry.address for entry in table.named(TEXT)), 0) + place.base.distance
+    found = next((entry for entry in table.at(number or 0) if entry.code), None)
     base = base_of(found, table) if found is not None else None
     if found is None or base is None:
         return probe
-    named = Place(found.name, found.module or None, written=str(place), base=base, address=number)
+    named = Place(found.name, found.module or None, written=str(place), base=base, address=found.address)
     return replace(probe, place=named)

@@ -13,7 +13,7 @@ from probes.fetcharg import Dereference, Expression, FetchArg, ReturnValue
 from probes.names import check_name, split_name
 from probes.parse_error import ParseError, refuse
 from probes.parse_fetcharg import parse_fetcharg
-from probes.probe import Kind, Place, Probe, When
+from probes.probe import TEXT, Base, Kind, Place, Probe, When
 from probes.text import Word, kstrtol, kstrtoul, split
 
 __all__ = ["ParseError", "arguments_of", "parse_fetcharg", "parse_probe", "refuse", "uses_own", "words_of"]
@@ -127,6 +127,8 @@ def _place(text: str, kind: Kind, at: int) -> tuple[Place, When]:
     module, colon, name = symbol.rpartition(":")
     name, sign, number = _split_offset(name)
     offset = kstrtol(number) if sign else 0
+    if name == TEXT and offset is not None and offset > 0 and not colon:
+        return Place(name, written=symbol, base=Base(name, offset)), when
     if offset is None or offset < 0 or sign == "-" or not name or (offset and kind is Kind.AUTO):
         raise refuse("BAD_PROBE_ADDR", at, symbol)
     if offset and when is When.BOTH:

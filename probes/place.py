@@ -14,16 +14,13 @@ from probes.dialect import MAX_MAXACTIVE, Dialect
 from probes.environment import Environment
 from probes.facts import TargetFacts
 from probes.functions import index_of
+from probes.probe import TEXT
 from probes.site import Refused
 from probes.text import LETTERS, UINT_MAX, glob, kstrtol, kstrtoul
 
 _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _IBT_ENTRY = 4
 """Bytes of ENDBR64: with indirect branch tracking the address behind it is a function's entry too."""
-_TEXT = "_text"
-"""Begins the kernel's code: of a place behind it we believe that a function begins there."""
-_BASES = ("_text", "_stext")
-"""Where the kernel's code begins; what lies at an offset from there isn't known."""
 _FTRACE_CALL = 5
 """Bytes of `call __fentry__`, which every traceable function on x86-64 has."""
 
@@ -144,12 +141,12 @@ def kprobe_spot(
         offset, symbol = number, symbol[: sign.start()]
     if ":" in symbol:
         return _module_spot(symbol, offset, returns, facts, dialect, environment)
-    if symbol == _TEXT and offset:
+    if symbol == TEXT and offset:  # we believe that a function begins there
         return Spot(symbol, not returns, returns, None, f"{symbol}+{offset}")
     _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
-    notrace, late = _check_code(symbol, offset, facts, environment)
+    notrace, late = _check_code(symbol, facts, environment)
     ibt = _has_ibt(btf, facts)
-    entry = offset == 0 or (offset == _IBT_ENTRY and ibt) or symbol in _BASES
+    entry = offset == 0 or (offset == _IBT_ENTRY and ibt)
     if late is None and not entry:
         late = _check_boundary(word, offset, facts.machine, ibt)
     if returns and not entry:
@@ -197,16 +194,12 @@ def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment:
             raise Refused("BAD_PROBE_ADDR", 0, symbol)
 
 
-def _check_code(
-    symbol: str, offset: int, facts: TargetFacts, environment: Environment
-) -> tuple[Refused | None, Refused | None]:
+def _check_code(symbol: str, facts: TargetFacts, environment: Environment) -> tuple[Refused | None, Refused | None]:
     """What registering says of a symbol that no tracer can follow, and of one that kprobes keep off.
 
     A part that the compiler split off, `name.cold`, is judged by its function too (within_notrace_func and
     within_kprobe_blacklist), and all names of an address alike.
     """
-    if offset and symbol in _BASES:
-        return None, None
     index, names = index_of(facts), {symbol, symbol.partition(".")[0]}
     if environment.symbol is not None:
         names.update(environment.symbol(symbol).twins)

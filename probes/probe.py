@@ -36,6 +36,10 @@ class Kind(enum.StrEnum):
     """A function probe whose mechanism the target decides: fprobe where it has it, else kprobe and kretprobe."""
 
 
+TEXT = "_text"
+"""The symbol that begins the kernel's code: a place behind it is some function, by whatever name."""
+
+
 class Base(NamedTuple):
     """A symbol that is the only one of its name, and how far behind it a function begins.
 
@@ -125,7 +129,8 @@ class Probe:
 
     def __str__(self) -> str:
         name = f"{self.group}{self.separator}{self.event}" if self.group else self.event
-        letter = Kind.FPROBE if self.kind is Kind.AUTO else self.kind
+        by_name = Kind.FPROBE if self.place.base is None else Kind.KPROBE  # an fprobe knows names only
+        letter = by_name if self.kind is Kind.AUTO else self.kind
         suffix = {When.ENTRY: "", When.EXIT: "%return", When.BOTH: "%both"}[self.when]
         if letter is Kind.KRETPROBE and not self.suffix:
             suffix = ""

@@ -10,6 +10,7 @@ import pytest
 from btf.types import Struct
 from btf.walk import stripped
 from probes.check import check, check_plan
+from probes.environment import Environment, SymbolCount
 from probes.facts import Feature
 from probes.fetcharg import AllArguments, FetchArg, ReturnValue, variable
 from probes.fields import Tree
@@ -18,7 +19,7 @@ from probes.lower import CannotLower, lower
 from probes.names import unique_field
 from probes.parse import parse_probe
 from probes.plan import Plan
-from probes.probe import Kind, Place, Probe, When
+from probes.probe import Base, Kind, Place, Probe, When
 from probes.signature import signature_of
 from tests.probes_data import KERNELS, kernel
 
@@ -223,6 +224,37 @@ def test_twins() -> None:
     error = check("p vfs_read%both $$args", btf, twins).error
     assert error is not None
     assert error.code == "NON_UNIQ_SYMBOL"
+
+
+def test_one_of_the_twins_is_told_by_its_distance() -> None:
+    btf, facts, _ = kernel("7.2")
+    twin = Probe(
+        Place("vfs_write", base=Base("_text", 4096)), When.BOTH, fetchargs=parse_probe("f x $$args").fetchargs
+    )
+    entry, leave = lower(twin, btf, facts, "g").events
+    assert entry.line.startswith(
+        "p:g/vfs_write__entry _text+4096 file=+0(+40(+72($arg1))):string buf=+0($arg2):string"
+    )
+    assert leave.line.startswith("r:g/vfs_write__exit _text+4096 file=")
+    with pytest.raises(CannotLower, match="not one"):
+        lower(replace(twin, kind=Kind.FPROBE), btf, facts, "g")
+    unnamed = lower(parse_probe("p 0xffffffff81000000 x=%di"), btf, facts, "g")
+    assert "this boot" in unnamed.losses[0]
+
+
+def test_symbols_that_are_no_functions_count_for_a_kprobe() -> None:
+    btf, facts, _ = kernel("6.1")
+    around = Environment(symbol=lambda name: SymbolCount(2 if name == "vfs_read" else 1))
+    with pytest.raises(CannotLower, match="2 symbols"):
+        lower(parse_probe("f vfs_read $$args"), btf, facts, "g", environment=around)
+    assert lower(parse_probe("f vfs_write $$args"), btf, facts, "g", environment=around).events
+
+
+def test_a_twin_in_a_module_has_its_modules_name() -> None:
+    btf, facts, _ = kernel("7.2")
+    twins = replace(facts, functions=(*facts.functions, "vfs_read [one]", "vfs_read [two]"))
+    line = lower(parse_probe("p one:vfs_read x=$arg1"), btf, twins, "g").events[0].line
+    assert line.split()[1] == "one:vfs_read"
 
 
 def test_filter_of_both_ends_at_once_is_refused() -> None:

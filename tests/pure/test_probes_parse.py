@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +25,7 @@ from probes.fetcharg import (
     variable,
 )
 from probes.parse import ParseError, parse_fetcharg, parse_probe
-from probes.probe import Kind, Place, Probe, When
+from probes.probe import Base, Kind, Place, Probe, When
 from tests.probes_data import KERNELS, Case, kernel
 
 identifiers = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True)
@@ -182,3 +184,16 @@ def test_probe_of_ticks() -> None:
     ticked = probe.toggle(pos)
     assert str(ticked) == "f vfs_read file->f_pos"
     assert ticked.toggle(pos) == probe
+
+
+def test_a_function_by_its_distance() -> None:
+    """It is a function's beginning: its exit, both ends and its arguments by number can be had."""
+    for text in ("p _text+4096 x=$arg1", "p _text+0x1000%both", "r _text+4096 $retval"):
+        probe = parse_probe(text)
+        assert probe.place.base == Base("_text", 4096)
+        assert (probe.place.offset, str(probe)) == (0, text)
+    twin = Probe(Place("c_start", base=Base("_text", 4096), address=1), When.BOTH)
+    assert str(twin) == "p _text+4096%both"
+    assert twin.place.told == "_text+4096"
+    assert replace(twin.place, offset=8).told == "_text+4104"
+    assert Place("f", "virtio", base=Base("g", 16)).told == "virtio:g+16"
