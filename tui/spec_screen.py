@@ -94,9 +94,15 @@ class SpecScreen(WhyScreen):
         self.show_specification()
 
     def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
+        from tui.specification import filtered
+
         event.stop()
-        editor, _ = self.panes()
-        if editor.probe is not None:
+        editor, spec = self.panes()
+        if self._typed is not None:
+            text = filtered(spec.shown, event.text)
+            spec.editor.take_over(text)
+            self.read_text(text)
+        elif editor.probe is not None:
             editor.probe = replace(editor.probe, filter=event.text)
             self.show_specification()
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kernel.connection import Connection
 from probes.check import Checked, armable, is_function
-from probes.command import Armable
+from probes.command import Armable, UserProbe
 from probes.elsewhere import Elsewhere, elsewhere
 from probes.explain import refused_function, with_reason
 from probes.facts import TargetFacts
@@ -59,6 +59,14 @@ def asks_target(text: str) -> bool:
     return text[:1] in ("t", "e") if probe is None else not is_function(probe)
 
 
+def filtered(shown: Specification, condition: str) -> str:
+    """The text with another filter; empty: none."""
+    text = shown.text.rstrip()
+    if shown.filter:
+        text = text.removesuffix(shown.filter).rstrip().removesuffix("if").rstrip()
+    return f"{text} if {condition}" if condition else text
+
+
 def _probe_of(text: str) -> Armable | None:
     try:
         return armable(text)
@@ -83,7 +91,7 @@ def _explained(connection: Connection, checked: Checked) -> Checked:
 def _specification(text: str, probe: Armable | None, checked: Checked) -> Specification:
     plan = checked.plan
     notes = plan.losses if plan else ()
-    condition = probe.filter if isinstance(probe, Probe) else ""
+    condition = probe.filter if isinstance(probe, Probe | UserProbe) else ""
     at_exit = isinstance(probe, Probe) and probe.when is When.EXIT
     if at_exit and any("->" in word for word in text.split()):
         notes += ("fields are read after the call; b reads them at both ends",)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from probes.fetcharg import AllArguments, FetchArg, ReturnValue, Variable
-from probes.probe import Probe, When
+from probes.probe import Kind, Probe, When
 
 EVERYTHING = FetchArg(AllArguments(best=True))
 """`$$args`."""
@@ -23,7 +23,8 @@ def at(probe: Probe, when: When, retval: FetchArg | None) -> Probe:
         fetchargs = tuple(arg for arg in fetchargs if not isinstance(arg.expression, ReturnValue))
     elif retval is not None and not fetchargs:
         fetchargs = (retval,)
-    return replace(probe, when=when, fetchargs=fetchargs)
+    kind = Kind.KPROBE if probe.kind is Kind.KRETPROBE and when is not When.EXIT else probe.kind
+    return replace(probe, when=when, kind=kind, fetchargs=fetchargs)
 
 
 def toggle(probe: Probe, arg: FetchArg, names: Sequence[str]) -> Probe:

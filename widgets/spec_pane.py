@@ -326,6 +326,7 @@ class SpecPane(Vertical):
 
     def action_filter(self) -> None:
         """Edit the filter."""
+        self._filter.cursor_position = len(self._filter.value)
         self.add_class("-filtering")
         self.screen.set_focus(self._filter)
 

@@ -142,7 +142,17 @@ async def test_what_cannot_be_ticked_has_its_verdict(kernel_only):  # noqa: F811
         assert editor.probe is None
         assert app.compose_place.current is not None
         assert getattr(app.compose_place.current, "kind", None) is Kind.TRACEPOINT
-        await typed(pilot, "x")
+        spec.action_filter()
+        await typed(pilot, "common_pid > 1")
+        await pilot.press("enter")
+        await until(lambda: spec.shown.filter == "common_pid > 1", pilot)
+        assert spec.editor.value == "t sched_switch prev->comm if common_pid > 1"
+        await until(lambda: spec.shown.verdict and spec.shown.verdict.ok, pilot)
+        spec.action_filter()
+        await pilot.press("ctrl+u", "enter")
+        await until(lambda: spec.editor.value == "t sched_switch prev->comm", pilot)
+        spec.editor.focus()
+        await pilot.press("end", "x")
         await until(lambda: spec.shown.verdict and not spec.shown.verdict.ok, pilot)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from probes.fetcharg import FetchArg, ReturnValue, variable
+from probes.parse import parse_probe
 from probes.probe import Place, Probe, When
 from probes.type_choice import sensible_types, shows
 from tests.interface.fields_of_vfs_read import VFS_READ
@@ -89,6 +90,9 @@ def test_moving_between_the_ends_of_a_call():
     chosen = toggle(probe, arg("count"), NAMES)
     assert at(chosen, When.BOTH, RETVAL).fetchargs == chosen.fetchargs
     assert at(at(probe, When.EXIT, RETVAL), When.ENTRY, RETVAL) == probe
+    typed = parse_probe("r vfs_read $retval count")
+    assert str(at(typed, When.ENTRY, RETVAL)) == "p vfs_read count"
+    assert str(at(typed, When.EXIT, RETVAL)) == "r vfs_read $retval count"
 
 
 def test_types_go_round():

@@ -235,8 +235,8 @@ class ComposeScreen(SpecScreen):
             self.panes()[1].action_edit()
 
     def action_filter(self) -> None:
-        editor, spec = self.panes()
-        if editor.probe is not None:
+        _, spec = self.panes()
+        if self.current is not None:
             spec.action_filter()
 
     def action_lowered(self) -> None:
