@@ -22,7 +22,7 @@ def locked(name):
 
 
 def names(requirements):
-    return {re.match(r"[\w.-]+", requirement)[0].lower() for requirement in requirements}
+    return {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in requirements}
 
 
 def would_do(target, tmp_path):
