@@ -26,7 +26,8 @@ class Attaching:
         """`vmlinux`: with debug information of this kernel; None: it is looked for where distributions put it."""
         self._connection = connection
         self._vmlinux = vmlinux
-        self._searching = threading.Lock()
+        self._looking = threading.Lock()
+        self._searching = threading.Lock()  # its own: who asks about another function doesn't wait for a search
 
     @property
     def near(self) -> bool:
@@ -57,7 +58,7 @@ class Attaching:
         return self._connection.catalog.attachability(name).kinds
 
     def _look(self) -> None:
-        with self._searching:
+        with self._looking:
             self._connection.catalog.ground = self._ground
 
     @cached_property

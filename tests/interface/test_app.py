@@ -173,7 +173,7 @@ async def test_a_filter_is_checked_as_it_is_set(kernel_only):
             )
         )
         app.compose_place.refresh_state()
-        app.compose_place._show_specification()
+        app.compose_place.show_specification()
         assert spec.shown.verdict is not None and spec.shown.verdict.error is not None
 
 
