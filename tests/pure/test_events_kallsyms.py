@@ -1,0 +1,54 @@
+"""Symbols by name and by neighbourhood, against a plain look through the lines."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.kallsyms import Entry, Symbols
+
+LINE = st.tuples(
+    st.integers(1, 40),
+    st.sampled_from("tTdwb"),
+    st.sampled_from(["a", "ab", "a.cold", "a.isra.0", "__pfx_a", "b", "é"]),
+)
+
+
+def table(lines: list[tuple[int, str, str]], module: str = "") -> bytes:
+    behind = f"\t[{module}]" if module else ""
+    return "".join(f"{address:016x} {letter} {name}{behind}\n" for address, letter, name in lines).encode()
+
+
+@given(st.lists(LINE, max_size=30), st.lists(LINE, max_size=10))
+def test_by_name_and_address(own: list[tuple[int, str, str]], foreign: list[tuple[int, str, str]]) -> None:
+    symbols = Symbols(table(own) + table(foreign, "mod"))
+    every = [Entry(*line) for line in own] + [Entry(*line, "mod") for line in foreign]
+    for name in ("a", "ab", "b", "a.", "none", "é"):
+        assert sorted(symbols.named(name)) == sorted(entry for entry in every if entry.name == name)
+        assert sorted(symbols.beginning(name)) == sorted(entry for entry in every if entry.name.startswith(name))
+    for address in range(42):
+        assert sorted(symbols.at(address)) == sorted(entry for entry in every if entry.address == address)
+    code = [entry.address for entry in every if entry.code and entry.module]
+    assert symbols.code_of_modules() == ({"mod": (min(code), max(code))} if code else {})
+
+
+@given(st.lists(LINE, min_size=1, max_size=30))
+def test_neighbours_are_other_functions(lines: list[tuple[int, str, str]]) -> None:
+    symbols = Symbols(table(lines))
+    every = [Entry(*line) for line in lines]
+    for entry in every:
+        here = {one.name for one in every if one.address == entry.address}
+        others = [
+            one.address
+            for one in every
+            if one.code and one.name not in here and ".cold" not in one.name and not one.name.startswith("__pfx_")
+        ]
+        before, after = symbols.neighbours(entry.address)
+        assert (before.address if before else None) == max((a for a in others if a < entry.address), default=None)
+        assert (after.address if after else None) == min((a for a in others if a > entry.address), default=None)
+
+
+def test_lines_that_are_none() -> None:
+    symbols = Symbols(b"\n1\n2 t\nzz t a\n0 t a\n5 t a\n6 t  b \t[m]\n-1 t a\n")
+    assert symbols.named("a") == [Entry(5, "t", "a")]
+    assert [entry.name for entry in symbols.beginning("")] == ["a", "b"]
