@@ -309,11 +309,15 @@ def _digits(sizes: NDArray[np.uint64], digits: str, base: int, wanted: Wanted) -
     rest = sizes[places]
     leading_zero = digits[0] == "0"
     while len(places):
-        # The lowest digits of what is left, with a digit before them where they begin with a zero.
-        hit = rest % np.uint64(limit) == number if limit <= largest else rest == number
-        hit &= rest >= limit if leading_zero else rest >= limit // base
+        above, lowest = np.zeros(len(rest), np.uint64), rest
+        if limit <= largest:  # much faster than the remainder
+            above = rest // np.uint64(limit)
+            lowest = rest - above * np.uint64(limit)
+        hit = lowest == number
+        if leading_zero:
+            hit &= above > 0  # a digit goes before it
         if wanted.begins:
-            hit &= rest < limit
+            hit &= above == 0
         found[places[hit]] = True
         if wanted.ends or largest < limit:
             break
