@@ -116,13 +116,16 @@ def built_events(lines: Sequence[str], reading: Reading) -> tuple[Built, ...]:
         if file.endswith((_TRIGGER, _FILTER)):
             continue
         command = line.removeprefix(f"{file}|") if file else line
-        try:
-            found = _read(command, [word.text for word in split(command)], file or DYNAMIC_EVENTS, lenient)
-        except At:
-            continue
-        if found is not None:
-            built.append(found)
-            lenient.existing = tuple(built)
+        # What looks like a synthetic event may be `ee sched.sched_switch`: the kernel reads one letter of the word.
+        for interface in dict.fromkeys((file or DYNAMIC_EVENTS, DYNAMIC_EVENTS)):
+            try:
+                found = _read(command, [word.text for word in split(command)], interface, lenient)
+            except At:
+                continue
+            if found is not None:
+                built.append(found)
+                lenient.existing = tuple(built)
+            break
     return tuple(built)
 
 

@@ -119,6 +119,8 @@ CASES: list[tuple[tuple[str, ...], tuple[str, ...], str | dict[str, str]]] = [
     (_NEW, ("f:g/e vfs_read", "e:g/x g.e", "-:g/"), "refused"),
     (_OLD, ("e:g/e sched.sched_switch", "-:g/e sch.sched_switch"), "ok"),
     (_NEW, ("e:g/e sched.sched_switch", "-:g/e sch.sched_switch"), "refused"),
+    # More letters behind the first one are overread.
+    (_ALL, ("ee sched/sched_switch", "e sched/sched_switch x=\\1"), "EVENT_EXIST 0"),
     # A function without parameters, before and after it was looked up.
     (_NEW, ("f schedule%return $retval nosuch",), "NO_RETVAL 18"),
     (_NEW, ("f schedule nosuch",), "NO_BTF_ENTRY 11"),
