@@ -134,9 +134,11 @@ def kernel_text(record: Record, symbols: Symbols | None = None, attached: str = 
         value = _element(values, conversion)
         head = literal[1:] if unquoted else literal
         unquoted = value is None and conversion.spec == "s"  # what could not be read stands without its quotes
-        address = user and conversion.field in PROBE_FIELDS and isinstance(value, int)
         parts.append(head.removesuffix('"') if unquoted else head)
-        parts.append(f"{value:#x}" if address else _convert(conversion, value, symbols))
+        if user and conversion.field in PROBE_FIELDS and isinstance(value, int):
+            parts.append(f"{value:#x}")
+        else:
+            parts.append(_convert(conversion, value, symbols))
     parts.append(literals[-1][1:] if unquoted else literals[-1])
     return "".join(parts)
 

@@ -70,7 +70,9 @@ def _one_by_one(store: Store) -> list[Call]:
     for seq in range(store.first_seq, store.next_seq):
         record = store.record(seq)
         end = ENDS[record.event]
-        proof = hash((record.values["frame"] - end.shift, *(record.values[name] for name in end.kept)))
+        frame = record.values["frame"]
+        assert isinstance(frame, int)
+        proof = hash((frame - end.shift, *(record.values[name] for name in end.kept)))
         task = record.pid or idle_task(record.cpu)
         calls += pairing.take(End(seq, record.ts, task, end.function, end.at_exit, proof))
     return calls

@@ -55,7 +55,7 @@ def machines(draw: st.DrawFn) -> _Machine:
     return machine
 
 
-def _true_call(machine: _Machine) -> dict[int, int]:
+def _true_call(machine: _Machine) -> dict[int | None, int]:
     return {end.seq: call for call, end in machine.events}
 
 
@@ -80,8 +80,8 @@ def test_no_false_pair_where_ends_are_missed(
     pairing = Pairing(lambda start, end: any(start <= 10 * loss <= end for loss in losses))
     calls: list[Call] = []
     seen = 0
-    for call, end in machine.events:
-        if end.seq not in losses and not (end.at_exit == at_exit and call in missed):
+    for number, end in machine.events:
+        if end.seq not in losses and not (end.at_exit == at_exit and number in missed):
             calls += pairing.take(end)
             seen += 1
     true = _true_call(machine)

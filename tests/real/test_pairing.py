@@ -111,8 +111,9 @@ def _all_true(store: Store, calls: Calls) -> Counter[str]:
         told[entry.event.rpartition("/")[2]] += 1
         assert (entry.pid, entry.event.removesuffix("entry")) == (leave.pid, leave.event.removesuffix("exit"))
         assert entry.ts < leave.ts
-        if entry.values.get("count", 0) >= NUMBERS and leave.values["ret"] > 0:
-            assert entry.values["count"] == leave.values["ret"]
+        count, returned = entry.values.get("count"), leave.values["ret"]
+        if isinstance(count, int) and isinstance(returned, int) and count >= NUMBERS and returned > 0:
+            assert count == returned
             told["known by their number"] += 1
         if "skb" in leave.values:
             assert entry.values["skb"] == leave.values["skb"]
