@@ -15,15 +15,12 @@ class Section(enum.StrEnum):
     """No instrumentation: runs where tracing isn't safe (entry from user space, idle, NMI)."""
     ENTRY = "entry"
     """Assembly between user space and the kernel."""
-    KPROBES = "kprobes"
-    """Runs while a probe is being served."""
 
 
 _BOUNDS = (
     (Section.NOINSTR, "__noinstr_text_start", "__noinstr_text_end"),
     (Section.NOINSTR, "__cpuidle_text_start", "__cpuidle_text_end"),
     (Section.ENTRY, "__entry_text_start", "__entry_text_end"),
-    (Section.KPROBES, "__kprobes_text_start", "__kprobes_text_end"),
     (Section.INIT, "_sinittext", "_einittext"),
     (Section.INIT, "__exittext_begin", "__exittext_end"),
     (Section.INIT, "__init_begin", "__init_end"),

@@ -51,7 +51,7 @@ TABLE = {
     "start_kernel": [Symbol(0x8000, section=Section.INIT)],
     "poll_idle": [Symbol(0x8100, section=Section.NOINSTR)],
     "entry_SYSCALL_64": [Symbol(0x8200, section=Section.ENTRY)],
-    "notify_die": [Symbol(0x8300, section=Section.KPROBES)],
+    "notify_die": [Symbol(0x8300)],
     "jiffies": [Symbol(0x8400, code=False)],
     "strcmp.cold": [Symbol(0x8500)],
 }
