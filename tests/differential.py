@@ -135,6 +135,9 @@ class Differential:
     guest: Guest
     connection: Connection
     environment: Environment
+    kallsyms: str
+    available: Sequence[str]
+    """Events, as available_events has them."""
 
     @classmethod
     def of(cls, guest: Guest) -> Differential:
@@ -143,26 +146,22 @@ class Differential:
         connection = Connection(connect(guest, "guest"))
         kallsyms = connection.target.read("/proc/kallsyms").decode()
         asked = replace(connection.surroundings.environment, symbol=count_symbols(kallsyms))
-        return cls(guest, connection, asked)
+        available = connection.target.read(f"{connection.facts.tracefs}/available_events").decode().split()
+        return cls(guest, connection, asked, kallsyms, available)
 
     def rows(self, seed: int, count: int) -> list[Row]:
         """Both answers to `count` commands."""
-        target, facts, btf = self.connection.target, self.connection.facts, self.connection.btf
+        facts, btf, event = self.connection.facts, self.connection.btf, self.environment.event
         assert btf is not None
-        assert self.environment.event is not None
-        available = target.read(f"{facts.tracefs}/available_events").decode().split()
-        kallsyms = target.read("/proc/kallsyms").decode()
+        assert event is not None
         loaded = index_of(facts).loaded
         modules = {name: found for name in loaded if (found := self.connection.btf_of(name)) is not None}
-        material = gather(btf, facts, kallsyms, self.environment.event, available, modules, seed)
+        material = gather(btf, facts, self.kallsyms, event, self.available, modules, seed)
         groups = list(Generator(material, seed).groups(count))
         return [row for rows in self.compare(groups) for row in rows]
 
     def compare(self, groups: Sequence[Sequence[Command]]) -> list[list[Row]]:
         """Both answers to given commands."""
-        import time
-
-        t0 = time.time()
         done = subprocess.run(
             [*self.guest.ssh_command, f"cat >/tmp/inside.py <<'END'\n{_INSIDE}\nEND\nexec python3 /tmp/inside.py"],
             input=json.dumps(groups).encode(),
@@ -172,11 +171,7 @@ class Differential:
         )
         assert done.returncode == 0, done.stderr.decode() + self.guest.console_text()[-2000:]
         answers = [json.loads(line) for line in done.stdout.decode().splitlines()]
-        t1 = time.time()
-        print("guest", t1 - t0)
-        r = [self._group(group, rows) for group, rows in zip(groups, answers, strict=True)]
-        print("ours", time.time() - t1)
-        return r
+        return [self._group(group, rows) for group, rows in zip(groups, answers, strict=True)]
 
     def _group(self, group: Sequence[Command], answers: Sequence[dict[str, Any]]) -> list[Row]:
         rows: list[Row] = []
