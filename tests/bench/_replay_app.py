@@ -236,11 +236,10 @@ def main(rate: int, seconds: float, report: Path) -> None:
         sessions[0].stream.done.wait()
         for one in durations.values():
             one.wanted = False
-        time.sleep(1)  # the last ticks
-        for _ in range(100):
-            if app.watching is not None and not app.watching.unsettled:
-                break
+        quiet = 0
+        while quiet < 10:  # the last ticks; in the midst of one nothing may seem left to do
             time.sleep(0.1)
+            quiet = 0 if app.watching is None or app.watching.unsettled else quiet + 1
         store = app.watching.store if app.watching else None
         assert store is not None
         found: dict[str, Any] = {name: one.figures() for name, one in durations.items()}
