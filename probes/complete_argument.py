@@ -144,7 +144,8 @@ def _first(scope: Scope, end: int, bare: bool) -> Completions:
     items += [_item(root) for root in roots if root.label.startswith("$") and not root.at_exit]
     if bare and scope.arguments and scope.letter != "t":
         items.append(Completion("if ", What.WORD, "if", about="record only where a condition on these fields holds"))
-    return Completions(end, end, tuple(items), Urge.STANDS if scope.arguments else Urge.USUAL)
+    note = "the fields of this event are not known yet" if scope.letter == "e" and not scope.fields() else ""
+    return Completions(end, end, tuple(items), Urge.STANDS if scope.arguments else Urge.USUAL, note)
 
 
 def _item(node: Node) -> Completion:

@@ -104,6 +104,8 @@ class CompletionList(LineList, can_focus=False):
     def __init__(self) -> None:
         super().__init__()
         self.found = Completions(0, 0)
+        self.after_taking = False
+        """Whether an item was taken just before it was opened."""
 
     @property
     def opened(self) -> bool:
@@ -120,7 +122,7 @@ class CompletionList(LineList, can_focus=False):
 
         The first is marked where the text can't stand without one, or where one was taken and most go on.
         """
-        self.found = found
+        self.found, self.after_taking = found, after_taking
         rows = CompletionRows(found, typed)
         self.rows = rows
         wanted = found.urge is Urge.NEEDED or (after_taking and found.urge is Urge.USUAL)

@@ -186,6 +186,7 @@ class SpecPane(Vertical):
     def offer_again(self) -> None:
         """More is known now: look again what may stand at the cursor."""
         if self._list.opened:
+            self._took = self._list.after_taking
             self.action_offer()
 
     def action_offer(self) -> None:
