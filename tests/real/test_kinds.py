@@ -268,7 +268,7 @@ class TestKinds:
     def test_stamps_beside_records_that_were_thrown_away(self, side: Side) -> None:
         late = [stamp - named for stamp, named in side.opened]
         assert len(late) == 12
-        assert 0 <= min(late) < 5000, late
+        assert -1000 < min(late) < 5000, late  # the clock of NMIs is adjusted apart from the one that a process reads
         assert max(late) < 200_000, late
 
     @pytest.mark.parametrize(
