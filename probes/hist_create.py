@@ -8,14 +8,13 @@ from __future__ import annotations
 from probes.hist_actions import parse_action
 from probes.hist_clause import MAX_VARIABLES, inner
 from probes.hist_expression import Expressions, left_over
-from probes.hist_field import LONG_STRING, STACK_SIZE, Failed, Flag, HistField, create_field
+from probes.hist_field import LONG_STRING, Failed, Flag, HistField, create_field
 from probes.hist_state import Creation, has_variables
 from probes.trigger import HistTrigger
 
 MAX_KEYS = 3
 _MAX_VALUES = 3
 _MAX_SORT_KEYS = 2
-_KEY_SIZE = LONG_STRING + STACK_SIZE
 _WORD = 8
 _NO_VALUE = Flag.BUCKET | Flag.LOG2 | Flag.SYM | Flag.SYM_OFFSET | Flag.SYSCALL | Flag.STACKTRACE
 _SHARES = Flag.GRAPH | Flag.PERCENT
@@ -103,14 +102,15 @@ class HistCreator:
 
     def _create_keys(self) -> None:
         texts = self._texts("keys")
+        longest = LONG_STRING + self._dialect.stack_size
         offset = 0
         for text in texts[:MAX_KEYS]:
             key = self._key(text)
             key.size = -(-key.size // _WORD) * _WORD
             key.offset = offset
             offset += key.size
-            if offset > _KEY_SIZE:
-                raise Failed(f"The keys are longer than {_KEY_SIZE} bytes together")
+            if offset > longest:
+                raise Failed(f"The keys are longer than {longest} bytes together")
             self._hist.fields.append(key)
             self._hist.keys.append(key)
         if texts[MAX_KEYS:]:
@@ -119,7 +119,7 @@ class HistCreator:
     def _key(self, text: str) -> HistField:
         if text == "stacktrace":
             key = create_field(None, Flag.KEY | Flag.STACKTRACE, self._dialect)
-            key.size = STACK_SIZE
+            key.size = self._dialect.stack_size
             return key
         key = self._expressions.read(text, Flag.KEY)
         if has_variables(key):

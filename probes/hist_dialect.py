@@ -9,6 +9,7 @@ from probes.dialect import dialect_of
 from probes.facts import TargetFacts
 from probes.marks import marks_of
 
+_DEPTHS = (16, 31)
 _CLOCKS = frozenset({"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai"})
 
 
@@ -31,6 +32,8 @@ class HistDialect:
     """`.stacktrace` is for stacks only."""
     filter_logged: bool
     """error_log has what is wrong with a trigger's filter (seen from 6.12)."""
+    stack_size: int
+    """Bytes of a stack (HIST_STACKTRACE_SIZE)."""
     clocks: frozenset[str]
     triggers: frozenset[str]
     """Triggers that were built in; empty: not known."""
@@ -43,6 +46,9 @@ def hist_dialect(facts: TargetFacts, btf: Btf | None) -> HistDialect:
     recent = dialect.star_logged_once
     no_reference_count = recent if marks.hist_fields_uncounted is None else marks.hist_fields_uncounted
     comm = dialect.fprobe_on_graph if marks.hist_comm is None else marks.hist_comm
+    # Before there was a `hist_pad`, a stack was the shorter one.
+    by_readme = _DEPTHS[0 if btf is not None else dialect.fprobe_on_graph]
+    depth = by_readme if marks.hist_stack_depth is None else marks.hist_stack_depth
     listed = readme.rpartition("trigger: traceon, traceoff")[2].partition("example:")[0]
     names = {"traceon", "traceoff"} | {line.split(":")[0].split("(")[0].strip() for line in listed.splitlines()}
     return HistDialect(
@@ -53,6 +59,7 @@ def hist_dialect(facts: TargetFacts, btf: Btf | None) -> HistDialect:
         stack_by_flag=no_reference_count,
         stack_modifier=no_reference_count,
         filter_logged=dialect.btf_args,
+        stack_size=depth * facts.long_size,
         clocks=_CLOCKS | {"x86-tsc"} if facts.machine == "x86_64" else _CLOCKS,
         triggers=frozenset(names - {""}) if listed else frozenset(),
     )

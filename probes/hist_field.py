@@ -16,8 +16,6 @@ from probes.text import is_identifier
 
 LONG_STRING = 256
 """Bytes of a string whose length isn't known (MAX_FILTER_STR_VAL)."""
-STACK_SIZE = 31 * 8
-"""Bytes of a stack (HIST_STACKTRACE_SIZE)."""
 _NUMBER_SIZES = (1, 2, 4, 8)
 _DIVISION_SHIFT = 20
 _MASK = (1 << 64) - 1
@@ -113,7 +111,7 @@ def create_field(
     if flags & (Flag.HITCOUNT | Flag.CONST):
         made.type, made.size = "u64", 8
     elif flags & Flag.STACKTRACE:
-        made.type, made.size = ("unsigned long[]", STACK_SIZE) if dialect.stack_field else ("", 0)
+        made.type, made.size = ("unsigned long[]", dialect.stack_size) if dialect.stack_field else ("", 0)
     elif flags & (Flag.LOG2 | Flag.BUCKET):
         operand = create_field(event_field, flags & ~(Flag.LOG2 | Flag.BUCKET), dialect)
         made.operands, made.type, made.size = (operand,), operand.type, operand.size

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from btf.btf import Btf
 from btf.kinds import Kind
 from btf.layout import members
-from btf.types import Enum, Param, Ptr, Struct
+from btf.types import Array, Enum, Param, Ptr, Struct
 from btf.walk import strip
 
 
@@ -31,6 +31,8 @@ class Marks(NamedTuple):
     """`struct hist_field` has no `ref`: histograms were mended together with it (seen from 7.2, and in late 6.1)."""
     whole_filters: bool | None = None
     """A filter must not end in `&&` (seen in late 6.1, with find_synth_event_call)."""
+    hist_stack_depth: int | None = None
+    """Entries of a stack in a histogram: `entries` of `struct hist_pad` (16 up to 6.12, 31 later)."""
     hist_comm: bool | None = None
     """Histograms know `common_comm`: HIST_FIELD_FL_COMM is there."""
 
@@ -50,7 +52,11 @@ def marks_of(btf: Btf | None) -> Marks:
 
 def _look(btf: Btf) -> Marks:
     context = _context_members(btf)
-    histograms = Marks(hist_fields_uncounted=_hist_fields_uncounted(btf), hist_comm=_hist_comm(btf))
+    histograms = Marks(
+        hist_fields_uncounted=_hist_fields_uncounted(btf),
+        hist_stack_depth=_hist_stack_depth(btf),
+        hist_comm=_hist_comm(btf),
+    )
     if histograms.hist_fields_uncounted is not None:
         histograms = histograms._replace(whole_filters=btf.function("find_synth_event_call") is not None)
     if not context:
@@ -68,6 +74,13 @@ def _look(btf: Btf) -> Marks:
 def _hist_fields_uncounted(btf: Btf) -> bool | None:
     found = btf.find("hist_field", Kind.STRUCT)
     return None if found is None else all(member.name != "ref" for member in members(btf, found))
+
+
+def _hist_stack_depth(btf: Btf) -> int | None:
+    found = btf.find("hist_pad", Kind.STRUCT)
+    entries = None if found is None else next((m for m in members(btf, found) if m.name == "entries"), None)
+    array = None if entries is None else btf.type(entries.type_id)
+    return array.nelems if isinstance(array, Array) else None
 
 
 def _hist_comm(btf: Btf) -> bool | None:

@@ -35,7 +35,7 @@ MORE = (
 )
 CAST = ("sk_buff", "file", "task_struct", "net_device", "rq")
 """Structs that commands cast to."""
-TOLD_BY = (("hist_field", Kind.STRUCT), ("hist_field_flags", Kind.ENUM))
+TOLD_BY = (("hist_field", Kind.STRUCT), ("hist_pad", Kind.STRUCT), ("hist_field_flags", Kind.ENUM))
 """Types that tell one kernel's histograms from another's."""
 
 

@@ -148,3 +148,20 @@ def test_what_cannot_be_read_says_where(text: str, code: str, column: int | None
 def test_rules_of_the_parser(command: str, before: tuple[str, ...], answer: str) -> None:
     there = tuple(f"{SWITCH}|{text}" for text in before)
     assert {_answer(name, command, before=there) for name in KERNELS} == {answer}
+
+
+@pytest.mark.parametrize(
+    ("command", "answers"),
+    [
+        # A stack has 16 entries up to 6.12 and 31 later, and keys have room for one beside a string.
+        ("hist:keys=stacktrace,stacktrace,stacktrace", ("ok", "ok", "refused")),
+        ("hist:keys=common_stacktrace", ("FIELD_NOT_FOUND 10", "ok", "ok")),
+        ("hist:keys=next_pid:vals=prev_pid.percent", ("ok", "BAD_FIELD_MODIFIER 24", "ok")),
+        ("hist:keys=common_comm", ("FIELD_NOT_FOUND 10", "FIELD_NOT_FOUND 10", "ok")),
+        ("hist:keys=next_pid:nohitcount", ("refused", "NEED_NOHC_VAL 0", "NEED_NOHC_VAL 0")),
+        ("hist:keys=next_pid:vals=hitcount,hitcount,hitcount", ("ok", "ok", "ok")),
+        ("hist:keys=next_pid if next_pid > x", ("refused", "INVALID_VALUE 12", "INVALID_VALUE 12")),
+    ],
+)
+def test_kernels_differ(command: str, answers: tuple[str, ...]) -> None:
+    assert tuple(_answer(name, command) for name in KERNELS) == answers
