@@ -54,6 +54,8 @@ class SpecEditor(TypeAhead, Input):
     shown: reactive[Specification] = reactive(Specification(), layout=True)
     """The verdict and all that is told of a text; drawn where it is about the one that stands here."""
 
+    marked: reactive[bool] = reactive(False, layout=True)
+    """A completion is marked, and Enter is for that."""
     unseen = False
     """The text was changed, and no completions were looked for since."""
 
@@ -66,8 +68,6 @@ class SpecEditor(TypeAhead, Input):
         self._press = press
         self.cursor_blink = False
         self.history = History()
-        self.marked = False
-        """One of them is marked, and Enter is for that."""
         self._given = -1
         """Where a blank was put that need not be typed too."""
 
@@ -138,7 +138,7 @@ class SpecEditor(TypeAhead, Input):
     def _laid(self, columns: int) -> Laid:
         # The verdict follows a moment behind the keys: until then the text alone is drawn.
         shown = self.shown if safe(self.shown.text) == self.value else Specification(self.value)
-        return head(shown, max(9, columns - 1))  # a column is left for the cursor behind the text
+        return head(shown, max(9, columns - 1), not self.marked)  # a column is left for the cursor behind the text
 
     @property
     def content_width(self) -> int:

@@ -20,8 +20,8 @@ _LOOKS: Final = {
     "name": "$text-muted",
     "variable": "$text-primary",
     "path": "",
-    "type": "$text-warning",
-    "value": "$text-success",
+    "type": "$text-success",
+    "value": "$text-warning",
     "sign": "$text-accent",
 }
 COMMENT: Final = "$text-muted"

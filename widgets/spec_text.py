@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from textual.content import Content
@@ -91,9 +91,17 @@ def broken(text: str, columns: int) -> list[Slice]:
     return slices
 
 
-def head(shown: Specification, columns: int) -> Laid:
-    """The text with its verdict: a caret under the token it is about, or the sign that it is accepted."""
+def head(shown: Specification, columns: int, advised: bool = True) -> Laid:
+    """The text with its verdict: a caret under the token it is about, or the sign that it is accepted.
+
+    Args:
+        shown: what is shown.
+        columns: of the pane.
+        advised: whether the way out is told too; False where Enter is for something else.
+    """
     text, error = safe(shown.text), shown.verdict.error if shown.verdict else None
+    if error is not None and not advised:
+        error = replace(error, hint="", nearest=())
     column = column_in(text, shown.verdict) if shown.verdict is not None else None
     lines, parts = _marked(text, error if column is not None else None, column or 0, columns)
     if error is not None and column is None:

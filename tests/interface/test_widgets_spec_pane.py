@@ -201,6 +201,23 @@ async def test_letters_open_the_list_and_keys_take_from_it():
         assert app.widget.editor.value == "f_flags file->zz"
 
 
+async def test_a_marked_completion_has_enter_and_not_the_suggestion():
+    app = host(Specification())
+    async with app.shown() as pilot:
+        app.widget.action_edit()
+        await typed(pilot, "f_poss")
+        error = Refusal("NO_BTF_FIELD", "This field is not found.", 0, "f_poss", "", ("f_pos",))
+        app.widget.shown = Specification("f_poss", Verdict("f_poss", error))
+        await pilot.pause()
+        assert "did you mean f_pos? (enter)" in app.text  # nothing in the list
+        await pilot.press("backspace")
+        app.widget.shown = Specification("f_pos", Verdict("f_pos", error))
+        await pilot.pause()
+        assert app.widget.query_one(CompletionList).chosen is not None
+        assert "NO_BTF_FIELD" in app.text
+        assert "did you mean" not in app.text
+
+
 async def test_enter_arms_where_nothing_is_marked():
     app = host(Specification(LINE, Verdict(LINE)))
     async with app.shown() as pilot:
