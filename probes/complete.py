@@ -7,6 +7,7 @@ is ticked from (`probes.fields`), everything else by asking the check itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from probes.complete_argument import complete_argument
 from probes.complete_filter import complete_filter
@@ -97,8 +98,7 @@ def _place(head: str, word: Word, known: Known) -> Completions:
     return _functions(head, word, known) if head[0] in "fpr" else NOTHING
 
 
-def _names(word: Word, names: object, what: str) -> Completions:
-    assert isinstance(names, list | tuple)  # noqa: S101
+def _names(word: Word, names: Sequence[str], what: str) -> Completions:
     items = tuple(Completion(f"{name} ", What.PLACE, name) for name in names[:_MOST_PLACES])
     end = word.start + len(word.text)
     return Completions(word.start, end, items, Urge.NEEDED, "" if items else f"no {what} has this in its name")

@@ -8,7 +8,7 @@ from textual import events
 from textual.geometry import Offset
 from textual.message import Message
 
-from probes.completion import Completion, Completions, Urge
+from probes.completion import Completion, Completions, Urge, What
 from widgets.line_list import LineList
 from widgets.matching import highlighted, matched
 from widgets.rows import Piece
@@ -19,6 +19,8 @@ _WIDEST = 100
 _NARROWEST = 44
 _LABEL = 36
 _C_TYPE = 40
+_LOOKS = {What.LETTER: "key", What.WORD: "key", What.TYPE: "good", What.VARIABLE: "type", What.REGISTER: "type"}
+"""As `spec_look` colours them in the text; the others are names."""
 _LEAST = 6
 """Columns that a column needs to say something, unless it has less to say."""
 _FRAME = 2
@@ -63,7 +65,9 @@ class CompletionRows:
         item = self.found.items[row]
         label = min(self._label, _LABEL, columns)
         shown = cut(safe(item.label), label)
-        yield from highlighted(shown, matched(shown.removesuffix(ELLIPSIS), self._typed), "name")
+        yield from highlighted(
+            shown, matched(shown.removesuffix(ELLIPSIS), self._typed), _LOOKS.get(item.what, "name")
+        )
         yield Piece(" " * (label - width(shown)))
         room = columns - label
         looks = ("type" if item.c_type else "dim", "number") if self._merged else ("type", "number", "dim")
