@@ -17,7 +17,7 @@ from btf.walk import is_complete, size_of, stripped
 from probes.convention import Passed, Where, passed
 from probes.fetcharg import Comm, FetchArg, Hop, ReturnValue, Stack, Variable
 from probes.selection import tick
-from probes.signature import Signature, signature_of
+from probes.signature import Signature, certain_signature_of
 from probes.types import best_type, is_text
 from probes.value import NotThere, locate
 
@@ -62,7 +62,7 @@ class Tree:
         btf: Btf | None,
         function: str,
         machine: str,
-        look_up: Callable[[Btf, str], Signature | None] = signature_of,
+        look_up: Callable[[Btf, str], Signature | None] = certain_signature_of,
     ) -> None:
         """Take a function's name; a tracepoint's with `look_up` being `probes.signature.tracepoint_of`."""
         signature = look_up(btf, function) if btf is not None else None

@@ -19,7 +19,7 @@ from probes.names import event_name, unique_field
 from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe, When
 from probes.selection import expand
-from probes.signature import signature_of
+from probes.signature import certain_signature_of
 from probes.site import Refused, Site
 
 
@@ -33,7 +33,7 @@ def lower_function(
 ) -> Plan:
     """See `probes.lower.lower`. Raises CannotLower."""
     mechanism = choose(probe, facts, environment)
-    signature = signature_of(btf, probe.place.symbol) if btf is not None and not probe.place.offset else None
+    signature = certain_signature_of(btf, probe.place.symbol) if btf is not None and not probe.place.offset else None
     where = (
         passed(btf, signature.params, facts.machine, signature.returns)
         if btf is not None and signature is not None

@@ -67,15 +67,17 @@ class Signature:
 
 
 def signature_of(btf: Btf, name: str) -> Signature | None:
-    """Look a function up by its exact name, as btf_find_func_proto does.
-
-    None: BTF doesn't know it, or knows several of that name that take different things.
-    """
+    """Look a function up by its exact name, as btf_find_func_proto does; None: BTF doesn't know it."""
     func: Func | None = btf.function(name)
-    if func is None or btf.is_ambiguous(name):
+    if func is None:
         return None
     prototype = btf.prototype(func)
     return Signature(btf, name, prototype.params, prototype.type_id)
+
+
+def certain_signature_of(btf: Btf, name: str) -> Signature | None:
+    """The same; None also where BTF knows several of that name that take different things (the kernel takes any)."""
+    return None if btf.is_ambiguous(name) else signature_of(btf, name)
 
 
 def tracepoint_of(btf: Btf, name: str) -> Signature | None:
