@@ -69,7 +69,9 @@ class Calls:
         """Look at events that came, for about so many seconds; gives the number of new rows."""
         before = self.next
         deadline = time.monotonic() + budget
-        self._at = max(self._at, self._store.first_seq)
+        if self._at < self._store.first_seq:  # some were dropped before they were looked at
+            self._at = self._store.first_seq
+            self._add(_rows(self._pairing.forget()))
         while self._at < self._store.next_seq:
             stop = min(self._at + _PIECE, self._store.next_seq)
             self._take(ends_in(self._store, self._at, stop, self._ends))
@@ -103,10 +105,10 @@ class Calls:
         # Behind the event that showed a call to be over, in the order of those.
         shown_by, found = [ends.seqs[exits]], [np.stack((ends.seqs[entries], ends.seqs[exits], 0 * exits), axis=1)]
         for end in _one_by_one(ends, rest):
-            rows = [_row(call) for call in self._pairing.take(end)]
-            if rows:
+            rows = _rows(self._pairing.take(end))
+            if len(rows):
                 shown_by.append(np.full(len(rows), end.seq))
-                found.append(np.array(rows))
+                found.append(rows)
         order = np.argsort(np.concatenate(shown_by), kind="stable")
         self._add(np.concatenate(found)[order])
 
@@ -127,6 +129,10 @@ class Calls:
             gone += 1
         del self._entries[:gone], self._exits[:gone], self._reasons[:gone]
         self.first += gone
+
+
+def _rows(calls: list[Call]) -> NDArray[np.int64]:
+    return np.array([_row(call) for call in calls], np.int64).reshape(-1, 3)
 
 
 def _row(call: Call) -> tuple[int, int, int]:

@@ -11,6 +11,8 @@ class Gaps:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
+        self._forgotten = -1
+        """Latest end of what was forgotten: a call may be open for longer than its events are kept."""
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -27,9 +29,10 @@ class Gaps:
     def between(self, start: int, end: int) -> bool:
         """Whether something may have been lost from `start` to `end`."""
         first = bisect_left(self._ends, start)
-        return first < len(self._starts) and self._starts[first] <= end
+        return start <= self._forgotten or (first < len(self._starts) and self._starts[first] <= end)
 
     def forget(self, before: int) -> None:
-        """Forget what ended before a time."""
+        """Forget what ended before a time; whatever begins earlier may have lost something from then on."""
         gone = bisect_left(self._ends, before)
+        self._forgotten = self._ends[gone - 1] if gone else self._forgotten
         del self._starts[:gone], self._ends[:gone]

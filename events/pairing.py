@@ -89,6 +89,13 @@ class Pairing:
         """What became of it, and of the calls that it shows to be over."""
         return self._leave(end) if end.at_exit else self._enter(end)
 
+    def forget(self) -> list[Call]:
+        """Events went by unseen: what is open stays alone, the earliest first."""
+        entries = sorted(entry.seq for stack in self._stacks.values() for entry in stack)
+        self._stacks.clear()
+        self.open = 0
+        return [Call(seq, None, Alone.LOST) for seq in entries]
+
     def _enter(self, end: End) -> list[Call]:
         self._stacks.setdefault(end.task, []).append(end)
         self._stacks.move_to_end(end.task)

@@ -131,7 +131,11 @@ class Store:
         """Take formats that hold for what is fed from now on.
 
         The kernel gives the id of an event that was removed to the next one: rows that are here keep their format.
+        An event that is given again was away meanwhile, and calls went by unseen.
         """
+        known = {fmt.path for fmt in self.decoder.formats.values()}
+        if any(fmt.path in known for fmt in formats.values()):
+            self._intake.gaps.add(self._merger.latest, self._merger.latest)
         self._intake.use(formats)
 
     def feed(self, *batches: Batch) -> int:

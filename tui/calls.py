@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -138,8 +139,9 @@ class ShownCalls:
         deadline = time.monotonic() + budget
         row = max(start, self.first) if direction > 0 else min(start, self.next - 1)
         while self.first <= row < self.next:
-            if text.lower() in self._text(row).lower():
-                return Found(row, row + direction, True)
+            with contextlib.suppress(IndexError):  # its events are gone, those of rows around it are not
+                if text.lower() in self._text(row).lower():
+                    return Found(row, row + direction, True)
             row += direction
             if time.monotonic() >= deadline:
                 return Found(None, row, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from types import SimpleNamespace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from events.pairing import Alone, Call, End, EndOf, Pairing, idle_task
 from events.store import Store
 from events.subbuffer import MISSED_EVENTS
 from tests.events_data import entry, event, page
+from tui.calls import ShownCalls
 
 HEADER = HeaderPage()
 FORMAT = """name: {name}
@@ -87,7 +89,7 @@ def _all(store: Store) -> tuple[Calls, list[Call]]:
 
 
 @given(st.lists(STEPS, max_size=40))
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_by_columns_as_one_by_one(steps: list[tuple[int, int, int, int, int, bool, bool]]) -> None:
     store = Store(Decoder(dict(FORMATS), HEADER))
     _fill(store, steps)
@@ -161,3 +163,81 @@ def test_a_full_store_drops_calls_with_their_events() -> None:
     call = calls.call(calls.first)
     assert call.exit is not None
     assert call.exit >= store.first_seq
+
+
+def _fill_up(store: Store, calls: Calls | None, start: int) -> int:
+    """Events of others, until a store of 200 kB has dropped all that it had; gives the time behind them."""
+    data = b"".join(event(_record(9, at, 0, 0), 10) for at in (2, 3) * 50)
+    for n in range(start, start + 200):
+        store.feed(Batch((Chunk(0, page(1000 * n, data, HEADER)),), drained=True))
+        if calls is not None:
+            calls.tick()
+    return 1000 * (start + 200)
+
+
+def test_nothing_is_paired_over_what_was_dropped_before_anybody_looked() -> None:
+    """The exit of the first call and the entry of the second came while nobody looked at calls, and went."""
+    store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
+    calls = Calls(store)
+    calls.use(ENDS)
+    store.feed(Batch((Chunk(0, page(10, event(_record(5, 0, 0, 0), 0), HEADER)),), drained=True))
+    store.flush()
+    calls.tick()
+    data = b"".join(event(_record(5, number, 0, 0), 10) for number in (1, 0))
+    store.feed(Batch((Chunk(0, page(20, data, HEADER)),), drained=True))
+    late = _fill_up(store, None, 2)
+    store.feed(Batch((Chunk(0, page(late, event(_record(5, 1, 0, 0), 0), HEADER)),), drained=True))
+    store.flush()
+    assert store.first_seq > 2
+    assert calls.next == 0
+    assert calls.open == 1
+    while calls.behind:
+        calls.tick()
+    assert calls.alone[Alone.LOST] == 1
+    assert calls.call(calls.next - 1) == Call(None, store.next_seq - 1, Alone.NO_ENTRY)
+    assert calls.open == 0
+
+
+def test_nothing_is_paired_over_the_time_in_which_a_probe_was_away() -> None:
+    """A task was within a call when its probe was disarmed, and within another when it was armed again."""
+    store = Store(Decoder({}, HEADER))
+    for n, number in enumerate((0, 1)):
+        store.use(FORMATS)
+        store.feed(Batch((Chunk(0, page(10 * n + 10, event(_record(5, number, 0, 0), 0), HEADER)),), drained=True))
+    data = b"".join(event(_record(5, number, 0, 0), 1) for number in (0, 1))
+    store.feed(Batch((Chunk(0, page(30, data, HEADER)),), drained=True))
+    store.flush()
+    assert _all(store)[1] == [Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST), Call(2, 3)]
+
+
+def test_a_search_passes_calls_whose_events_are_gone() -> None:
+    """An entry that stays alone is told when the call around it ends: behind calls that are younger."""
+    store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
+    watching = SimpleNamespace(known=SimpleNamespace(plans=(), values=lambda _: []))
+    shown = ShownCalls(watching, store)
+    shown.calls.use(ENDS)
+    data = b"".join(event(_record(5, number, 0, 0), 10) for number in (2, 0))
+    store.feed(Batch((Chunk(0, page(10, data, HEADER)),), drained=True))
+    late = _fill_up(store, shown.calls, 2)
+    store.feed(Batch((Chunk(0, page(late, event(_record(5, 3, 0, 0), 0), HEADER)),), drained=True))
+    store.flush()
+    shown.calls.tick()
+    assert shown.calls.call(shown.next - 2) == Call(1, None, Alone.NO_EXIT)
+    shown._columns = dict.fromkeys(ENDS, ("vfs_read", {}))
+    assert shown.find("vfs_re", shown.next - 2, 1, 1.0).seq == shown.next - 1
+    assert shown.find("nothing", shown.next - 1, -1, 60.0).done
+
+
+def test_what_was_lost_is_known_for_as_long_as_a_call_is_open() -> None:
+    """Between the two was a gap, which is older than all that the store still has."""
+    store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
+    calls = Calls(store)
+    calls.use(ENDS)
+    store.feed(Batch((Chunk(0, page(10, event(_record(5, 0, 0, 0), 0), HEADER)),), drained=True))
+    store.feed(Batch((Chunk(0, page(20, event(_record(6, 0, 0, 0), 0), HEADER, MISSED_EVENTS)),), drained=True))
+    late = _fill_up(store, calls, 2)
+    store.feed(Batch((Chunk(0, page(late, event(_record(5, 1, 0, 0), 0), HEADER)),), drained=True))
+    store.flush()
+    calls.tick()
+    assert store.first_seq > 1
+    assert calls.call(calls.next - 1).alone is Alone.LOST
