@@ -13,14 +13,14 @@ run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
 
 test: $(TOOLS)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 check: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not real" -q $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not real" -q $(ARGS)
 
 format: $(TOOLS)
 	$(BIN)/ruff format .

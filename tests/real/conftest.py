@@ -20,6 +20,8 @@ from kernel.lab.errors import LabError
 from kernel.lab.guest import Guest, boot, prepare
 from kernel.lab.work import Work
 
+_BUILD_SECONDS = 2700
+"""For a test on the kernel that is built: the first one builds it."""
 REQUIRED = os.environ.get("PROBEWRIGHT_REAL") == "required"
 
 
@@ -28,6 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.real)
+            if "full" in item.name:
+                item.add_marker(pytest.mark.timeout(_BUILD_SECONDS))
 
 
 def prepared(kernel: str, *, python: bool = True) -> None:
