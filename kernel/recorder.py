@@ -59,7 +59,11 @@ class Recorder:
         self._after_gap = False
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
-        self._statics(connection)
+        try:
+            self._statics(connection)
+        except BaseException:
+            self._file.close()
+            raise
 
     def begin(self, header: HeaderPage, armed: tuple[Armed, ...]) -> None:
         """Write what is armed; pages may follow."""
@@ -94,7 +98,11 @@ class Recorder:
     def close(self, cmdlines: Mapping[int, str], counts: Counts | None) -> None:
         """Finish it with what waits and what is known at the end."""
         self._end()
-        self._check()
+        with self._file:
+            self._check()
+            self._write_end(cmdlines, counts)
+
+    def _write_end(self, cmdlines: Mapping[int, str], counts: Counts | None) -> None:
         names = "".join(f"{pid} {comm}\n" for pid, comm in sorted(cmdlines.items()))
         self._writer.blob("cmdlines", "", names.encode("utf-8", "surrogateescape"))
         if counts is not None:
@@ -102,7 +110,6 @@ class Recorder:
             both = dataclasses.replace(counts, dropped=dropped[0], dropped_bytes=dropped[1])
             self._writer.meta({"counts": dataclasses.asdict(both)})
         self._writer.close()
-        self._file.close()
 
     def abandon(self) -> None:
         """Leave it as it is: it can't be written to any more."""

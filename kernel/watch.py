@@ -25,6 +25,7 @@ from kernel.known import Known
 from kernel.recorder import Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
+from kernel.tape import Tape
 from kernel.undo import UndoFailure
 from probes.command import Armable
 
@@ -55,9 +56,7 @@ class Watch:
         """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
         self.store: Store | None = None
         """None until something was armed."""
-        self.recorder: Recorder | None = None
-        self.recording_error = ""
-        """Why a recording ended by itself; empty: none did."""
+        self._tape = Tape(connection)
         self._limit = limit_bytes
         self._session: AnySession | None = None
         self._lock = threading.Lock()
@@ -189,7 +188,7 @@ class Watch:
                 formats = entry.formats if isinstance(entry, Armed) else entry
                 self.store.use(formats)
                 self._formats |= formats
-            self._write(entry)
+            self._tape.write(entry)
         return new
 
     def settle(self) -> None:
@@ -199,19 +198,6 @@ class Watch:
         self.tick()
         if self.store is not None:
             self.store.flush()
-
-    def _write(self, entry: Entry) -> None:
-        if self.recorder is None:
-            return
-        try:
-            if isinstance(entry, Batch):
-                self.recorder.pages(entry)
-            elif isinstance(entry, Armed):
-                self.recorder.armed(entry)
-        except OSError as error:  # a full disk ends the recording, not the watching
-            self.recording_error = f"{self.recorder.path}: {error.strerror}; the recording ends here"
-            self.recorder.abandon()
-            self.recorder = None
 
     def forget(self) -> None:
         """Begin with an empty store; what is armed stays, and so do the formats."""
@@ -231,27 +217,25 @@ class Watch:
         if self.store is not None:
             self.store.cmdlines = {**self.store.cmdlines, **names}
 
+    @property
+    def recorder(self) -> Recorder | None:
+        """The recording that is being written; None: none is."""
+        return self._tape.recorder
+
+    @property
+    def recording_error(self) -> str:
+        """Why a recording ended by itself; empty: none did."""
+        return self._tape.error
+
     def record_to(self, path: Path) -> None:
-        """Write all events that come from now on to a recording. Raises OSError."""
-        self.recording_error = ""
+        """Write all events that come from now on to a recording. Raises OSError, KernelError where one is written."""
         if self._session is None:
             raise ValueError("nothing is armed")
-        recorder = Recorder(path, self.connection)
-        with self._lock:
-            recorder.begin(self._session.header, self._session.armed)
-            self.recorder = recorder
+        self._tape.begin(path, self._session, self._lock)
 
     def stop_recording(self) -> Path | None:
-        """Finish the recording; gives its path."""
-        recorder, self.recorder = self.recorder, None
-        if recorder is None:
-            return None
-        session = self._session
-        with contextlib.suppress(KernelError):  # a line that was cut takes the last names and counts along, no more
-            recorder.close(session.cmdlines() if session else {}, session.counts() if session else None)
-            return recorder.path
-        recorder.close({}, None)
-        return recorder.path
+        """Finish the recording; gives its path. Raises OSError."""
+        return self._tape.end(self._session)
 
     def close(self) -> list[UndoFailure]:
         """Take everything away; every step is tried. Safe to call twice."""

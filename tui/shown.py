@@ -84,10 +84,11 @@ def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
 
 def note_of(watching: Watch) -> str:
     """What is going on, for the line above the events."""
-    if watching.recorder is not None:
-        dropped = watching.recorder.dropped
+    recorder = watching.recorder
+    if recorder is not None:
+        dropped = recorder.dropped
         note = f", which {grouped(dropped)} events were too fast for" if dropped else ""
-        return f"recording to {watching.recorder.path.name}{note}"
+        return f"recording to {recorder.path.name}{note}"
     if watching.recording_error:
         return watching.recording_error
     if watching.ended:

@@ -13,7 +13,7 @@ import kernel.recorder
 from events.batch import Batch, Chunk
 from events.recording import Recording
 from kernel.connection import Connection
-from kernel.errors import ProbeRefused, TargetUnusable
+from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
 from probes.check import armable
@@ -233,6 +233,38 @@ def test_a_full_disk_is_told_while_it_is_recorded(watch, target):
     assert watch.recorder is None
     assert "No space left" in watch.recording_error
     assert watch.live
+
+
+def test_a_second_recording_is_refused_while_the_first_begins(watch, target, tmp_path, monkeypatch):
+    watch.arm(probe("vfs_read"))
+    begins, go_on = threading.Event(), threading.Event()
+    inner = kernel.recorder.Recorder._statics
+    path, refused = tmp_path / "x.pwr", []
+
+    def slow(*args) -> None:
+        begins.set()
+        go_on.wait(10)
+        inner(*args)
+
+    monkeypatch.setattr(kernel.recorder.Recorder, "_statics", slow)
+    first = threading.Thread(target=watch.record_to, args=(path,))
+
+    def again() -> None:
+        try:
+            watch.record_to(path)
+        except KernelError as error:
+            refused.append(str(error))
+
+    second = threading.Thread(target=again)
+    first.start()
+    assert begins.wait(10)
+    second.start()
+    go_on.set()
+    first.join(10)
+    second.join(10)
+    assert refused == [f"{path} is being written already"]
+    assert watch.stop_recording() == path
+    assert Recording.open(path).plans
 
 
 def test_a_disk_that_is_too_slow_costs_events_that_are_counted(watch, target, tmp_path, monkeypatch):

@@ -1,0 +1,73 @@
+"""The recording of a watch, if one is wanted: workers begin and end it, the thread that ticks writes to it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from events.batch import Batch
+from events.format import EventFormat
+from kernel.connection import Connection
+from kernel.errors import KernelError
+from kernel.recorder import Recorder
+from kernel.session import Armed
+from kernel.sessions import AnySession
+
+
+class Tape:
+    """One recording at a time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.recorder: Recorder | None = None
+        """What is written to; None: nothing is wanted."""
+        self.error = ""
+        """Why a recording ended by itself; empty: none did."""
+        self._connection = connection
+        self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
+
+    def begin(self, path: Path, session: AnySession, still: threading.Lock) -> None:
+        """Write what comes from now on. Raises OSError, KernelError where one is being written.
+
+        Args:
+            path: of the new file.
+            session: what is armed.
+            still: held while nothing may be armed.
+        """
+        with self._changing:
+            if self.recorder is not None:
+                raise KernelError(f"{self.recorder.path} is being written already")
+            self.error = ""
+            recorder = Recorder(path, self._connection)
+            with still:
+                recorder.begin(session.header, session.armed)
+                self.recorder = recorder
+
+    def write(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
+        """Write what came, if it is wanted."""
+        recorder = self.recorder  # a worker may end it at any time
+        if recorder is None:
+            return
+        try:
+            if isinstance(entry, Batch):
+                recorder.pages(entry)
+            elif isinstance(entry, Armed):
+                recorder.armed(entry)
+        except OSError as error:  # a full disk ends the recording, not the watching
+            self.error = f"{recorder.path}: {error.strerror}; the recording ends here"
+            recorder.abandon()
+            self.recorder = None
+
+    def end(self, session: AnySession | None) -> Path | None:
+        """Finish it with the last names and counts of a session; gives its path. Raises OSError."""
+        with self._changing:
+            recorder, self.recorder = self.recorder, None
+            if recorder is None:
+                return None
+            names, counts = {}, None
+            with contextlib.suppress(KernelError):  # a line that was cut takes them along, no more
+                if session is not None:
+                    names, counts = session.cmdlines(), session.counts()
+            recorder.close(names, counts)
+            return recorder.path
