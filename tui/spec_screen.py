@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual import on, work
 
+from kernel.errors import KernelError
 from tui.functions import Functions
 from tui.messages import TextRead
 from tui.why import WhyScreen
@@ -162,10 +163,16 @@ class SpecScreen(WhyScreen):
         from tui import specification
 
         time.sleep(PAUSE)
-        if text == self._asked:
+        if text != self._asked:
+            return
+        try:
             if self._completer is not None:
                 self._completer.learn(text)
-            self.post_message(TextRead(connection, text, specification.typed(connection, text)))
+            found = specification.typed(connection, text)
+        except KernelError as error:  # the line is gone: then that is all there is to say
+            found = specification.unchecked(connection, text)
+            found = found._replace(shown=replace(found.shown, notes=(str(error),)))
+        self.post_message(TextRead(connection, text, found))
 
     @on(TextRead)
     def _text_read(self, event: TextRead) -> None:

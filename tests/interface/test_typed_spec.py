@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
+from kernel.connection import Connection
+from kernel.errors import TargetLost
 from probes.fetcharg import FetchArg, variable
 from probes.probe import Kind, When
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick  # noqa: F401
@@ -130,6 +132,19 @@ async def test_the_caret_is_under_the_error_as_typed(kernel_only):  # noqa: F811
 def screen(app: Probewright) -> str:
     strips = app.screen._compositor.render_strips()
     return "\n".join(strip.text for strip in strips)
+
+
+async def test_a_line_that_is_cut_while_one_types_is_told(kernel_only, monkeypatch):  # noqa: F811
+    def cut(*_: object) -> None:
+        raise TargetLost("the line is cut")
+
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, _ = await editing(app, pilot)
+        monkeypatch.setattr(Connection, "check_typed", cut)
+        await typed(pilot, "t sched_switch")
+        await until(lambda: spec.shown.notes == ("the line is cut",), pilot)
+        assert spec.editor.value == "t sched_switch"
 
 
 async def test_what_cannot_be_ticked_has_its_verdict(kernel_only):  # noqa: F811
