@@ -9,7 +9,7 @@ from kernel.connection import Connection
 from probes.fetcharg import FetchArg
 from probes.fields import Node, Tree
 from probes.reasons import Instead
-from widgets.probe_editor import Signature
+from widgets.signature import Signature
 
 
 class FieldNode:

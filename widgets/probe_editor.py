@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
@@ -22,10 +21,11 @@ from widgets import probe_edit
 from widgets.attach_pane import AttachPane
 from widgets.field_list import FieldList, Tick
 from widgets.field_pane import FieldPane
-from widgets.field_tree import FieldNode, FieldTree, TreeRow
+from widgets.field_tree import FieldTree, TreeRow
 from widgets.probe_edit import EVERYTHING, Types
 from widgets.prototype import Prototype
 from widgets.safe_text import safe_content
+from widgets.signature import Signature
 from widgets.when_line import WhenLine
 
 _NUMBERS = [
@@ -43,24 +43,6 @@ _NUMBERS = [
 _HINT = """Pick a function: type part of its name, move with ↑ and ↓, enter.
 
 Its arguments come here, with all that is behind them: tick what to record."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """What the editor shows of a function."""
-
-    name: str
-    prototype: str
-    """C, on one line."""
-    arguments: Sequence[FieldNode]
-    retval: FieldNode | None = None
-    """None: it returns nothing."""
-    where: str = ""
-    """Module or source file."""
-    trouble: str = ""
-    """Why nothing is known of it, or nothing can be attached; empty: all is well."""
-    about: Attachability | None = None
-    """What can attach and what there is instead; None: not known yet."""
 
 
 class ProbeEditor(Vertical):
@@ -147,7 +129,7 @@ class ProbeEditor(Vertical):
         """Edit the probe of another function; the cursor is on its first argument."""
         self._signature = signature
         self._has_function(True)
-        roots = _in_order(signature)
+        roots = signature.in_order()
         self._tree = FieldTree(roots)
         self._parked = ()
         self.border_title = safe_content(signature.name)
@@ -309,15 +291,3 @@ class ProbeEditor(Vertical):
     def _refuse(self, why: str) -> None:
         self._say.add_class("-refused")
         self._say.update(safe_content(why))
-
-
-def _in_order(signature: Signature) -> list[FieldNode]:
-    """The arguments, then the return value, then what is no argument (`$comm`, `$stack`)."""
-    nodes = list(signature.arguments)
-    if signature.retval is None:
-        return nodes
-    extra = 0
-    while extra < len(nodes) and nodes[-1 - extra].label.startswith("$"):
-        extra += 1
-    place = len(nodes) - extra
-    return [*nodes[:place], signature.retval, *nodes[place:]]
