@@ -44,6 +44,8 @@ class Comparison:
             for field in table.layout.format.fields:
                 if field.name == self.field and is_number(field):
                     values, missing = table.column(field)
+                    if values.dtype.kind == "b":  # numpy compares these with nothing above 64 bits
+                        values = values.view("u1")
                     rows = _OPERATORS[self.operator](values, self.number)
                     found[table.places] = rows if missing is None else rows & ~missing
         return found

@@ -134,10 +134,3 @@ def _some(
     first, stop = (seq, after) if distance > 0 else (after + 1, seq + 1)
     found = store.candidates(match, first, stop, events)
     return (found if distance > 0 else found[::-1]), after
-
-
-def contains(needle: str, text_of: Callable[[Record], str] = plain_text) -> Match:
-    """Match on a part of the text; capitals count only where the needle has some."""
-    if needle.islower() or needle.lower() == needle:
-        return lambda record: needle in text_of(record).lower()
-    return lambda record: needle in text_of(record)

@@ -187,7 +187,7 @@ def test_few_records_are_decoded(needle):
     assert 0 < candidates.sum() <= 3 + sum(needle in style.text(store.record(seq)) for seq in range(len(store)))
 
 
-@pytest.mark.parametrize("text", ["f7>1000", "f8 <= 0x1f0", "f5<0", "f9==-11", "f3 != 5", "f0 >= -2"])
+@pytest.mark.parametrize("text", ["f7>1000", "f8 <= 0x1f0", "f5<0", "f9==-11", "f3 != 5", "f0 >= -2", "f2 > 0"])
 def test_comparisons(text):
     store = made_store()
     match = comparison(text)
@@ -197,6 +197,15 @@ def test_comparisons(text):
     assert found == candidates
     assert 0 < sum(found) < len(found) or text == "f9==-11"
     assert store.find(match, 0, budget=60).seq == (found.index(True) if True in found else None)
+
+
+@pytest.mark.parametrize("field", [f"f{number}" for number in range(10)])
+def test_a_number_of_more_bits_than_any_field_has(field):
+    store = made_store()
+    match = comparison(f"{field} < {1 << 70}")
+    assert match is not None
+    rows = [match(store.record(seq)) for seq in range(len(store))]
+    assert match.candidates(store.columns(0, store.next_seq)).tolist() == rows
 
 
 @pytest.mark.parametrize("text", ["", "f7", "f7=5", "> 5", "f7 > x", "f7 > 5 6", "a b > 5"])
