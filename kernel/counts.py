@@ -54,20 +54,35 @@ class LossCounter:
     def counts(self, events: Iterable[PlannedEvent], pump: Pump) -> Counts:
         """Look, and add what is not the ring buffer's. Raises TargetLost."""
         self.look()
+        nmissed = dict(self._gone)
+        for path, count in self.missed(events).items():
+            nmissed[path] = nmissed.get(path) if count is None else (nmissed.get(path) or 0) + count
         return Counts(
             overrun={cpu: count.total for cpu, count in self._overrun.items()},
             full={cpu: count.total for cpu, count in self._full.items()},
-            nmissed=self._gone | self._missed(tuple(events)),
+            nmissed=nmissed,
             dropped=pump.dropped_events,
             dropped_bytes=pump.dropped_bytes,
             read_errors=pump.read_errors,
         )
 
-    def remember(self, events: Iterable[PlannedEvent]) -> None:
-        """Keep the misses of events that are about to be removed. Raises TargetLost."""
-        self._gone |= self._missed(tuple(events))
+    def remember(self, events: Iterable[PlannedEvent], before: Mapping[str, int | None]) -> None:
+        """Keep the misses of probes that were removed: an event may be armed again, or still have others' probes.
 
-    def _missed(self, events: tuple[PlannedEvent, ...]) -> dict[str, int | None]:
+        Args:
+            events: they were on.
+            before: what `missed` said of these when they still were.
+
+        Raises TargetLost.
+        """
+        left = self.missed(events)
+        for path, count in before.items():
+            known = self._gone.get(path)
+            self._gone[path] = known if count is None else (known or 0) + count - (left[path] or 0)
+
+    def missed(self, events: Iterable[PlannedEvent]) -> dict[str, int | None]:
+        """Misses of the probes that are on some events now, by `group/event`. Raises TargetLost."""
+        events = tuple(events)
         missed: dict[str, int | None] = dict.fromkeys(event.path for event in events)
         if any(event.line[:1] in "pr" for event in events):
             with contextlib.suppress(FileRefused):

@@ -120,10 +120,14 @@ class Session:
         with self._lock:
             if armed not in self._armed:
                 return []
+            missed: dict[str, int | None] = {}
             with contextlib.suppress(KernelError):
-                self._losses.remember(armed.plan.events)
+                missed = self._losses.missed(armed.plan.events)
             failures = self._leave_shared(armed)
-            return failures + self._remove([self._armed.pop(armed)])
+            failures += self._remove([self._armed.pop(armed)])
+            with contextlib.suppress(KernelError):
+                self._losses.remember(armed.plan.events, missed)
+            return failures
 
     def formats(self) -> Mapping[int, EventFormat]:
         """Formats of all events that were ever armed, by id; a later event replaces an earlier one of the same id."""
