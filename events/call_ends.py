@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from events.columns import Table, is_number
 from events.decode import Value
 from events.pairing import EndOf, idle_task
+from events.record import Record
 
 if TYPE_CHECKING:
     from events.store import Store
@@ -38,12 +39,13 @@ def ends_in(store: Store, start: int, stop: int, ends: Mapping[str, EndOf]) -> E
     parts = [
         _of_table(table, end)
         for number, table in columns.tables.items()
-        if (end := ends.get(store.event(number))) is not None
+        if (end := ends.get(store.event(number))) and _has({f.name for f in table.layout.format.fields}, end)
     ]
     parts += [
-        _of_text(store, columns.first + place, end)
+        _of_text(record, end)
         for place in np.flatnonzero(columns.is_text).tolist()
-        if (end := ends.get(store.event(int(columns.run.ids[place])))) is not None
+        if (end := ends.get(store.event(int(columns.run.ids[place]))))
+        and _has((record := store.record(columns.first + place)).values, end)
     ]
     if not parts:
         none = np.empty(0, np.int64)
@@ -51,6 +53,11 @@ def ends_in(store: Store, start: int, stop: int, ends: Mapping[str, EndOf]) -> E
     together = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(together[0], kind="stable")
     return Ends(*(column[order] for column in together))
+
+
+def _has(names: Container[str], end: EndOf) -> bool:
+    """Whether an event has what proves a call; not where a probe of its name had other fields before."""
+    return all(name in names for name in (end.frame, *end.kept))
 
 
 def _of_table(table: Table, end: EndOf) -> Ends:
@@ -63,13 +70,12 @@ def _of_table(table: Table, end: EndOf) -> Ends:
     return _ends(end, table.seqs, table.stamps, tasks.astype(np.int64), proofs)
 
 
-def _of_text(store: Store, seq: int, end: EndOf) -> Ends:
-    record = store.record(seq)
+def _of_text(record: Record, end: EndOf) -> Ends:
     proof = _number(record.values.get(end.frame)) - end.shift
     for name in end.kept:
         proof = (proof ^ _number(record.values.get(name))) * _ODD & _MASK
     task = record.pid or idle_task(record.cpu)
-    one = [np.array([number], np.int64) for number in (seq, record.ts, task)]
+    one = [np.array([number], np.int64) for number in (record.seq, record.ts, task)]
     return _ends(end, one[0], one[1], one[2], np.array([proof & _MASK], np.uint64))
 
 

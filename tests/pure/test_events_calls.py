@@ -210,6 +210,20 @@ def test_nothing_is_paired_over_the_time_in_which_a_probe_was_away() -> None:
     assert _all(store)[1] == [Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST), Call(2, 3)]
 
 
+def test_events_of_an_earlier_probe_of_that_name_are_no_ends() -> None:
+    """A person who chose its name armed it again with other fields: what came before has not what would prove it."""
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    _fill(store, [(0, 5, n, 0, 0, False, False) for n in (0, 1, 2, 3)])
+    line = b"             cat-5       [000] .....     1.000010: %s: frame=%d count=-1\n"
+    text = b"".join(line % (name, frame) for name, frame in ((b"a", 1000), (b"b", 1008)))
+    store.feed(Batch((Chunk(-1, text, text=True),), drained=False))
+    for changed in ({"frame": "frame_2"}, {"kept": ("count", "pos")}):
+        calls = Calls(store)
+        calls.use({path: end._replace(**changed) if end.function == 0 else end for path, end in ENDS.items()})
+        calls.tick(10)
+        assert [calls.call(row) for row in range(calls.first, calls.next)] == [Call(2, 3)]
+
+
 def test_a_search_passes_calls_whose_events_are_gone() -> None:
     """An entry that stays alone is told when the call around it ends: behind calls that are younger."""
     store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
