@@ -6,16 +6,29 @@ import argparse
 import importlib
 import signal
 import sys
+from types import FrameType
 
 from kernel.errors import KernelError, ProbeRefused
 
 DONE, REFUSED, USAGE, UNUSABLE = range(4)
 
 
+class _Ended(KeyboardInterrupt):
+    """A signal asked for the end; what was opened is closed.
+
+    Not the plain KeyboardInterrupt: where one passes through exec(), as where a dataclass is made, the interpreter
+    kills itself with SIGINT at its end, caught or not (run_eval_code_obj of CPython's Python/pythonrun.c).
+    """
+
+
+def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
+    raise _Ended
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; messages for people go to standard error."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # what was opened is closed, as after an interrupt
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     try:
         module = importlib.import_module(f"tui.cli.{arguments.command}")
         status: int = module.run(arguments)

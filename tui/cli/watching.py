@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import signal
 import sys
 import threading
@@ -56,6 +57,10 @@ def arm(watch: Watch, probes: list[Armable]) -> frozenset[str]:
 
     Gives the paths of their events: a recording holds others too. Raises ProbeRefused, TargetUnusable, TargetLost.
     """
+    # In a thread, where no signal raises: numpy tells of an interrupted import as of a broken installation.
+    store = threading.Thread(target=importlib.import_module, args=("events.store",), daemon=True)
+    store.start()
+    store.join()
     events: set[str] = set()
     for probe in probes:
         try:
