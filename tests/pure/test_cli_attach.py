@@ -21,10 +21,10 @@ class Command:
     """Runs commands on the small kernel."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._folder, self._capsys = folder, capsys
+        self.folder, self._capsys = folder, capsys
 
     def text(self, *words: str, status: int = 0) -> str:
-        assert main([*words, "--target", str(self._folder)]) == status
+        assert main([*words, "--target", str(self.folder)]) == status
         return self._capsys.readouterr().out
 
     def objects(self, *words: str, status: int = 0) -> list[dict[str, Any]]:
@@ -91,3 +91,11 @@ def test_check_explains_the_place(command: Command) -> None:
     assert "No tracer's call at its entry" in text
     assert "did you mean vfs_read?" in command.text("check", "f vfs_raed", status=1)
     assert "did you mean do_sys_open.isra.0?" in command.text("check", "f do_sys_open", status=1)
+
+
+def test_list_says_that_it_found_nothing(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "zzz\x1b", "--target", str(command.folder)]) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "probewright: no function has zzz\\x1b in its name\n")
+    assert main(["list", "vfs", "--target", str(command.folder)]) == 0
+    assert capsys.readouterr().err == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from btf.search import Search
@@ -19,6 +20,8 @@ def run(arguments: argparse.Namespace) -> int:
             hits: Sequence[int] = Search(names).find(arguments.pattern).indices
         else:
             hits = range(len(names))
+        if not hits:
+            print(f"probewright: {_nothing(arguments.pattern if names else '')}", file=sys.stderr)
         attaching = Attaching(connection)
         if hits and attaching.near:
             attaching.about(names[hits[0]])  # the reasons are exact from here on
@@ -40,3 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
         return DONE if hits else REFUSED
     finally:
         connection.close()
+
+
+def _nothing(pattern: str) -> str:
+    """Why there is no line; without a pattern there is no function at all."""
+    if not pattern:
+        return "no functions can be read here; `doctor` says why"
+    return f"no function has {plain(pattern)} in its name"
