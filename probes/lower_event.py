@@ -105,7 +105,7 @@ def select(probe: Probe, system: str, site: Site) -> Selection:
                 losses += _doubt((site.fields or {})[arg.expression.name], site)
             continue
         if site.fields is None:
-            losses.append(f"{arg.expression}: the event's fields are not known here")
+            losses.append(f"{arg.expression}: the event's fields can't be known here, nor whether it is there")
             continue
         for field in site.fields.values():
             expression = FieldValue(field.name)

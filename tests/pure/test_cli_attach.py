@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kernel.open import shipped_recording
 from tests.small_kernel import SECOND_TWIN, save
 from tui.__main__ import main
 
@@ -99,3 +100,22 @@ def test_list_says_that_it_found_nothing(command: Command, capsys: pytest.Captur
     assert (told.out, told.err) == ("", "probewright: no function has zzz\\x1b in its name\n")
     assert main(["list", "vfs", "--target", str(command.folder)]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_check_says_what_the_lines_leave_out(command: Command) -> None:
+    for spec, note in (
+        ("e nosuch.event $$args", "$$args: the event's fields can't be known here, nor whether it is there"),
+        ("f vfs_re* $$args", "$$args: BTF does not know this function's arguments"),
+    ):
+        assert f"\n    note: {note}\n" in command.text("check", spec)
+        [told] = command.objects("check", spec)
+        assert (told["ok"], note in told["notes"]) == (True, True)
+    assert "note:" not in command.text("check", "f vfs_read count")
+    assert command.objects("check", "f vfs_read count")[0]["notes"] == []
+
+
+def test_check_says_that_a_tracepoint_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "t sched_exit_t", "--target", str(shipped_recording())]) == 0
+    text = capsys.readouterr().out
+    assert "note: sched_exit_t: there is no such tracepoint now; the probe waits for a module" in text
+    assert "Did you mean sched_exit_tp?" in text

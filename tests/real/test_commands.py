@@ -88,7 +88,7 @@ def test_check(here: list[str], env: dict[str, str]) -> None:
     some = run("check", "--stdin", *here, "--json", env=env, stdin=wrong)
     assert some.status == 1, some
     field, fine, function, every = some.objects
-    assert set(field) == {"spec", "ok", "error", "lowered"}
+    assert set(field) == {"spec", "ok", "error", "lowered", "notes"}
     assert set(field["error"]) == {"code", "message", "column", "hint"}
     assert (field["ok"], field["error"]["code"], field["error"]["message"]) == (
         *(False, "NO_BTF_FIELD"),

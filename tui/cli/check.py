@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from kernel.connection import Connection
@@ -32,13 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
         for spec in _specs(arguments):
             verdict, plan = connection.check(spec, look=True)
             verdict = explained(connection, verdict)
-            lowered = [line for event in (plan or _lowered(connection, spec)).events for line in event.lines]
+            plan = plan or _lowered(connection, spec)
             refused |= not verdict.ok
             others = _elsewhere(connection, spec) if arguments.matrix else None
             if arguments.json:
-                emit(_object(spec, verdict, lowered, others))
+                emit(_object(spec, verdict, plan, others))
             else:
-                show_verdict(spec, verdict, lowered)
+                show_verdict(spec, verdict, plan.lines, notes=plan.losses)
                 _show_others(others or {})
         return REFUSED if refused else DONE
     finally:
@@ -73,14 +73,13 @@ def _elsewhere(connection: Connection, spec: str) -> dict[str, Elsewhere]:
     return elsewhere(probe, connection.types_of(probe), kernels(connection.facts), DEFAULT_GROUP)
 
 
-def _object(
-    spec: str, verdict: Verdict, lowered: list[str], others: dict[str, Elsewhere] | None
-) -> dict[str, object]:
+def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, Elsewhere] | None) -> dict[str, object]:
     found: dict[str, object] = {
         "spec": spec,
         "ok": verdict.ok,
         "error": _error(verdict.error),
-        "lowered": lowered,
+        "lowered": plan.lines,
+        "notes": plan.losses,
     }
     if others is not None:
         found["matrix"] = {
@@ -106,14 +105,25 @@ def _show_others(others: dict[str, Elsewhere]) -> None:
             print(f"        {plain(line)}")
 
 
-def show_verdict(spec: str, verdict: Verdict, lowered: list[str], file: TextIO | None = None) -> None:
-    """For a person: the text, the caret under what is wrong, the reason and the way out."""
+def show_verdict(
+    spec: str, verdict: Verdict, lowered: Sequence[str], file: TextIO | None = None, notes: Sequence[str] = ()
+) -> None:
+    """For a person: the text, the caret under what is wrong, the reason and the way out.
+
+    Args:
+        spec: what was asked for.
+        verdict: on it.
+        lowered: the lines that would be written.
+        file: where it is printed; None: standard output.
+        notes: what these lines leave out or wait for.
+    """
     error = verdict.error
     if error is None:
         print(f"ok  {plain(spec)}", file=file)
         for line in lowered:
             if line != spec:
                 print(f"    {plain(line)}", file=file)
+        _show_notes(notes, file)
         return
     print(f"no  {plain(verdict.command)}", file=file)
     caret = " " * (4 + error.column) + "^ " if error.column is not None and error.column < 500 else "    "
@@ -122,5 +132,11 @@ def show_verdict(spec: str, verdict: Verdict, lowered: list[str], file: TextIO |
         print(f"    {plain(error.hint)}", file=file)
     for line in lowered:
         print(f"    `run` lowers it: {plain(line)}", file=file)
+    _show_notes(notes, file)
     if error.nearest:
         print(f"    did you mean {', '.join(map(plain, error.nearest))}?", file=file)
+
+
+def _show_notes(notes: Sequence[str], file: TextIO | None) -> None:
+    for note in notes:
+        print(f"    note: {plain(note)}", file=file)
