@@ -27,14 +27,14 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("compose", "f2", "Compose", "Go to the functions and build a probe.", "app"),
+    Command(
+        "compose", "f2", "Compose", "Go to the functions and build a probe; once more: search for a function.", "app"
+    ),
     Command("live", "f3", "Live", "Go to the events of what is armed.", "app"),
     Command("targets", "f4", "Target", "Choose where to probe: this machine, SSH, the lab, a recording.", "app"),
     Command("help", "f1,question_mark", "Help", "Explain this screen and its keys.", "app"),
     Command("quit", "ctrl+q,ctrl+c", "Quit", "Take every probe away and leave.", "app", footer=False),
-    Command(
-        "search", "slash", "search", "Search: functions here, events in the live place.", "compose", footer=False
-    ),
+    Command("search", "slash", "Search", "Search for a function.", "compose", footer=False),
     Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),
     Command("edit", "colon,f6", "Edit", "Edit the specification as text, with completion.", "compose"),
     Command(

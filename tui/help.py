@@ -12,6 +12,7 @@ _ABOUT = {
     "ComposeScreen": (
         "Build a probe",
         "Type part of a function's name, Enter. Tick what to record with space or its number; Enter arms it. "
+        "F2, or Esc among the fields, searches for another function. "
         "Or type the specification (: or F6): what may stand next is listed, with types and offsets. What is typed "
         "is ticked, and what is ticked is typed.",
     ),

@@ -141,8 +141,9 @@ class FunctionList(Vertical):
         return None
 
     def focus_search(self) -> None:
-        """Put the keyboard into the search line."""
+        """Put the keyboard into the search line; the next letter begins another name."""
         self._input.focus()
+        self._input.select_all()
 
     def watch_armed(self, old: Mapping[str, float | None], new: Mapping[str, float | None]) -> None:
         """Repaint the rows on the screen that are, or were, armed."""

@@ -49,6 +49,7 @@ class ProbeEditor(Vertical):
     """Edits one probe; see the module."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Functions", id="probe.leave", tooltip="Back to the search for a function"),
         Binding("a", "everything", "$$args", id="probe.everything", tooltip="All arguments, each with its best type"),
         Binding("e", "when('entry')", "Entry", id="probe.entry", tooltip="Record when the function is called"),
         Binding("x", "when('exit')", "Exit", id="probe.exit", tooltip="Record when it returns"),
@@ -89,6 +90,9 @@ class ProbeEditor(Vertical):
 
     class ArmRequested(Changed):
         """The user wants it armed."""
+
+    class Left(Message):
+        """The user wants another function."""
 
     def __init__(
         self,
@@ -228,6 +232,10 @@ class ProbeEditor(Vertical):
             self._toggle(self._tree.roots[number - 1])
         else:
             self._refuse(f"there are {len(self._tree.roots)} to tick here")
+
+    def action_leave(self) -> None:
+        """Back to the functions; what is ticked stays."""
+        self.post_message(self.Left())
 
     def action_everything(self) -> None:
         """All arguments, or not."""

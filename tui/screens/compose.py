@@ -198,6 +198,10 @@ class ComposeScreen(SpecScreen):
         else:
             self.action_arm()
 
+    def on_probe_editor_left(self, event: ProbeEditor.Left) -> None:
+        event.stop()
+        self.action_search()
+
     def on_spec_pane_arm_requested(self, event: SpecPane.ArmRequested) -> None:
         event.stop()
         self.action_arm()

@@ -1,0 +1,30 @@
+"""Keys that lead from one part of a screen to another, and what is said there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
+from tests.interface.test_saying import screen_text
+from tests.interface.widget_host import until
+from widgets.function_list import FunctionList
+from widgets.search_line import PickLine, SearchLine
+
+__all__ = ["kernel_only", "recording"]
+
+
+@pytest.mark.parametrize("key", ["f2", "escape"])
+async def test_from_the_fields_back_to_the_functions(kernel_only, key):
+    app = application(kernel_only)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_compose(app, pilot)
+        editor = await pick(app, pilot, "vfs_read")
+        await until(lambda: "esc Functions" in screen_text(app)[-1], pilot)
+        await pilot.press("3", "slash", "escape")
+        await until(lambda: editor.has_focus_within and not isinstance(app.focused, SearchLine), pilot)
+        await pilot.press(key)
+        await until(lambda: isinstance(app.focused, PickLine), pilot)
+        assert isinstance(app.focused, PickLine) and app.focused.selected_text == "vfs_read"
+        assert editor.probe is not None and str(editor.probe) == "f vfs_read count"
+        await pilot.press("k")
+        await until(lambda: app.compose_place.query_one(FunctionList).query_text == "k", pilot)
