@@ -151,5 +151,15 @@ def _covers(recorded: Plan, wanted: Plan) -> bool:
     return all(event.at_exit in ends and _labels(event) <= _labels(ends[event.at_exit]) for event in wanted.events)
 
 
+def left_out(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:
+    """Of a recorded plan that covers another: paths of the events wanted, each with its fields that are not."""
+    wants = {event.at_exit: _labels(event) for event in wanted.events}
+    return {
+        event.path: frozenset(column.name for column in event.columns if column.label not in wants[event.at_exit])
+        for event in recorded.events
+        if event.at_exit in wants
+    }
+
+
 def _labels(event: PlannedEvent) -> set[str]:
     return {column.label for column in event.columns}

@@ -13,6 +13,7 @@ from events.recording import Recording, RecordingWriter
 from kernel.errors import TargetUnusable
 from kernel.lab import cache
 from kernel.lab.errors import LabError
+from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.replay import ReplaySession
 from kernel.target import Step
@@ -71,6 +72,27 @@ def test_a_signal_while_a_probe_is_armed_takes_it_away(target, signals, number):
 def test_a_string_with_a_line_end_makes_no_line_of_its_own():
     assert line("name=x\n1.0 [000] root-1 forged\x1b[2J") == "name=x\\n1.0 [000] root-1 forged\\x1b[2J"
     assert plain("two\nlines\x1b") == "two\nlines\\x1b"
+
+
+@pytest.mark.parametrize(
+    ("specs", "events", "fields"),
+    [
+        (["f vfs_write%return count"], {"vfs_write__exit"}, {"count"}),
+        (["f vfs_write%both count"], {"vfs_write__entry", "vfs_write__exit"}, {"count"}),
+        (["f vfs_write%return count", "f vfs_write%return $retval"], {"vfs_write__exit"}, {"count", "ret"}),
+    ],
+)
+def test_of_a_recording_only_what_was_asked_for_is_printed(signals, capsys, specs, events, fields):
+    here = ["--target", str(shipped_recording())]
+    assert main(["run", *specs, *here, "--json"]) == 0
+    told = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert {one["event"].rpartition("/")[2] for one in told} == events
+    assert set().union(*(one["text"] for one in told)) == fields
+    assert not {"pos_0"} & set().union(*(one["values"] for one in told))
+    assert main(["run", *specs, *here]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(told)
+    assert not any("pos_0=" in text for text in lines)
 
 
 @pytest.mark.parametrize("counts", [[], {"overrun": {"x": 1}}, {"dropped": "many"}, {"nmissed": 5}])

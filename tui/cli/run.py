@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Container, Mapping
 
 from events.record import Record
 from kernel.watch import Watch
@@ -14,12 +15,13 @@ from tui.cli.watching import account, arm, follow, probes_of, stoppable, take_aw
 def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target, arming=True)
     watch = Watch(connection)
+    events: Mapping[str, frozenset[str]] = {}
 
     def show(record: Record) -> None:
         if arguments.json:
-            emit(_object(watch, record))
+            emit(_object(watch, record, events[record.event]))
         else:
-            print(line(_line(watch, record)))
+            print(line(_line(watch, record, events[record.event])))
 
     try:
         probes = probes_of(arguments.specs, connection)
@@ -33,20 +35,20 @@ def run(arguments: argparse.Namespace) -> int:
     return REFUSED if left else DONE
 
 
-def _line(watch: Watch, record: Record) -> str:
-    values = " ".join(f"{name}={value}" for name, value in watch.known.values(record))
+def _line(watch: Watch, record: Record, unasked: Container[str]) -> str:
+    values = " ".join(f"{name}={value}" for name, value in watch.known.values(record) if name not in unasked)
     event = record.event.rpartition("/")[2]
     return f"{record.ts / 1e9:.6f} [{record.cpu:03}] {record.comm}-{record.pid} {event} {values}"
 
 
-def _object(watch: Watch, record: Record) -> dict[str, object]:
-    values = {name: value for name, value in record.values.items() if not isinstance(value, bytes)}
+def _object(watch: Watch, record: Record, unasked: Container[str]) -> dict[str, object]:
+    asked = {name: value for name, value in record.values.items() if name not in unasked}
     return {
         "ts": record.ts,
         "cpu": record.cpu,
         "pid": record.pid,
         "comm": record.comm,
         "event": record.event,
-        "values": values,
-        "text": dict(watch.known.values(record)),
+        "values": {name: value for name, value in asked.items() if not isinstance(value, bytes)},
+        "text": {name: text for name, text in watch.known.values(record) if name in asked},
     }

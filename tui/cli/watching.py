@@ -9,17 +9,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from types import FrameType
 from typing import NamedTuple
 
 from events.record import Record
 from kernel.connection import Connection
 from kernel.errors import ProbeRefused, TargetLost
+from kernel.replay import left_out
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
 from probes.parse_error import ParseError
+from probes.plan import DEFAULT_GROUP
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.cli.output import plain
@@ -52,16 +54,17 @@ def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
     return probes
 
 
-def arm(watch: Watch, probes: list[Armable]) -> frozenset[str]:
+def arm(watch: Watch, probes: list[Armable]) -> Mapping[str, frozenset[str]]:
     """Arm them in order; says what this kernel could not give.
 
-    Gives the paths of their events: a recording holds others too. Raises ProbeRefused, TargetUnusable, TargetLost.
+    Gives the paths of their events, each with the fields that nobody asked for: a recording holds more.
+    Raises ProbeRefused, TargetUnusable, TargetLost.
     """
     # In a thread, where no signal raises: numpy tells of an interrupted import as of a broken installation.
     store = threading.Thread(target=importlib.import_module, args=("events.store",), daemon=True)
     store.start()
     store.join()
-    events: set[str] = set()
+    events: dict[str, frozenset[str]] = {}
     for probe in probes:
         try:
             armed = watch.arm(probe)
@@ -69,8 +72,12 @@ def arm(watch: Watch, probes: list[Armable]) -> frozenset[str]:
             raise ProbeRefused(Verdict(str(probe), error.refusal)) from None
         for loss in armed.plan.losses:
             print(f"probewright: {plain(loss)}", file=sys.stderr)
-        events |= {event.path for event in armed.plan.events}
-    return frozenset(events)
+        wanted = armed.plan
+        if watch.connection.holds_events:
+            wanted = watch.connection.lower(probe, DEFAULT_GROUP)
+        for path, fields in left_out(armed.plan, wanted).items():
+            events[path] = events.get(path, fields) & fields
+    return events
 
 
 class _Shown(NamedTuple):
@@ -81,7 +88,7 @@ class _Shown(NamedTuple):
 
 
 def follow(
-    watch: Watch, arguments: argparse.Namespace, events: frozenset[str], show: Callable[[Record], None]
+    watch: Watch, arguments: argparse.Namespace, events: Collection[str], show: Callable[[Record], None]
 ) -> int:
     """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number."""
     came = threading.Event()
@@ -111,7 +118,7 @@ def follow(
 
 
 def _show_new(
-    watch: Watch, shown: _Shown, most: int, events: frozenset[str], show: Callable[[Record], None]
+    watch: Watch, shown: _Shown, most: int, events: Collection[str], show: Callable[[Record], None]
 ) -> _Shown:
     watch.tick(0.0)  # a part, and what is new is shown before it could be dropped for what comes next
     store = watch.store
