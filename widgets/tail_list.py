@@ -142,7 +142,8 @@ class TailList(LineList):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Scrolling up by hand ends following; the picture goes on from where it was."""
         super().watch_scroll_y(old_value, new_value)
-        if self.following and not self._moving and new_value < old_value:
+        # At the end still: the list became higher (a line below it went), nobody scrolled.
+        if self.following and not self._moving and new_value < min(old_value, self.max_scroll_y):
             self._stop(self.top + round(new_value - old_value))
 
     def watch_following(self, following: bool) -> None:

@@ -158,6 +158,21 @@ async def test_going_up_leaves_following_and_counts_what_is_new():
         assert [m.following for m in app.heard][-2:] == [False, True]
 
 
+async def test_a_list_that_becomes_higher_goes_on_following():
+    store = Store(1000)
+    app = host(store)
+    async with app.shown() as pilot:
+        await pilot.press("slash", "x")
+        await pilot.pause(0.1)
+        await pilot.press("escape")
+        await pilot.pause(0.2)
+        await pilot.press("escape")
+        await pilot.pause(0.2)
+        assert app.widget.table.following
+        app.widget.table.scroll_relative(y=-3, animate=False)
+        await until(lambda: not app.widget.table.following, pilot)
+
+
 async def test_space_holds_and_follows_and_enter_asks_for_details():
     store = Store(1000)
     app = host(store)
