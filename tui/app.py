@@ -183,6 +183,10 @@ class Probewright(TargetApp):
     def action_live(self) -> None:
         self.switch_mode("live")
 
+    def action_edit(self) -> None:
+        self.switch_mode("compose")
+        self.compose_place.action_edit()
+
     def action_targets(self) -> None:
         dialogs.choose_target(self, self.open_target)
 

@@ -33,6 +33,7 @@ COMMANDS = (
     Command("live", "f3", "Live", "Go to the events of what is armed.", "app"),
     Command("targets", "f4", "Target", "Choose where to probe: this machine, SSH, the lab, a recording.", "app"),
     Command("help", "f1,question_mark", "Help", "Explain this screen and its keys.", "app"),
+    Command("edit", "f6", "Edit", "Type the specification of a probe.", "app", footer=False),
     Command("quit", "ctrl+q,ctrl+c", "Quit", "Take every probe away and leave.", "app", footer=False),
     Command("search", "slash", "Search", "Search for a function.", "compose", footer=False),
     Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),

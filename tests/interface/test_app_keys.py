@@ -9,6 +9,7 @@ from tests.interface.test_saying import screen_text
 from tests.interface.widget_host import until
 from widgets.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
+from widgets.spec_editor import SpecEditor
 
 __all__ = ["kernel_only", "recording"]
 
@@ -28,3 +29,15 @@ async def test_from_the_fields_back_to_the_functions(kernel_only, key):
         assert editor.probe is not None and str(editor.probe) == "f vfs_read count"
         await pilot.press("k")
         await until(lambda: app.compose_place.query_one(FunctionList).query_text == "k", pilot)
+
+
+async def test_the_specification_is_typed_from_the_live_place(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        for key in ("f6", "f6"):  # the second one finds it edited already
+            await pilot.press(key)
+            await until(lambda: app.compose_place.is_current and isinstance(app.focused, SpecEditor), pilot)
+        await pilot.press(*"f vfs_fsync")
+        assert isinstance(app.focused, SpecEditor)
+        assert app.focused.value == "f vfs_fsync"
