@@ -10,7 +10,7 @@ from btf.btf import Btf
 from btf.layout import PathError, Resolved, find_field, resolve
 from btf.types import Ptr
 from btf.walk import strip
-from probes.signature import Signature, member_names
+from probes.signature import Signature, member_names, operator_hint
 from probes.site import Refused
 
 if TYPE_CHECKING:
@@ -123,10 +123,11 @@ def _resolve(
     except PathError as error:
         at = error.hop_index
         names = member_names(btf, type_id, hops, at) if error.code == "NO_BTF_FIELD" else ()
-        raise Refused(error.code, starts[at], hops[at][1].strip(_NAMELESS), names=names) from None
+        hint = operator_hint(btf, type_id, hops, at) if hops[0][0] == "->" else ""
+        raise Refused(error.code, starts[at], hops[at][1].strip(_NAMELESS), names=names, hint=hint) from None
     if broken is not None:
         if hops[-1][0] == "->" and not signature.is_pointer(found.type_id):
-            raise Refused("NO_PTR_STRCT", starts[-1])
+            raise Refused("NO_PTR_STRCT", starts[-1], hint=operator_hint(btf, type_id, hops, len(hops) - 1))
         raise broken
     for _ in found.derefs:
         fetch.advance()

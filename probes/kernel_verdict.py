@@ -209,5 +209,5 @@ def _refused(at: At, words: list[str], dialect: Dialect) -> Verdict:
     if error.code[0].islower():
         return Verdict(command, Refusal(error.code, message, None, error.token, error.hint))
     column = sum(lengths) if at.index >= len(lengths) else sum(lengths[: at.index]) + error.offset
-    hint, nearest = hint_for(error.code, error.token, error.names)
+    hint, nearest = hint_for(error.code, error.token, error.names, error.hint)
     return Verdict(command, Refusal(error.code, message, column, error.token, hint, nearest))

@@ -139,3 +139,19 @@ def member_names(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index:
     if isinstance(kind, Ptr):
         kind = btf.type(strip(btf, kind.type_id))
     return tuple(member.name for member in fields(btf, kind.id)) if isinstance(kind, Struct) else ()
+
+
+def operator_hint(btf: Btf, type_id: int, hops: Sequence[tuple[str, str]], index: int) -> str:
+    """Say which of `->` and `.` belongs at the `index`-th step of a path from a type; empty where it stands there."""
+    if not index:
+        return ""
+    try:
+        kind = btf.type(strip(btf, resolve(btf, type_id, hops[:index]).type_id))
+    except PathError:
+        return ""
+    op, name = hops[index][0], hops[index - 1][1]
+    if op == "." and isinstance(kind, Ptr) and isinstance(btf.type(strip(btf, kind.type_id)), Struct):
+        return f"`{name}` is a pointer: use `->`"
+    if op == "->" and isinstance(kind, Struct):
+        return f"`{name}` is a structure, no pointer: use `.`"
+    return ""

@@ -36,7 +36,7 @@ class Refused(Exception):
         self.message = message
         """The kernel's sentence, where the code alone doesn't say which."""
         self.hint = hint
-        """The reason in plain words, where the code alone doesn't say it."""
+        """The reason in plain words, where the code alone doesn't say it well."""
 
 
 class At(Exception):

@@ -14,7 +14,7 @@ from btf.types import Array, Ptr, Struct
 from btf.walk import size_of, strip
 from probes.convention import Passed, Where
 from probes.fetcharg import Hop, ReturnValue, Variable
-from probes.signature import Signature, member_names
+from probes.signature import Signature, member_names, operator_hint
 from probes.text import kstrtoul
 
 
@@ -26,10 +26,17 @@ class NotThere(Exception):
         offset: column in the expression's text.
         token: the word there.
         names: names that exist at that step.
+        hint: the way out, where the code alone doesn't say it well.
     """
 
     def __init__(
-        self, code: str, reason: str = "", offset: int = 0, token: str = "", names: Sequence[str] = ()
+        self,
+        code: str,
+        reason: str = "",
+        offset: int = 0,
+        token: str = "",
+        names: Sequence[str] = (),
+        hint: str = "",
     ) -> None:
         super().__init__(reason or code)
         self.code = code
@@ -37,6 +44,7 @@ class NotThere(Exception):
         self.offset = offset
         self.token = token
         self.names = tuple(names)
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,20 +181,21 @@ def _follow(btf: Btf, value: Value, path: Sequence[Hop], start: int) -> Value:
     if not path:
         return value
     at, kind = start, btf.type(strip(btf, value.type_id))
-    hops = [tuple(hop) for hop in path]
+    hops = [(hop.op, hop.name) for hop in path]
     if path[0].op == "." and not value.derefs:
         raise NotThere("NOSUP_DAT_ARG", offset=start + 1, token=path[0].name)
     if path[0].op == "[]" and isinstance(kind, Ptr):
         return _pointed_element(btf, value, kind, path, start)
     try:
-        found = resolve(btf, value.type_id, [(op, name) for op, name in hops])
+        found = resolve(btf, value.type_id, hops)
     except PathError as error:
         at += sum(len(str(hop)) for hop in path[: error.hop_index])
         hop = path[error.hop_index]
-        names = member_names(btf, value.type_id, [(op, name) for op, name in hops], error.hop_index)
-        raise NotThere(
-            error.code, offset=at + (0 if hop.op == "[]" else len(hop.op)), token=hop.name, names=names
-        ) from None
+        hint = operator_hint(btf, value.type_id, hops, error.hop_index)
+        # Beneath the wrong operator the name may be right: one thing at a time.
+        names = () if hint else member_names(btf, value.type_id, hops, error.hop_index)
+        column = at + (0 if hop.op == "[]" else len(hop.op))
+        raise NotThere(error.code, offset=column, token=hop.name, names=names, hint=hint) from None
     derefs = value.derefs + found.derefs
     return Value(value.base, found.type_id, derefs, found.bit_offset, found.bit_size, found.kernel_agrees)
 
