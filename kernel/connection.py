@@ -77,6 +77,11 @@ class Connection:
         """It is a recording of events, not a kernel."""
         return isinstance(self.target, RecordingTarget) and bool(self.target.recording.plans)
 
+    @property
+    def cut_short(self) -> bool:
+        """It is a recording whose end is missing."""
+        return isinstance(self.target, RecordingTarget) and self.target.recording.truncated
+
     def btf_of(self, module: str | None) -> Btf | None:
         """Types to read a function of `module` with: its split BTF, or the kernel's.
 

@@ -168,7 +168,11 @@ class SavedFacts(RememberedTarget):
 
 
 def open_recording(path: Path) -> Target:
-    """Open a recording, a folder of saved facts, or a tar file of one. Raises TargetUnusable."""
+    """Open a recording, a folder of saved facts, or a tar file of one.
+
+    Raises:
+        TargetUnusable: it can't be read, or a recording was cut short before what is needed to look at its kernel.
+    """
     name = str(path)
     if path.is_dir():
         names = [str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()][:_MOST_FILES]
@@ -177,7 +181,11 @@ def open_recording(path: Path) -> Target:
         if ".tar" in path.suffixes or path.suffix in (".tgz", ".txz"):
             files = _untar(path)
             return _saved(name, tuple(files), files.__getitem__)
-        return RecordingTarget(Recording.open(path), path.name)
+        recording = Recording.open(path)
+        if recording.truncated and not (recording.names("btf") or recording.names("header_page")):
+            # What a kernel would say of a probe can't be computed, and it would look as if it had no functions.
+            raise TargetUnusable(f"{name}: the recording is damaged: cut short before its functions and types")
+        return RecordingTarget(recording, path.name)
     except (OSError, RecordingError, tarfile.TarError, lzma.LZMAError, EOFError) as error:
         raise TargetUnusable(str(error), _WAY_OUT) from error
 

@@ -91,9 +91,18 @@ def note_of(watching: Watch) -> str:
         return f"recording to {recorder.path.name}{note}"
     if watching.recording_error:
         return watching.recording_error
+    if watching.ended and watching.connection.cut_short:
+        return "the recording is cut short here: its end is missing"
     if watching.ended:
         return "this is all that was recorded" if watching.error is None else "the line is gone"
     return "" if watching.armed else "nothing is armed any more"
+
+
+def note_of_nothing(connection: Connection | None) -> str:
+    """What is said where no events can come."""
+    if connection is not None and connection.cut_short and not connection.holds_events:
+        return "the recording is cut short: its events are missing"
+    return "nothing is armed: F2, pick a function, Enter"
 
 
 def rates_of(watching: Watch | None) -> dict[str, float | None]:

@@ -20,6 +20,7 @@ from widgets.function_list import FunctionList
 from widgets.help import HelpScreen
 from widgets.probe_editor import ProbeEditor
 from widgets.spec_pane import SpecPane
+from widgets.status_bar import LiveLine
 from widgets.tail_table import TailTable
 from widgets.target_chooser import TargetChooser
 from widgets.trouble import TroubleDialog
@@ -78,6 +79,26 @@ async def test_a_recording_opens_at_its_events(recording):
         assert app.watching and app.watching.store
         assert len(app.watching.store) == app.watching.store.next_seq > 100
         assert len(app.watching.armed) == len(Recording.open(recording).plans)
+
+
+@pytest.mark.parametrize(
+    ("size", "note"),
+    [
+        (-100, "the recording is cut short here: its end is missing"),
+        (2_000_000, "the recording is cut short: its events are missing"),
+    ],
+)
+async def test_a_recording_that_is_cut_short_says_so_in_the_live_place(recording, tmp_path, size, note):
+    path = tmp_path / "cut.pwr"
+    path.write_bytes(recording.read_bytes()[:size])
+    app = application(path)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching is not None, pilot)
+        await pilot.press("f3")
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        assert app.live_place
+        line = app.live_place.query_one(LiveLine)
+        await until(lambda: line.state.note == note, pilot)
 
 
 async def test_every_event_of_a_recording_has_its_values(recording):

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,8 @@ from tests.pure.test_kernel_watch import Anything, Target, id_of, probe
 from tui.__main__ import main
 from tui.cli.output import line, plain
 from tui.cli.watching import arm, follow, stoppable
+
+COMMANDS = (["list", "vfs_read"], ["doctor"], ["check", "f vfs_read"], ["run", "f vfs_read"])
 
 
 @pytest.fixture
@@ -93,6 +96,38 @@ def test_of_a_recording_only_what_was_asked_for_is_printed(signals, capsys, spec
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(told)
     assert not any("pos_0=" in text for text in lines)
+
+
+def whole() -> bytes:
+    path = shipped_recording()
+    assert path is not None
+    return path.read_bytes()
+
+
+def cut(folder: Path, size: int) -> Path:
+    path = folder / "x.pwr"
+    path.write_bytes(whole()[:size])
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("less", [0, 30_000])
+def test_every_command_says_that_a_recording_is_cut_short(signals, tmp_path, capsys, command, less):
+    path = cut(tmp_path, len(whole()) - less)
+    main([*command, "--target", str(path)])
+    assert ("x.pwr: the recording is cut short; its end is missing" in capsys.readouterr().err) is bool(less)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("size", [20, 600, 200_000, 300_000])
+def test_a_recording_without_its_functions_is_damaged_whatever_is_asked(tmp_path, capsys, command, size):
+    path = cut(tmp_path, size)
+    assert main([*command, "--target", str(path)]) == 3
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (
+        "",
+        f"probewright: {path}: the recording is damaged: cut short before its functions and types\n",
+    )
 
 
 @pytest.mark.parametrize("counts", [[], {"overrun": {"x": 1}}, {"dropped": "many"}, {"nmissed": 5}])

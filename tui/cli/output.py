@@ -37,6 +37,8 @@ def connect(spec: str, *, arming: bool = False) -> Connection:
             plain(f"probewright: {target.name} ({connection.facts.title}), not this machine: {reason}"),
             file=sys.stderr,
         )
+    if connection.cut_short:
+        print(plain(f"probewright: {target.name}: the recording is cut short; its end is missing"), file=sys.stderr)
     fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
     if arming and target.owner and fatal:
         connection.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -11,11 +12,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from kernel.session import Armed
 from tui.calls import ShownCalls, detail_of_call, ends_of, note_of_calls
 from tui.commands import bindings
 from tui.screens.detail import DetailScreen
-from tui.shown import ShownEvents, detail_of, fields_of, losses_of, note_of, status_of
+from tui.shown import ShownEvents, detail_of, fields_of, losses_of, note_of, note_of_nothing, status_of
 from widgets.call_rows import CallRows
 from widgets.event_rows import EventRows
 from widgets.key_line import KeyLine
@@ -127,12 +127,13 @@ class LiveScreen(Screen[None]):
         watching = self.bench.watching
         store = watching.store if watching else None
         if watching is None or store is None:
-            self._line.state = LiveState(note="nothing is armed: F2, pick a function, Enter")
+            self._line.state = LiveState(note=note_of_nothing(self.bench.connection))
             return
         self._line.state = LiveState(
             views=tuple(VIEWS.values()),
             view=tuple(VIEWS).index(self._view),
             following=self.table.following,
+            new=self.table.new,
             per_second=sum(store.rates().values()) if watching.live else None,
             shown=store.next_seq,
             losses=losses_of(watching, self.bench.counts),
@@ -181,37 +182,31 @@ class LiveScreen(Screen[None]):
         self.set_focus(self.table)
         self.tick()
 
-    def _armed_under_cursor(self) -> Armed | None:
-        """The probe whose event is under the cursor; the only one there is, where there is no cursor."""
-        watching = self.bench.watching
-        if watching is None or not watching.armed:
-            return None
-        table = self.table
-        if watching.store is not None and not table.following:
-            try:
-                event = self._event_at(watching.store, table.cursor)
-            except IndexError:
-                event = ""
-            for armed in watching.armed:
-                if any(planned.path == event for planned in armed.plan.events):
-                    return armed
-        return watching.armed[0] if len(watching.armed) == 1 else None
-
-    def _event_at(self, store: Store, row: int) -> str:
-        """The event of a row. Raises IndexError."""
-        if self._view == "calls" and self._calls is not None:
-            record = next(filter(None, self._calls.records(row)), None)
-            return record.event if record else ""
-        return store.record(row).event
+    def _event_under_cursor(self) -> str:
+        """Path of an event; empty where there is no cursor, or its row was dropped."""
+        store = self.bench.watching.store if self.bench.watching else None
+        if store is None or self.table.following:
+            return ""
+        with contextlib.suppress(IndexError):
+            if self._view == "calls" and self._calls is not None:
+                record = next(filter(None, self._calls.records(self.table.cursor)), None)
+                return record.event if record else ""
+            return store.record(self.table.cursor).event
+        return ""
 
     def action_disarm(self) -> None:
-        armed = self._armed_under_cursor()
-        if armed is not None:
-            self.bench.disarm([armed])
-        elif self.bench.watching is not None and self.bench.watching.armed:
-            self.notify("several probes are armed: space, then put the cursor on an event of one", markup=False)
-        else:
+        """Disarm the probe whose event is under the cursor; without a cursor the only one there is."""
+        armed = self.bench.watching.armed if self.bench.watching else ()
+        event = self._event_under_cursor()
+        meant = [one for one in armed if not event or any(planned.path == event for planned in one.plan.events)]
+        if len(meant) == 1:
+            self.bench.disarm(meant)
+        elif not armed:
             self.notify("nothing is armed", markup=False)
+        elif event:
+            self.notify("the probe of this event is disarmed already", markup=False)
+        else:
+            self.notify("several probes are armed: space, then put the cursor on an event of one", markup=False)
 
     def action_disarm_all(self) -> None:
         if self.bench.watching is not None:
