@@ -72,10 +72,17 @@ class Fetch:
             bare_field(self, text)
         elif self.site.dialect.btf_args and begins_name(text):
             if not self.site.on_function:
-                raise Refused("NOSUP_BTFARG", self.offset, text)
+                raise self._no_name("NOSUP_BTFARG", text)
             walk(self, text)
         else:
-            raise Refused("BAD_FETCH_ARG", self.offset, text)
+            raise self._no_name("BAD_FETCH_ARG", text)
+
+    def _no_name(self, code: str, text: str) -> Refused:
+        """A name where none is looked up; that of an event's field wants a `$` only."""
+        if not self.site.on_event or not begins_name(text):
+            return Refused(code, self.offset, text)
+        fields = tuple(f"${name}" for name in self.site.fields or ())
+        return Refused(code, self.offset, text, names=fields, hint="A field of the event is written with a $")
 
     def nest(self, text: str) -> None:
         """Count a cast or a dereference. Raises Refused."""
@@ -129,7 +136,8 @@ class Fetch:
             self.store("COMM")
         else:
             at = 0 if site.dialect.event_variable_at_name else self.offset
-            raise Refused("BAD_VAR", at, name, names=tuple(site.fields or ()))
+            hint = "The event has no field of this name" if site.fields else ""
+            raise Refused("BAD_VAR", at, name, names=tuple(site.fields or ()), hint=hint)
 
     def _is_retval(self, name: str) -> bool:
         """Older kernels want the bare word; newer ones take what begins with it and look further."""

@@ -47,3 +47,27 @@ def test_what_stands_there_is_no_suggestion() -> None:
 def test_the_wrong_operator_is_named(path: str, code: str, hint: str) -> None:
     for error in (by_kernel(f"f vfs_read {path}"), lowered(f"f vfs_read%both {path}")):
         assert (error.code, error.hint, error.nearest) == (code, hint, ())
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "nearest"),
+    [
+        ("prev_pid", "NOSUP_BTFARG", "$prev_pid"),
+        ("prev_pdi", "NOSUP_BTFARG", "$prev_pid"),
+        ("x=prev_pid:u64", "NOSUP_BTFARG", "$prev_pid"),
+        ("zz", "NOSUP_BTFARG", ""),
+    ],
+)
+def test_a_field_of_an_event_wants_a_dollar(word: str, code: str, nearest: str) -> None:
+    for name, its_code in (("6.1", "BAD_FETCH_ARG"), ("7.2", code)):
+        error = by_kernel(f"e sched/sched_switch {word}", name)
+        assert error.code == its_code
+        assert error.hint.startswith("A field of the event is written with a $")
+        assert error.nearest[:1] == ((nearest,) if nearest else ())
+        assert "$arg" not in error.hint
+
+
+def test_no_such_field_of_an_event() -> None:
+    error = by_kernel("e sched/sched_switch $prev_pdi")
+    assert (error.code, error.nearest[0]) == ("BAD_VAR", "prev_pid")
+    assert error.hint == "The event has no field of this name; did you mean prev_pid?"
