@@ -176,7 +176,8 @@ def _read(text: str, words: list[str], interface: str, reading: Reading) -> Buil
         found = reader(words, reading)
     if found is None:
         logged = interface == DYNAMIC_EVENTS and reading.dialect.logs_no_match
-        raise At(Refused(NO_MATCH if logged else "refused_without_message", 0, words[0]))
+        hint = "A synthetic event begins `s:NAME`: s:NAME TYPE FIELD; …" if words[0] == "s" else ""
+        raise At(Refused(NO_MATCH if logged else "refused_without_message", 0, words[0], hint=hint))
     return found
 
 

@@ -71,3 +71,9 @@ def test_no_such_field_of_an_event() -> None:
     error = by_kernel("e sched/sched_switch $prev_pdi")
     assert (error.code, error.nearest[0]) == ("BAD_VAR", "prev_pid")
     assert error.hint == "The event has no field of this name; did you mean prev_pid?"
+
+
+@pytest.mark.parametrize("name", ["6.1", "6.12", "7.2"])
+def test_a_synthetic_event_begins_with_its_name(name: str) -> None:
+    assert "`s:NAME`" in by_kernel("s foo int x", name).hint
+    assert "s:NAME" not in by_kernel("z foo int x", name).hint
