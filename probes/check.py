@@ -22,7 +22,10 @@ from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 
-__all__ = ["Checked", "armable", "check", "check_plan", "check_typed", "kernel_verdict"]
+__all__ = ["Checked", "armable", "check", "check_plan", "check_typed", "comes_back", "kernel_verdict"]
+
+_OF_NAME = frozenset({"EVENT_EXIST", "DIFF_PROBE_TYPE", "DIFF_ARG_TYPE", "SAME_PROBE"})
+"""Refusals that another name of the event does away with."""
 
 
 class Checked(NamedTuple):
@@ -90,7 +93,16 @@ def check_typed(
         probe = armable(text)
     except ParseError:
         return checked
-    return check_plan(probe, btf, facts, group, environment, existing)
+    other = check_plan(probe, btf, facts, group, environment, existing)
+    return checked if other.plan is not None and comes_back(checked.verdict, other.plan) else other
+
+
+def comes_back(verdict: Verdict, plan: Plan) -> bool:
+    """Whether lowering what is refused gives what is refused again: the same line, only its event's name apart."""
+    error, (head, *words) = verdict.error, verdict.command.split() or [""]
+    if error is None or (error.column is not None and error.column <= len(head)) or error.code in _OF_NAME:
+        return False
+    return any(line.split()[1:] == words for line in plan.lines)
 
 
 def is_function(probe: Armable) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from probes.check import check
+from probes.check import check, check_plan, check_typed, comes_back
 from probes.hints import hint_for
 from probes.kernel_verdict import kernel_verdict
-from probes.verdict import Refusal
+from probes.lower import lower
+from probes.parse import parse_probe
+from probes.verdict import Refusal, Verdict
 from tests.probes_data import environment, kernel
 
 
@@ -77,3 +79,33 @@ def test_no_such_field_of_an_event() -> None:
 def test_a_synthetic_event_begins_with_its_name(name: str) -> None:
     assert "`s:NAME`" in by_kernel("s foo int x", name).hint
     assert "s:NAME" not in by_kernel("z foo int x", name).hint
+
+
+@pytest.mark.parametrize(
+    ("spec", "back"),
+    [
+        ("p vfs_read+3", True),
+        ("p:my/own vfs_read+3", True),
+        ("f vfs_read%return count x=file->f_path.dentry:%pd", False),
+    ],
+)
+def test_what_would_be_refused_again_is_no_way_out(spec: str, back: bool) -> None:
+    name = "7.2" if back else "6.1"
+    btf, facts, _ = kernel(name)
+    refused = check_plan(spec, btf, facts).verdict
+    assert not refused.ok
+    typed = check_typed(spec, btf, facts)
+    assert typed.verdict.ok is not back
+    assert (typed.plan is None) is back
+    if back:
+        assert typed.verdict == refused
+        assert comes_back(refused, lower(parse_probe(spec), btf, facts, "g"))
+
+
+def test_another_name_is_a_way_out() -> None:
+    btf, facts, _ = kernel("7.2")
+    plan = lower(parse_probe("f vfs_read count"), btf, facts, "g")
+    words = "f:a/b vfs_read count"
+    assert not comes_back(Verdict(words, Refusal("SAME_PROBE", "", 0)), plan)
+    assert not comes_back(Verdict(words), plan)
+    assert comes_back(Verdict(words, Refusal("NO_BTFARG", "", len("f:a/b vfs_read "))), plan)

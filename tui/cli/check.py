@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from kernel.connection import Connection
-from probes.check import armable
+from probes.check import armable, comes_back
 from probes.command import Armable
 from probes.elsewhere import Elsewhere, elsewhere
 from probes.parse_error import ParseError
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         for spec in _specs(arguments):
             verdict, plan = connection.check(spec, look=True)
             verdict = explained(connection, verdict)
-            plan = plan or _lowered(connection, spec)
+            plan = plan or _lowered(connection, spec, verdict)
             refused |= not verdict.ok
             others = _elsewhere(connection, spec) if arguments.matrix else None
             if arguments.json:
@@ -54,14 +54,15 @@ def _specs(arguments: argparse.Namespace) -> Iterator[str]:
             yield line.rstrip("\n")
 
 
-def _lowered(connection: Connection, spec: str) -> Plan:
+def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:
     """What `run` would write all the same: a kernel may refuse a text for lack of a feature that can be lowered."""
     probe: Armable = Probe(Place(""))
     try:
         probe = armable(spec)
-        return connection.lower(probe, DEFAULT_GROUP)
+        plan = connection.lower(probe, DEFAULT_GROUP)
     except (ParseError, CannotLower):
         return Plan(probe, ())
+    return Plan(probe, ()) if comes_back(verdict, plan) else plan
 
 
 def _elsewhere(connection: Connection, spec: str) -> dict[str, Elsewhere]:
