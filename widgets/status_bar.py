@@ -92,6 +92,8 @@ class LiveState:
     """What the line above live events says."""
 
     following: bool = True
+    new: int = 0
+    """Rows that came since one stopped to follow."""
     per_second: float | None = 0.0
     """None: nothing is happening now."""
     shown: int = 0
@@ -122,7 +124,9 @@ class LiveLine(Widget):
 
 def live_line(state: LiveState, columns: int) -> Content:
     """The live line for that many columns."""
-    mark: Run = ("● following", "bold $text-success") if state.following else ("‖ paused", "bold $text-warning")
+    new = f" +{grouped(state.new)} new (end)" if state.new else ""
+    paused: Run = (f"‖ paused{new}", "bold $text-warning")
+    mark: Run = ("● following", "bold $text-success") if state.following else paused
     pace = [] if state.per_second is None else [f"  {rate(state.per_second)}"]
     figures: list[Run] = [(text, "") for text in (*pace, f"  shown {grouped(state.shown)}")]
     note: list[Run] = [(f"  {safe(state.note)}", "dim")] if state.note else []
@@ -130,19 +134,18 @@ def live_line(state: LiveState, columns: int) -> Content:
         (f"[{name}] " if n == state.view else f" {name}  ", "bold" if n == state.view else "dim")
         for n, name in enumerate(state.views)
     ]
-    for quiet in (False, True):
-        right = list(state.losses.runs(quiet))
-        for left in (
-            [*views, mark, *figures, *note],
-            [*views, mark, *figures],
-            [mark, *figures, *note],
-            [mark, *figures],
-            [mark, figures[0]],
-            [mark],
-        ):
-            if _wide(left) + 2 + _wide(right) <= columns and (quiet or figures[-1] in left):
-                return _joined(left, right, columns)
-    lost = [run for run in right if run[0].strip() != "lost 0"]
+    noted = [[*views, mark, *figures, *note], [*views, mark, *note], [mark, *figures, *note]] if note else []
+    plain = [[*views, mark, *figures], [mark, *figures]]
+    quiet, loud = list(state.losses.runs(True)), list(state.losses.runs(False))
+    for left, right in (
+        *((left, right) for left in noted for right in (loud, quiet)),  # the note is worth more than a figure
+        *((left, right) for right in (loud, quiet) for left in plain),
+        ([mark, figures[0]], quiet),
+        ([mark], quiet),
+    ):
+        if _wide(left) + 2 + _wide(right) <= columns:
+            return _joined(left, right, columns)
+    lost = [run for run in quiet if run[0].strip() != "lost 0"]
     sign: Run = (mark[0][0], mark[1])
     return _joined([mark if _wide([mark, *lost]) <= columns else sign], lost, columns)
 

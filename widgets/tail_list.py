@@ -11,7 +11,7 @@ import time
 from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.timer import Timer
@@ -84,8 +84,6 @@ class TailList(LineList):
         self._shown = now
         if self.following:
             self.refresh()
-        else:
-            self.refresh(Region(0, 0, self.size.width, 1))
         # Within the picture that is due anyway; by itself only when no more news come.
         if time.monotonic() - self._extent_at >= _EXTENT_EVERY:
             self.sync_extent()

@@ -11,9 +11,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from widgets.figures import grouped
 from widgets.rows import Piece, Rows
-from widgets.safe_text import width
 from widgets.tail_list import TailList
 
 
@@ -148,14 +146,8 @@ class TailTable(TailList):
         return 1 + self._table.total(self.columns - 1)
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles, and what came since one stopped to follow."""
-        note = f" +{grouped(self.new)} new (end) " if self.new > 0 else ""
-        pieces = [Piece(" "), *self._table.header(columns - 1)]
-        if not note:
-            return pieces
-        room = self.scroll_offset.x + self.columns - width(note)
-        line = "".join(piece.text for piece in pieces)
-        return [Piece(line[:room].ljust(room)), Piece(note, "match")]
+        """Titles above their columns."""
+        return [Piece(" "), *self._table.header(columns - 1)]
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Format what will be seen first: it may need wider columns."""

@@ -41,3 +41,30 @@ async def test_the_specification_is_typed_from_the_live_place(recording):
         await pilot.press(*"f vfs_fsync")
         assert isinstance(app.focused, SpecEditor)
         assert app.focused.value == "f vfs_fsync"
+
+
+async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        watching = app.watching
+        assert watching and watching.store
+        await pilot.press("d")
+        await until(lambda: "several probes are armed" in screen_text(app)[-2], pilot)
+        first, all_armed = watching.store.record(0).event, len(watching.armed)
+        await pilot.press("home", "d")
+        await until(lambda: len(watching.armed) == all_armed - 1, pilot)
+        app.disarm(watching.armed[1:])
+        await until(lambda: len(watching.armed) == 1, pilot)
+        assert first not in {event.path for event in watching.armed[0].plan.events}
+        await pilot.press("d")
+        await until(lambda: "the probe of this event is disarmed already" in screen_text(app)[-2], pilot)
+        assert len(watching.armed) == 1
+
+
+async def test_how_many_pairs_there_are_is_said_while_following(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("x")
+        await until(lambda: " pairs" in screen_text(app)[1] and "● following" in screen_text(app)[1], pilot)

@@ -10,7 +10,7 @@ from widgets.figures import rate, short
 from widgets.status_bar import LiveState, Losses, Status, live_line, top_line
 
 STATUS = Status("lab", "Linux 7.2.13 x86-64", 43859, 1)
-LIVE = LiveState(True, 12_300, 1_204_332)
+LIVE = LiveState(per_second=12_300, shown=1_204_332)
 LOSSES = Losses(9199, 2, 3)
 
 
@@ -36,6 +36,18 @@ def test_what_stays_at_80_columns():
         "● following 12.3k/s shown 1,204,332 lost 0 missed 0 dropped 0"
     )
     assert "‖ paused" in live_line(replace(LIVE, following=False), 30).plain
+
+
+def test_the_note_wins_over_figures():
+    note = "448 pairs, 4: its entry was not seen"
+    state = replace(LIVE, note=note, views=("events", "entry→exit"), view=1)
+    whole = " events  [entry→exit] ● following  12.3k/s  shown 1,204,332  " + note
+    assert live_line(state, 118).plain.rstrip().startswith(whole)
+    assert live_line(state, 118).plain.endswith("  lost 0")
+    assert note in live_line(state, 98).plain
+    assert f"{note} " in live_line(replace(state, losses=LOSSES), 118).plain
+    paused = live_line(replace(state, following=False, new=1234), 118).plain
+    assert "‖ paused +1,234 new (end)" in paused and note in paused
 
 
 def test_hostile_target_names():
