@@ -37,6 +37,11 @@ _REGISTERS = {
     ),
     "aarch64": frozenset([*(f"x{n}" for n in range(31)), "lr", "sp", "pc", "pstate"]),
 }
+_ARGUMENT_REGISTERS = {
+    "x86_64": ("di", "si", "dx", "cx", "r8", "r9"),
+    "aarch64": tuple(f"x{number}" for number in range(8)),
+    "riscv64": tuple(f"a{number}" for number in range(8)),
+}
 _STACK_LONGS = {"x86_64": 2048, "aarch64": 2048}
 
 
@@ -72,6 +77,9 @@ class Dialect:
     """Of a number that fills more than a long, where it isn't refused, the biggest one is left (seen in 7.2)."""
     registers: frozenset[str] | None
     """Names of registers; None: not known for this architecture."""
+    argument_registers: tuple[str, ...]
+    """By the kernel's names (regs_query_register_offset), where a program's calling convention puts plain arguments;
+    empty: not known for this architecture."""
     stack_longs: int
     """The highest N of `$stackN` and `$argN` (THREAD_SIZE in longs)."""
     bits: int
@@ -113,6 +121,7 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
         whole_filters=mark(marks.whole_filters, Feature.BTF_ARGS not in features),
         saturates=since_7_2,
         registers=_REGISTERS.get(machine),
+        argument_registers=_ARGUMENT_REGISTERS.get(machine, ()),
         stack_longs=_STACK_LONGS.get(machine, 2048),
         bits=long_size * 8,
     )

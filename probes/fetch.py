@@ -123,7 +123,8 @@ class Fetch:
         elif name.startswith("arg") and (site.at_entry or site.dialect.btf_args):
             self._argument(text, name[3:])
         else:
-            raise Refused("BAD_VAR", self.offset, text)
+            hint = self._in_program() if re.fullmatch(r"arg\d+", name) else ""
+            raise Refused("BAD_VAR", self.offset, text, hint=hint)
 
     def _event_field(self, text: str) -> None:
         """A field of the event, else the task's name."""
@@ -165,7 +166,15 @@ class Fetch:
         elif self.site.at_exit and self.site.dialect.entry_at_exit and not self.site.user:
             self.keep_entry(str(value))
         else:
-            raise Refused("NOFENTRY_ARGS" if self.site.dialect.btf_args else "BAD_VAR", self.offset, text)
+            code = "NOFENTRY_ARGS" if self.site.dialect.btf_args else "BAD_VAR"
+            raise Refused(code, self.offset, text, hint=self._in_program())
+
+    def _in_program(self) -> str:
+        """Where the arguments are in a program, of which the kernel knows none by number."""
+        registers = self.site.dialect.argument_registers
+        if not self.site.user or not registers:
+            return ""
+        return f"In a program arguments are in registers where a function begins: %{' %'.join(registers)}"
 
     def keep_entry(self, number: str) -> None:
         """Take an argument that is kept from the entry."""

@@ -28,12 +28,6 @@ from probes.user_verdict import user_spot
 from probes.value import NotThere
 from probes.verdict import Refusal
 
-_REGISTERS = {
-    "x86_64": ("di", "si", "dx", "cx", "r8", "r9"),
-    "aarch64": tuple(f"x{number}" for number in range(8)),
-    "riscv64": tuple(f"a{number}" for number in range(8)),
-}
-"""By the kernel's names (regs_query_register_offset), where each calling convention puts plain arguments."""
 _OF_FILE = ("FILE_NOT_FOUND", "unreadable_program")
 _NO_TYPES = "the types of a program are not known; name registers, or $arg1, $arg2, …"
 
@@ -59,7 +53,7 @@ class UserWriter:
             return replace(expression, inner=self._in_registers(expression.inner))
         if not isinstance(expression, Argument) or not self.at_function:
             return expression
-        registers = _REGISTERS.get(self.machine, ())
+        registers = self.site.dialect.argument_registers
         if not 0 < expression.number <= len(registers):
             reason = f"argument {expression.number} is in no register on {self.machine}"
             raise NotThere("not_in_registers", reason, token=str(expression))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from probes.check import check, check_plan, check_typed, comes_back
@@ -109,3 +111,16 @@ def test_another_name_is_a_way_out() -> None:
     assert not comes_back(Verdict(words, Refusal("SAME_PROBE", "", 0)), plan)
     assert not comes_back(Verdict(words), plan)
     assert comes_back(Verdict(words, Refusal("NO_BTFARG", "", len("f:a/b vfs_read "))), plan)
+
+
+@pytest.mark.parametrize(("name", "code"), [("6.1", "BAD_VAR"), ("7.2", "NOFENTRY_ARGS")])
+def test_arguments_of_a_program_are_in_registers_of_this_machine(name: str, code: str) -> None:
+    error = by_kernel("p /bin/sh:0x20000 $arg1", name)
+    assert (error.code, error.hint.endswith(": %di %si %dx %cx %r8 %r9")) == (code, True)
+    btf, facts, _ = kernel(name)
+    for machine, ends in (("aarch64", "%x6 %x7"), ("riscv64", "%a6 %a7")):
+        elsewhere = kernel_verdict("p /bin/sh:0x20000 $arg1", btf, replace(facts, machine=machine)).error
+        assert elsewhere is not None
+        assert elsewhere.hint.endswith(ends)
+    assert "%di" not in by_kernel("p vfs_read+8 $arg1", name).hint
+    assert "%di" not in by_kernel("p /bin/sh:0x20000 $nothing", name).hint
