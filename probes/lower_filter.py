@@ -10,6 +10,9 @@ from probes.hints import hint_for
 from probes.plan import PlannedEvent
 from probes.refusal import CannotLower, own
 
+_STEADY = frozenset({"common_pid"})
+"""Common fields that are the same at both ends of a call."""
+
 
 def filtered(
     text: str, condition: str, events: Sequence[PlannedEvent], losses: list[str]
@@ -44,4 +47,20 @@ def filtered(
         names = ", ".join(dict.fromkeys(name.text for name in names_in(condition)))
         raise CannotLower(own("filter_spans_events", names, len(text) - len(condition)))
     losses += [f"{name}: not filtered, it does not record all that the filter names" for name in without]
-    return tuple(out)
+    return _of_whole_calls(condition, out, losses)
+
+
+def _of_whole_calls(condition: str, events: list[PlannedEvent], losses: list[str]) -> tuple[PlannedEvent, ...]:
+    """Leave the exits unfiltered where the filter may hold at one end of a call and not at the other.
+
+    Else the entry of one call and the exit of the next could be what is left, and look like one call.
+    """
+    if any(not event.filter or not event.frame for event in events):
+        return tuple(events)
+    steady = {column.name for event in events for column in event.columns if column.kept} | _STEADY
+    moving = dict.fromkeys(name.text for name in names_in(condition) if name.text not in steady)
+    if not moving:
+        return tuple(events)
+    exits = [event.event for event in events if event.at_exit]
+    losses += [f"{name}: not filtered, a call may change {', '.join(moving)}; its entry is" for name in exits]
+    return tuple(replace(event, filter="") if event.at_exit else event for event in events)

@@ -257,6 +257,19 @@ def test_a_twin_in_a_module_has_its_modules_name() -> None:
     assert line.split()[1] == "one:vfs_read"
 
 
+def test_a_filter_never_parts_the_ends_of_two_calls() -> None:
+    """What the call may change is asked at the entry only; what stays the same, at both ends."""
+    both = plan("f vfs_read%both file->f_pos count if count > 1 && common_pid == 7", "7.2")
+    assert [event.filter for event in both.events] == ["count > 1 && common_pid == 7"] * 2
+    assert both.losses == ()
+    for condition, moving in (("f_pos < 100", "f_pos"), ("count > 1 && common_cpu == 0", "common_cpu")):
+        found = plan(f"f vfs_read%both file->f_pos count if {condition}", "7.2")
+        assert [event.filter for event in found.events] == [condition, ""]
+        assert found.losses == (f"vfs_read__exit: not filtered, a call may change {moving}; its entry is",)
+    late = plan("f vfs_read%both count $retval if ret < 0", "7.2")
+    assert [event.filter for event in late.events] == ["", "ret < 0"]
+
+
 def test_filter_of_both_ends_at_once_is_refused() -> None:
     assert refusal("f vfs_read%return count $retval if count > 1 && ret < 0", "6.1")[0] == "filter_spans_events"
     found = plan("f vfs_read%both count $retval if count > 1 && ret < 0", "7.2")
