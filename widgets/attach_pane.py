@@ -49,6 +49,16 @@ class InsteadRows:
         yield Piece(" " + fit(shown_kinds(way.kinds) or "–", _KINDS - 1))
 
 
+class _Ways(LineList):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Go to", key_display="enter", id="attach.go", tooltip="Probe that one instead"),
+    ]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """One can go only where there is something."""
+        return action != "select" or self.rows.next > 0
+
+
 class AttachPane(Vertical):
     """Reasons, ways out, and a line that says how far the search for callers is."""
 
@@ -84,7 +94,7 @@ class AttachPane(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self.list = LineList()
+        self.list = _Ways()
         self._reasons = Static("", classes="reasons", markup=False)
         self._state = Label("", classes="state", markup=False)
         self._about = Attachability("")
@@ -123,6 +133,7 @@ class AttachPane(Vertical):
         rows = self.list.rows
         if not isinstance(rows, InsteadRows) or rows.ways != ways:
             self.list.rows = InsteadRows(ways)
+            self.list.refresh_bindings()
         self._state.update(safe_content(self._state_text(len(ways))))
 
     def _state_text(self, count: int) -> str:

@@ -33,6 +33,7 @@ async def test_from_a_function_that_cannot_be_probed_to_its_caller(folder: Path)
         await pilot.press("c")
         await until(lambda: "ksys_write" in lines_of(pane), pilot)
         assert "at +0x20" in lines_of(pane)
+        await until(lambda: "enter Go to" in text_of(app), pilot)
         await pilot.press("enter")
         await until(lambda: editor.probe is not None and editor.probe.place.symbol == "ksys_write", pilot)
         assert not pane.display
