@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from btf.types import Ptr, Struct
+from btf.types import Enum, Enum64, Int, Ptr, Struct
 from btf.walk import size_of, strip
 from probes.convention import Where, is_plain
 from probes.dialect import Dialect
@@ -70,6 +70,24 @@ class Capturer:
             isinstance(expression, Argument) or (isinstance(expression, Variable) and not expression.path)
         )
         return Column(name, str(expression), type_id if valued else None, is_retval, kept)
+
+    def doubt(self, arg: FetchArg) -> str:
+        """Say why what will be shown is hardly what is meant; empty where nothing is to be said. Raises NotThere."""
+        kind, declared = arg.type, self.column(replace(arg, type=None), "").btf_type
+        if self.signature is None or declared is None:
+            return ""
+        btf = self.signature.btf
+        value = btf.type(unwrap(btf, declared))
+        if kind is None and isinstance(value, Struct):
+            what = "a union" if value.keyword == "union" else "a structure"
+            return f"{what}; its first bytes are shown as a number"
+        # Text at the end of a path is read in place. A bare `unsigned long` may well be an address.
+        in_register = not (isinstance(arg.expression, Variable | ReturnValue) and arg.expression.path)
+        wide = isinstance(btf.type(declared), Int) and size_of(btf, declared) == btf.pointer_size
+        is_number = isinstance(value, Enum | Enum64) or (isinstance(value, Int) and (value.is_signed or not wide))
+        if kind is not None and kind.partition("[")[0] in ("string", "ustring") and in_register and is_number:
+            return "a number read as an address of text gives (fault)"
+        return ""
 
     def _locate(self, expression: Variable | ReturnValue) -> Value:
         if self.signature is None:

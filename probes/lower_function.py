@@ -54,7 +54,7 @@ def lower_function(
         site = Site(dialect, btf, known, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe)
         capturer = Capturer(site, signature, where, mechanism.by_name and dialect.btf_args)
         captured = capture(probe, members, capturer, mechanism.longest(frame), MAX_ARGS - paired)
-        losses += captured.losses
+        losses += [*captured.losses, *_doubts(members, captured.columns, capturer)]
         words = [*captured.words, f"{frame}=$stack"] if paired else captured.words
         made = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
@@ -91,6 +91,14 @@ def _ends(
     return [(False, arguments), (True, rest)], [
         f"{names}: this kernel has arguments at the entry only; an event of their own shows them before the call"
     ]
+
+
+def _doubts(fields: Sequence[NamedField], columns: Sequence[Column], capturer: Capturer) -> list[str]:
+    """What to know of the values a person named; those of `$$args` have the types that suit them."""
+    written = {column.name for column in columns}
+    chosen = (field for field in fields if field.wanted.chosen and field.name in written)
+    told = ((field.name, capturer.doubt(field.wanted.arg)) for field in chosen)
+    return [f"{name}: {why}" for name, why in told if why]
 
 
 def _event(

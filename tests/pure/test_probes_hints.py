@@ -124,3 +124,24 @@ def test_arguments_of_a_program_are_in_registers_of_this_machine(name: str, code
         assert elsewhere.hint.endswith(ends)
     assert "%di" not in by_kernel("p vfs_read+8 $arg1", name).hint
     assert "%di" not in by_kernel("p /bin/sh:0x20000 $nothing", name).hint
+
+
+@pytest.mark.parametrize(
+    ("words", "notes"),
+    [
+        ("count:string", ("count: a number read as an address of text gives (fault)",)),
+        ("x=count:ustring[2]", ("x: a number read as an address of text gives (fault)",)),
+        ("file->f_path.dentry->d_name", ("d_name: a structure; its first bytes are shown as a number",)),
+        ("file->f_path", ("f_path: a structure; its first bytes are shown as a number",)),
+        ("file->f_path.dentry->d_name:u64", ()),
+        ("file->f_path.dentry->d_name.name:string", ()),
+        ("buf:ustring buf:string count file->f_pos file->f_inode->i_writecount", ()),
+        ("$$args", ()),
+    ],
+)
+def test_what_is_taken_but_hardly_meant_is_noted(words: str, notes: tuple[str, ...]) -> None:
+    btf, facts, _ = kernel("7.2")
+    for at in ("", "%both"):
+        plan = check_typed(f"f vfs_read{at} {words}", btf, facts).plan
+        assert plan is not None
+        assert plan.losses == notes
