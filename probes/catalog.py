@@ -9,11 +9,14 @@ from functools import cached_property
 from btf.btf import Btf
 from btf.errors import BtfError
 from btf.render import prototype
+from btf.search import Search
 from probes.attach import attachability
 from probes.facts import TargetFacts
 from probes.functions import index_of
 from probes.probe import Kind
 from probes.reasons import UNSEEN, Attachability
+
+_LOOKED_AT, _NEAR = 9, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,15 @@ class Catalog:
             names.update(btf.functions)
             btf = btf.base
         return sorted(names)
+
+    @cached_property
+    def _search(self) -> Search:
+        return Search(self.names)
+
+    def near(self, name: str) -> list[str]:
+        """Up to three names like one that nobody knows, which something can attach to."""
+        found = [self.names[index] for index in self._search.find(name, _LOOKED_AT).indices]
+        return [one for one in found if self.attachability(one).kinds][:_NEAR]
 
     def __len__(self) -> int:
         return len(self.names)

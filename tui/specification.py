@@ -14,6 +14,7 @@ from probes.explain import refused_function, with_reason
 from probes.facts import TargetFacts
 from probes.parse import ParseError
 from probes.probe import Probe, When
+from probes.reasons import Why
 from probes.verdict import Verdict
 from widgets.spec_text import OtherKernel, Specification
 
@@ -85,7 +86,10 @@ def _explained(connection: Connection, checked: Checked) -> Checked:
     """Where the function itself is refused, with the reason as the list of functions has it."""
     name = refused_function(checked.verdict)
     about = connection.catalog.attachability(name) if name else None
-    return checked if about is None else checked._replace(verdict=with_reason(checked.verdict, about, ()))
+    if about is None:
+        return checked
+    near = connection.catalog.near(name) if about.has(Why.UNKNOWN) else ()
+    return checked._replace(verdict=with_reason(checked.verdict, about, near))
 
 
 def _specification(text: str, probe: Armable | None, checked: Checked) -> Specification:

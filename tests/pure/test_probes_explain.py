@@ -6,7 +6,7 @@ import pytest
 
 from probes.attach import attachability
 from probes.catalog import Catalog
-from probes.check import check
+from probes.check import check, check_plan, check_typed
 from probes.explain import refused_function, with_reason
 from probes.probe import Kind, Place
 from probes.reasons import Absent, Attachability, Ground, How, Instead, Reason, Why
@@ -50,6 +50,23 @@ def test_the_reason_and_the_names_to_take() -> None:
     assert better is not None
     assert better.nearest == ("old",), "a name like it is no way out for a function that is there"
     assert with_reason(refused, Attachability("helper"), []) is refused
+
+
+@pytest.mark.parametrize("text", ["f vfs_raed", "f vfs_raed count", "f vfs_raed%both count"])
+def test_no_such_function_is_said_with_one_like_it(text: str) -> None:
+    btf, facts, _ = kernel("7.2")
+    catalog = Catalog(btf, facts)
+    for verdict in (check_plan(text, btf, facts).verdict, check_typed(text, btf, facts).verdict):
+        assert verdict.error is not None
+        name = refused_function(verdict)
+        assert name == "vfs_raed"
+        error = with_reason(verdict, catalog.attachability(name), catalog.near(name)).error
+        assert error is not None
+        assert (error.column, error.token, error.nearest) == (verdict.error.column, "vfs_raed", ("vfs_read",))
+        assert error.hint == "No such function on this target"
+        assert error.code in ("BAD_PROBE_ADDR", "NO_BTF_ENTRY", "unknown_function")
+    known = Verdict("f vfs_read x", Refusal("NO_BTF_ENTRY", "", 11, "x"))
+    assert with_reason(known, catalog.attachability("vfs_read"), ["y"]) is known
 
 
 def test_a_verdict_of_a_real_kernel() -> None:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from btf.search import Search
 from kernel.attaching import Attaching
 from kernel.connection import Connection
 from probes.callers import Callers, all_reasons
@@ -38,10 +37,9 @@ def explained(connection: Connection, verdict: Verdict) -> Verdict:
     name = refused_function(verdict)
     if not name:
         return verdict
-    attaching, names = Attaching(connection), connection.catalog.names
+    attaching = Attaching(connection)
     about = attaching.about(name) if attaching.near else connection.catalog.attachability(name)
-    near = [names[index] for index in Search(names).find(name).indices[:9]] if about.has(Why.UNKNOWN) else []
-    return with_reason(verdict, about, [one for one in near if connection.catalog.attachability(one).kinds])
+    return with_reason(verdict, about, connection.catalog.near(name) if about.has(Why.UNKNOWN) else ())
 
 
 def as_json(about: Attachability, callers: Callers | None) -> dict[str, Any]:
