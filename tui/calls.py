@@ -56,14 +56,18 @@ def _by_count(item: tuple[Alone, int]) -> tuple[int, str]:
 def detail_of_call(
     watching: Watch, entry: Record | None, leave: Record | None
 ) -> tuple[str, tuple[DetailField, ...]]:
-    """Title and every field of both ends. Raises IndexError where neither is there."""
+    """Title and every field of both ends, each name's beside each other, the common ones last.
+
+    Raises IndexError where neither is there.
+    """
     last = leave or entry
     if last is None:
         raise IndexError
-    fields: list[DetailField] = []
-    for name, record in (("entry", entry), ("exit", leave)):
-        if record is not None:
-            fields += [field._replace(name=f"{name}: {field.name}") for field in detail_of(watching, record)]
+    ends = (("entry", entry), ("exit", leave))
+    found = [(end, field) for end, record in ends if record for field in detail_of(watching, record)]
+    places = {name: n for n, name in enumerate(dict.fromkeys(field.name for _, field in found))}
+    found.sort(key=lambda one: (one[1].name.startswith("common_"), places[one[1].name]))
+    fields = (field._replace(name=f"{end}: {field.name}") for end, field in found)
     took = f", {duration(leave.ts - entry.ts)}" if entry and leave else ""
     return f"{last.event} of {last.comm}-{last.pid}{took}", tuple(fields)
 
