@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.binding import BindingType
+from textual.notifications import SeverityLevel
 
 from tui import dialogs
 from tui.commands import bindings
@@ -88,6 +89,7 @@ class Probewright(TargetApp):
 
     @on(ProbeArmed)
     def _armed(self, event: ProbeArmed) -> None:
+        self.forget("arming")
         for loss in event.losses:
             self.notify(loss, markup=False)
         self._feed.count()
@@ -98,7 +100,11 @@ class Probewright(TargetApp):
         if event.verdict is not None:
             self.compose_place.refused(event.probe, event.verdict)
         text = f"{event.text}\n{event.remedy}".strip()
-        self.notify(text, title="not armed", severity="error", markup=False)
+        self.say_not_armed(text)
+
+    def say_not_armed(self, why: str) -> None:
+        """Until something is."""
+        self.notify(why, title="not armed", severity="error", markup=False, topic="arming")
 
     @work(thread=True, group="arm")
     def disarm(self, probes: Sequence[Armed]) -> None:
@@ -133,7 +139,8 @@ class Probewright(TargetApp):
 
     @on(Recorded)
     def _recorded(self, event: Recorded) -> None:
-        self.notify(event.text, severity="error" if event.failed else "information", markup=False)
+        severity: SeverityLevel = "error" if event.failed else "information"
+        self.notify(event.text, severity=severity, markup=False, topic="recording")
         self.refresh_places()
 
     # -- data ------------------------------------------------------------------------------------------------------

@@ -29,8 +29,9 @@ class SayingApp(App[None]):
         severity: SeverityLevel = "information",
         timeout: float | None = None,
         markup: bool = True,
+        topic: str = "",
     ) -> None:
-        """Say it at the foot of the screen for as long as it takes to read.
+        """Say it at the foot of the screen for as long as it takes to read, or until `topic` has other news.
 
         With markup it is Textual's own (a picture of the screen was saved, say), and shown as Textual does.
         """
@@ -39,9 +40,14 @@ class SayingApp(App[None]):
             return
         urgent = severity == "error"
         seconds = (_SECONDS + _SECONDS_PER_LETTER * len(title + message)) * (_URGENT if urgent else 1)
-        said = Said(message, title, urgent)
+        said = Said(message, title, urgent, topic)
+        self.forget(topic)
         self.said = (*(one for one in self.said if one != said), said)
         self.set_timer(timeout or seconds, lambda: self._unsay(said))
+
+    def forget(self, topic: str) -> None:
+        """What was said of it is true no more."""
+        self.said = tuple(one for one in self.said if not topic or one.topic != topic)
 
     def _unsay(self, said: Said) -> None:
         self.said = tuple(one for one in self.said if one is not said)

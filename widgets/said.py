@@ -22,6 +22,8 @@ class Said(NamedTuple):
     title: str = ""
     urgent: bool = False
     """Something went wrong."""
+    topic: str = ""
+    """What is said of the same thing later takes its place."""
 
 
 def lines(said: Sequence[Said], columns: int) -> list[Content]:

@@ -7,6 +7,8 @@ import pytest
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.test_saying import screen_text
 from tests.interface.widget_host import until
+from tui.calls import ShownCalls, detail_of_call
+from tui.messages import Recorded
 from widgets.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
 from widgets.spec_editor import SpecEditor
@@ -68,3 +70,40 @@ async def test_how_many_pairs_there_are_is_said_while_following(recording):
         await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
         await pilot.press("x")
         await until(lambda: " pairs" in screen_text(app)[1] and "● following" in screen_text(app)[1], pilot)
+
+
+async def test_what_is_true_no_more_is_said_no_more(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_fsync")
+        await pilot.press("enter")
+        await until(lambda: "! not armed: " in "\n".join(screen_text(app)[-4:]), pilot)
+        await pilot.press("f2")
+        await pick(app, pilot, "vfs_read")
+        await pilot.press("x", "enter")
+        await until(lambda: app.live_place and app.live_place.is_current and not app.said, pilot)
+        for text in ("recording to a.pwr", "written: a.pwr", "recording to b.pwr"):
+            app.post_message(Recorded(text))
+            await pilot.pause()
+            assert [one.text for one in app.said] == [text]
+
+
+async def test_details_of_a_call_begin_with_what_was_asked_for(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        watching = app.watching
+        assert watching and watching.store
+        source = ShownCalls(watching, watching.store)
+        while source.calls.behind or not source.next:
+            source.tick()
+        pairs = [source.records(row) for row in range(source.first, source.next)]
+        entry, leave = next((one, other) for one, other in pairs if one and other and "vfs_write" in one.event)
+        names = [field.name for field in detail_of_call(watching, entry, leave)[1]]
+        common = [name.split(": ")[1].startswith("common_") for name in names]
+        assert common == sorted(common) and any(common)
+        at = names.index("entry: pos_0")
+        assert names[at + 1] == "exit: pos_0"

@@ -228,7 +228,7 @@ class ComposeScreen(SpecScreen):
         if (verdict := self.panes()[1].shown.verdict) is not None:
             error = verdict.error
         why = error.message if error is not None else "there is no probe yet"
-        self.notify(why, title="not armed", severity="error", markup=False)
+        self.bench.say_not_armed(why)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """What is edited already need not be offered."""
