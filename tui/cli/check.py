@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TextIO
@@ -129,8 +130,11 @@ def show_verdict(
     print(f"no  {plain(verdict.command)}", file=file)
     caret = " " * (4 + error.column) + "^ " if error.column is not None and error.column < 500 else "    "
     print(f"{caret}{error.code}  {plain(error.message)}", file=file)
-    if error.hint:
-        print(f"    {plain(error.hint)}", file=file)
+    hint = error.hint
+    if error.nearest:  # all of them are named below
+        hint = re.sub(r"(^|; )did you mean .*\?$", "", hint, flags=re.IGNORECASE)
+    if hint:
+        print(f"    {plain(hint)}", file=file)
     for line in lowered:
         print(f"    `run` lowers it: {plain(line)}", file=file)
     _show_notes(notes, file)
