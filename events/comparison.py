@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from events.columns import Columns, Mask
 
 _TEXT = re.compile(r"\s*([A-Za-z_]\w*)\s*(==|!=|<=|>=|<|>)\s*(-?(?:0[xX][0-9a-fA-F]+|[0-9]+))\s*")
+_LIKE_ONE = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:==|!=|<=|>=|<|>)\s*(.*?)\s*")
 _OPERATORS = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -59,3 +61,13 @@ def comparison(text: str) -> Comparison | None:
         if match
         else None
     )
+
+
+def why_none(text: str, fields: Collection[str]) -> str:
+    """Why what looks like a comparison can't be one of these fields; empty where it can, or is a plain text."""
+    match = _LIKE_ONE.fullmatch(text)
+    if match is None:
+        return ""
+    if match[1] not in fields:
+        return f"no field {match[1]}"
+    return "" if comparison(text) else f"{match[2] or 'nothing'} is no number"

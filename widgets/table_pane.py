@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Final
 
 from textual import on
@@ -24,7 +25,14 @@ class TablePane(Vertical):
     """A `TailTable` (`.table`) and its search."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "Search", key_display="/", id="events.search", tooltip="Find rows with a text"),
+        Binding(
+            "slash",
+            "search",
+            "Search",
+            key_display="/",
+            id="events.search",
+            tooltip="Find rows with a text, or count > 4096",
+        ),
         Binding("n", "hit(1)", "Next hit", show=False, id="events.next_hit", tooltip="Next row with the text"),
         Binding("N", "hit(-1)", "Hit before", show=False, id="events.hit_before", tooltip="The row before with it"),
         Binding("escape", "leave", "End search", show=False, id="events.leave", tooltip="Highlight nothing more"),
@@ -49,7 +57,9 @@ class TablePane(Vertical):
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.table = TailTable()
-        self._query = SearchLine("text in a row; Enter: the newest before, n next, N before")
+        self.why_none: Callable[[str], str] = lambda _: ""
+        """Says why a text can't be found, where that is known."""
+        self._query = SearchLine("text, or count > 4096 among events; Enter: the newest before, n next, N before")
         self._found = Label("", classes="found", markup=False)
         self._step_timer: Timer | None = None
 
@@ -103,7 +113,8 @@ class TablePane(Vertical):
             self._found.update(f"at {grouped(found.next)}")
             self._step_timer = self.set_timer(0.001, lambda: self._go_on(text, found.next, direction))
         elif found.seq is None:
-            self._found.update(safe_content("none before" if direction < 0 else "none after"))
+            none = "none before" if direction < 0 else "none after"
+            self._found.update(safe_content(self.why_none(text) or none))
         else:
             self._found.update("")
             self.table.go_to(found.seq)

@@ -107,3 +107,17 @@ async def test_details_of_a_call_begin_with_what_was_asked_for(recording):
         assert common == sorted(common) and any(common)
         at = names.index("entry: pos_0")
         assert names[at + 1] == "exit: pos_0"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("count > lots", "lots is no number"), ("cuont > 3", "no field cuont"), ("count > 999999999", "none before")],
+)
+async def test_a_condition_that_is_none_says_why(recording, text, why):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("slash")
+        assert "count > 4096" in screen_text(app)[-2]
+        await pilot.press(*text, "enter")
+        await until(lambda: screen_text(app)[-2].endswith(why), pilot)

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
+from events.comparison import why_none
 from tui.calls import ShownCalls, detail_of_call, ends_of, note_of_calls
 from tui.commands import bindings
 from tui.screens.detail import DetailScreen
@@ -63,6 +64,7 @@ class LiveScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._panes["calls"].display = False
+        self._panes["events"].why_none = lambda text: why_none(text, self._fields)
 
     def on_screen_resume(self) -> None:
         self.tick()
