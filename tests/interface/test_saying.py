@@ -44,14 +44,14 @@ class Bench(SayingApp):
 async def test_every_row_is_shown_while_something_is_said():
     app = Bench()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.notify("x" * 30 + " " + "y" * 60, title="left behind", markup=False, timeout=0.5)
+        app.notify("x" * 30 + " " + "y" * 60, title="left behind", markup=False, timeout=3)
         await pilot.pause()
         text = screen_text(app)
         assert text[-3:-1] == ["• left behind: " + "x" * 30, "  " + "y" * 60]
         assert "Act" in text[-1]
         assert text[: ROWS - 2] == [f"row {n}" for n in range(ROWS - 2)]
         assert not app.screen.query(Toast)
-        await until(lambda: screen_text(app)[:ROWS] == [f"row {n}" for n in range(ROWS)], pilot, 5)
+        await until(lambda: screen_text(app)[:ROWS] == [f"row {n}" for n in range(ROWS)], pilot, 15)
 
 
 async def test_what_went_wrong_stays_longer_and_the_newest_is_seen():
