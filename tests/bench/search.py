@@ -8,7 +8,7 @@ import time
 from btf.btf import Btf
 from btf.search import Search
 from tests.btf_writer import stored
-from tui.screens.compose import MOST_FOUND
+from tui.functions import MOST_FOUND
 
 NAMES = 60_000
 ROUNDS = 9
