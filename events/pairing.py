@@ -21,7 +21,7 @@ class Alone(enum.Enum):
     """It began before the probe was armed, or the entry was missed or filtered out."""
     NO_EXIT = "its exit was not seen"
     """Calls around it have ended, so it has too, and the exit was missed or filtered out."""
-    LOST = "events were lost meanwhile"
+    LOST = "what came between may be missing"
     """What matches it may belong to another call, whose other end is among the lost."""
     TOO_MANY = "too many calls are open"
     """It was forgotten to stay within bounds."""
