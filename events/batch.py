@@ -22,4 +22,4 @@ class Batch(NamedTuple):
     drained: bool
     """True: every CPU was read until it was empty, so whatever comes later is younger than this pass."""
     after_gap: bool = False
-    """True: passes before this one were dropped."""
+    """True: passes before this one were dropped; without chunks: a probe was taken away here, and calls went by."""

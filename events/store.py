@@ -131,11 +131,7 @@ class Store:
         """Take formats that hold for what is fed from now on.
 
         The kernel gives the id of an event that was removed to the next one: rows that are here keep their format.
-        An event that is given again was away meanwhile, and calls went by unseen.
         """
-        known = {fmt.path for fmt in self.decoder.formats.values()}
-        if any(fmt.path in known for fmt in formats.values()):
-            self._intake.gaps.add(self._merger.latest, self._merger.latest)
         self._intake.use(formats)
 
     def feed(self, *batches: Batch) -> int:
@@ -151,7 +147,9 @@ class Store:
                 ends[chunk.cpu] = end
             if len(run.ids):
                 runs.setdefault(chunk.cpu, []).append(run)
-        if batch.after_gap and self._gap_from is None:
+        if batch.after_gap and not batch.chunks:
+            self._intake.gaps.add(self._merger.latest, self._merger.latest)
+        elif batch.after_gap and self._gap_from is None:
             self._gap_from = self._merger.latest
         if self._gap_from is not None and ends:
             self._intake.gaps.add(self._gap_from, max(ends.values()))

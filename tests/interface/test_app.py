@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from events.pairing import Alone
 from events.recording import Recording, RecordingWriter
 from kernel.open import shipped_recording
 from kernel.recording import FACT_BLOBS
@@ -221,6 +222,7 @@ async def test_calls_of_a_recording(recording):
         calls = [source.call(row) for row in range(source.first, source.next)]
         assert len(calls) == table.rows.next
         assert source.calls.paired > 0.9 * len(calls)
+        assert not source.calls.alone[Alone.LOST]  # none was
         writes = [call for call in calls if call.function == "vfs_write" and call.latency is not None]
         for call in writes:
             values = {seen.name: seen for seen in call.values}

@@ -204,6 +204,8 @@ def test_nothing_is_paired_over_the_time_in_which_a_probe_was_away() -> None:
     for n, number in enumerate((0, 1)):
         store.use(FORMATS)
         store.feed(Batch((Chunk(0, page(10 * n + 10, event(_record(5, number, 0, 0), 0), HEADER)),), drained=True))
+        if n == 0:
+            store.feed(Batch((), drained=False, after_gap=True))
     data = b"".join(event(_record(5, number, 0, 0), 1) for number in (0, 1))
     store.feed(Batch((Chunk(0, page(30, data, HEADER)),), drained=True))
     store.flush()
