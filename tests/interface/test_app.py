@@ -12,7 +12,7 @@ from events.recording import Recording, RecordingWriter
 from kernel.open import shipped_recording
 from kernel.recording import FACT_BLOBS
 from probes.probe import When
-from tests.interface.widget_host import until
+from tests.interface.widget_host import screen_text, until
 from tui.app import Probewright
 from tui.calls import ShownCalls
 from tui.startup import Opening
@@ -161,6 +161,9 @@ async def test_what_it_holds_is_shown_again(recording):
         await pilot.pause(0.3)
         await pilot.press("x", "enter")
         await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        assert app.watching is not None
+        assert [armed.plan.probe.subject for armed in app.watching.armed].count("vfs_read") == 1
+        await until(lambda: any("vfs_read__exit" in line for line in screen_text(app)), pilot)
 
 
 async def test_a_function_that_cannot_be_probed_says_why(kernel_only):
@@ -205,8 +208,15 @@ async def test_details_of_an_event(recording):
         await until(lambda: app.watching and app.watching.ended, pilot)
         await pilot.press("enter")
         await until(lambda: app.screen.query(EventDetail), pilot)
+        await until(lambda: any("common_pid" in line for line in screen_text(app)), pilot)
+        text = "\n".join(screen_text(app))
+        assert app.watching and app.watching.store
+        newest = app.watching.store.record(app.watching.store.next_seq - 1)
+        assert f"{newest.event} of {newest.comm}-{newest.pid} on CPU {newest.cpu}" in text
+        assert all(name in text for name in newest.values)
         await pilot.press("escape")
         await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        assert "common_pid" not in "\n".join(screen_text(app))
 
 
 async def test_calls_of_a_recording(recording):
@@ -246,8 +256,13 @@ async def test_pause_and_follow(recording):
         await until(lambda: not table.following, pilot)
         await pilot.press("home")
         await until(lambda: table.cursor == 0, pilot)
+        await until(lambda: "‖ paused" in screen_text(app)[1], pilot)
+        oldest = screen_text(app)[3]
+        assert oldest.startswith("▌")
         await pilot.press("space")
         await until(lambda: table.following, pilot)
+        await until(lambda: "● following" in screen_text(app)[1], pilot)
+        assert oldest[1:] not in "\n".join(screen_text(app))
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -260,6 +275,8 @@ async def test_help_is_on_every_screen(recording, size):
             await pilot.pause()
             await pilot.press("f1")
             await until(lambda: isinstance(app.screen, HelpScreen), pilot)
+            title = {"f3": "Watch events", "f2": "Build a probe"}[place]
+            await until(lambda title=title: any(title in line for line in screen_text(app)), pilot)
             await pilot.press("escape")
             await until(lambda: not isinstance(app.screen, HelpScreen), pilot)
 
@@ -270,6 +287,10 @@ async def test_the_choice_of_targets_says_what_each_can(recording):
         await until(lambda: app.live_place and app.live_place.is_current, pilot)
         await pilot.press("f4")
         await until(lambda: app.screen.query(TargetChooser), pilot)
+        await until(lambda: any("this machine" in line for line in screen_text(app)), pilot)
+        text = "\n".join(screen_text(app))
+        for target in ("lab 7.2", "lab arm64:6.12", "nothing can be armed that it does not hold"):
+            assert target in text
         await pilot.press("escape")
         await until(lambda: app.live_place and app.live_place.is_current, pilot)
 
@@ -278,8 +299,10 @@ async def test_a_target_that_is_not_there_is_explained(tmp_path):
     app = application(tmp_path / "nothing.pwr")
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        await until(lambda: any("neither a kind of target nor a file" in line for line in screen_text(app)), pilot)
+        assert any("F4 chooses another target" in line for line in screen_text(app))
         await pilot.press("escape")
-        await pilot.pause()
+        await until(lambda: not isinstance(app.screen, TroubleDialog), pilot)
 
 
 async def test_a_damaged_recording_is_explained(tmp_path, recording):
@@ -290,6 +313,7 @@ async def test_a_damaged_recording_is_explained(tmp_path, recording):
     app = application(path)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        await until(lambda: any("wrong checksum" in line for line in screen_text(app)), pilot)
 
 
 async def test_a_recording_that_was_cut_shows_what_it_has(tmp_path, recording):
@@ -299,6 +323,9 @@ async def test_a_recording_that_was_cut_shows_what_it_has(tmp_path, recording):
     app = application(path)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.watching and app.watching.store, pilot)
+        await until(lambda: any("cut short" in line for line in screen_text(app)), pilot)
+        assert app.watching and app.watching.store
+        assert len(app.watching.store) > 100
 
 
 async def test_another_target_can_be_opened(recording, kernel_only):

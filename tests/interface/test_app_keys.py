@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
-from tests.interface.test_saying import screen_text
-from tests.interface.widget_host import until
+from tests.interface.widget_host import screen_text, until
 from tui.calls import ShownCalls, detail_of_call
 from tui.messages import Recorded
 from widgets.function_list import FunctionList
@@ -70,6 +69,10 @@ async def test_how_many_pairs_there_are_is_said_while_following(recording):
         await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
         await pilot.press("x")
         await until(lambda: " pairs" in screen_text(app)[1] and "● following" in screen_text(app)[1], pilot)
+        source = ShownCalls(app.watching, app.watching.store)
+        while source.calls.behind:
+            source.tick()
+        assert f" {source.calls.paired} pairs" in screen_text(app)[1]
 
 
 async def test_what_is_true_no_more_is_said_no_more(recording):

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 from textual.widgets._toast import Toast
 
-from tests.interface.widget_host import until
+from tests.interface.widget_host import screen_text, until
 from tui.saying import SayingApp
 from widgets.key_line import KeyLine, laid_out
 from widgets.said import MOST_LINES, Said, lines
 
 ROWS = 23
-
-
-def screen_text(app: App[None]) -> list[str]:
-    """Rows of the screen, without what is blank at their ends."""
-    strips = app.screen._compositor.render_strips()
-    return [strip.text.rstrip() for strip in strips]
 
 
 class Bench(SayingApp):

@@ -135,6 +135,7 @@ async def test_news_after_a_long_silence_reach_the_scroll_bar():
             await pilot.pause()
         table = app.widget.table
         await until(lambda: table.virtual_size.height == 1301 and table.scroll_offset.y == table.max_scroll_y, pilot)
+        assert " 1299 " in app.line(23)
 
 
 async def test_going_up_leaves_following_and_counts_what_is_new():

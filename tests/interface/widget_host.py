@@ -16,6 +16,11 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 
+def screen_text(app: App[Any]) -> list[str]:
+    """Rows of the screen, without what is blank at their ends."""
+    return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+
+
 class Host(App[None]):
     """Shows the widgets that `make` builds and keeps every message of the kinds it is told to."""
 
@@ -50,8 +55,7 @@ class Host(App[None]):
     @property
     def text(self) -> str:
         """The screen, line by line, blanks at the ends taken away."""
-        strips = self.screen._compositor.render_strips()
-        return "\n".join(strip.text.rstrip() for strip in strips)
+        return "\n".join(screen_text(self))
 
     def line(self, y: int) -> str:
         return self.text.split("\n")[y]
