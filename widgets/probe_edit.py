@@ -27,6 +27,17 @@ def at(probe: Probe, when: When, retval: FetchArg | None) -> Probe:
     return replace(probe, when=when, kind=kind, fetchargs=fetchargs)
 
 
+def moved(
+    probe: Probe, when: When, retval: FetchArg | None, parked: tuple[FetchArg, ...]
+) -> tuple[Probe, tuple[FetchArg, ...]]:
+    """As `at`, and what an entry has not is parked: it comes back with the exit."""
+    other = at(probe, when, retval)
+    if when is When.ENTRY:
+        return other, tuple(arg for arg in probe.fetchargs if arg not in other.fetchargs) or parked
+    missing = tuple(arg for arg in parked if not other.captures(arg))
+    return replace(other, fetchargs=other.fetchargs + missing), ()
+
+
 def toggle(probe: Probe, arg: FetchArg, names: Sequence[str]) -> Probe:
     """Tick or untick a field; ticked ones stand in the order of the function's arguments (`names`)."""
     if probe.captures(arg):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
@@ -11,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Label, Static
+from textual.widgets import Static
 
 from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.probe import Probe, When
@@ -25,9 +24,21 @@ from widgets.field_tree import FieldTree, TreeRow
 from widgets.probe_edit import EVERYTHING, Types
 from widgets.prototype import Prototype
 from widgets.safe_text import safe_content
+from widgets.say_line import SayLine
 from widgets.signature import Signature
 from widgets.when_line import WhenLine
 
+_KEYS = [
+    Binding("escape", "leave", "Functions", id="probe.leave", tooltip="Back to the search for a function"),
+    Binding("a", "everything", "$$args", id="probe.everything", tooltip="All arguments, each with its best type"),
+    Binding("e", "when('entry')", "Entry", id="probe.entry", tooltip="Record when the function is called"),
+    Binding("x", "when('exit')", "Exit", id="probe.exit", tooltip="Record when it returns"),
+    Binding("b", "when('both')", "Both", id="probe.both", tooltip="Record both ends: what did the call change"),
+    Binding(
+        "i", "instead", "Instead", id="probe.instead", tooltip="Why not here, who calls it, what to take instead"
+    ),
+    Binding("t", "type", "Type", id="probe.type", tooltip="Next sensible type for the ticked field"),
+]
 _NUMBERS = [
     Binding(
         str(n),
@@ -48,24 +59,11 @@ Its arguments come here, with all that is behind them: tick what to record."""
 class ProbeEditor(Vertical):
     """Edits one probe; see the module."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Functions", id="probe.leave", tooltip="Back to the search for a function"),
-        Binding("a", "everything", "$$args", id="probe.everything", tooltip="All arguments, each with its best type"),
-        Binding("e", "when('entry')", "Entry", id="probe.entry", tooltip="Record when the function is called"),
-        Binding("x", "when('exit')", "Exit", id="probe.exit", tooltip="Record when it returns"),
-        Binding("b", "when('both')", "Both", id="probe.both", tooltip="Record both ends: what did the call change"),
-        Binding(
-            "i", "instead", "Instead", id="probe.instead", tooltip="Why not here, who calls it, what to take instead"
-        ),
-        Binding("t", "type", "Type", id="probe.type", tooltip="Next sensible type for the ticked field"),
-        *_NUMBERS,
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*_KEYS, *_NUMBERS]
 
     DEFAULT_CSS = """
     ProbeEditor {
         background: $surface;
-        & .say { height: 1; width: 1fr; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
-        & .say.-refused { color: $text-warning; }
         & .hint { width: 1fr; height: auto; padding: 1 2; color: $text-muted; }
     }
     """
@@ -110,7 +108,7 @@ class ProbeEditor(Vertical):
         self._prototype, self._when, self._pane = Prototype(), WhenLine(), FieldPane()
         self.why = AttachPane()
         """In the place of the fields where nothing can attach, or when it is asked for."""
-        self._say = Label("", classes="say", markup=False)
+        self._say = SayLine()
         self._hint = Static(_HINT, classes="hint", markup=False)
         self._has_function(False)
 
@@ -202,9 +200,9 @@ class ProbeEditor(Vertical):
         if probe is None:
             return
         if arg is None:
-            self._refuse(row.node.reason or "a structure is no value: open it (right) and tick a field")
+            self._say.refuse(row.node.reason or "a structure is no value: open it (right) and tick a field")
         elif isinstance(arg.expression, ReturnValue) and probe.when is When.ENTRY:
-            self._refuse("there is a return value at exit only: x or b")
+            self._say.refuse("there is a return value at exit only: x or b")
         else:
             self._edit(probe_edit.toggle(probe, arg, [root.node.label for root in self._tree.roots]))
             self._explain(row)
@@ -219,7 +217,7 @@ class ProbeEditor(Vertical):
     @on(FieldPane.NothingFound)
     def _nothing_found(self, event: FieldPane.NothingFound) -> None:
         event.stop()
-        self._refuse("no field here has that in its name")
+        self._say.refuse("no field here has that in its name")
 
     @on(FieldList.Ticked)
     def _ticked(self, event: FieldList.Ticked) -> None:
@@ -231,7 +229,7 @@ class ProbeEditor(Vertical):
         if number <= len(self._tree.roots):
             self._toggle(self._tree.roots[number - 1])
         else:
-            self._refuse(f"there are {len(self._tree.roots)} to tick here")
+            self._say.refuse(f"there are {len(self._tree.roots)} to tick here")
 
     def action_leave(self) -> None:
         """Back to the functions; what is ticked stays."""
@@ -248,11 +246,11 @@ class ProbeEditor(Vertical):
         if self.probe is None or row is None or row.node.fetcharg is None:
             return
         if not self.probe.captures(row.node.fetcharg):
-            self._refuse("tick it first (space)")
+            self._say.refuse("tick it first (space)")
             return
         kinds = self._types(row.node.kernel_type, row.node.c_type, row.node.fetcharg.type)
         if len(kinds) < 2:
-            self._refuse(f"{row.node.kernel_type or 'this'} is the only type that makes sense here")
+            self._say.refuse(f"{row.node.kernel_type or 'this'} is the only type that makes sense here")
         self._edit(probe_edit.retype(self.probe, row.node.fetcharg, kinds))
 
     @on(WhenLine.Chosen)
@@ -265,12 +263,7 @@ class ProbeEditor(Vertical):
         if self.probe is None or self._signature is None:
             return
         retval = self._signature.retval.fetcharg if self._signature.retval else None
-        moved = probe_edit.at(self.probe, When(value), retval)
-        if moved.when is When.ENTRY:
-            self._parked = tuple(arg for arg in self.probe.fetchargs if arg not in moved.fetchargs) or self._parked
-        elif self._parked:
-            missing = tuple(arg for arg in self._parked if not moved.captures(arg))
-            moved, self._parked = replace(moved, fetchargs=moved.fetchargs + missing), ()
+        moved, self._parked = probe_edit.moved(self.probe, When(value), retval, self._parked)
         self._edit(moved)
 
     @on(FieldList.Arm)
@@ -279,23 +272,10 @@ class ProbeEditor(Vertical):
         if self.probe is not None:
             self.post_message(self.ArmRequested(self, self.probe))
 
-    # -- the line below --------------------------------------------------------------------------------------------
-
     @on(FieldList.Highlighted)
     def _highlighted(self, event: FieldList.Highlighted) -> None:
         event.stop()
         self._explain(self._pane.list.current)
 
     def _explain(self, row: TreeRow | None) -> None:
-        trouble = self._signature.trouble if self._signature else ""
-        if row is None or row.node.reason or trouble:
-            self._refuse((row.node.reason if row else "") or trouble or "no arguments")
-            return
-        node = row.node
-        self._say.remove_class("-refused")
-        place = "" if node.offset is None else f"   +{node.offset}"
-        self._say.update(safe_content(f"{node.fetcharg or node.label}   {node.c_type}{place}"))
-
-    def _refuse(self, why: str) -> None:
-        self._say.add_class("-refused")
-        self._say.update(safe_content(why))
+        self._say.explain(row, self._signature.trouble if self._signature else "")

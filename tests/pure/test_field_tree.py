@@ -9,7 +9,7 @@ from probes.type_choice import sensible_types, shows
 from tests.interface.fields_of_vfs_read import VFS_READ
 from widgets.field_tree import FieldTree
 from widgets.matching import matched, rank
-from widgets.probe_edit import EVERYTHING, at, retype, toggle
+from widgets.probe_edit import EVERYTHING, at, moved, retype, toggle
 
 NAMES = ["file", "buf", "count", "pos"]
 RETVAL = FetchArg(ReturnValue(), name="ret")
@@ -93,6 +93,11 @@ def test_moving_between_the_ends_of_a_call():
     typed = parse_probe("r vfs_read $retval count")
     assert str(at(typed, When.ENTRY, RETVAL)) == "p vfs_read count"
     assert str(at(typed, When.EXIT, RETVAL)) == "r vfs_read $retval count"
+    there, parked = moved(typed, When.ENTRY, RETVAL, ())
+    assert (str(there), [str(arg) for arg in parked]) == ("p vfs_read count", ["$retval"])
+    assert moved(there, When.ENTRY, RETVAL, parked) == (there, parked)
+    back, parked = moved(there, When.BOTH, RETVAL, parked)
+    assert ({str(arg) for arg in back.fetchargs}, parked) == ({"count", "$retval"}, ())
 
 
 def test_types_go_round():
