@@ -40,6 +40,10 @@ class FieldNode:
         return self._node.offset
 
     @property
+    def step(self) -> str:
+        return self._node.step
+
+    @property
     def expandable(self) -> bool:
         return self._node.expandable
 

@@ -59,8 +59,9 @@ class FieldRows:
         look = "dim" if node.fetcharg is None and not node.expandable else ""
         lead, box = self._lead(entry), self.box(entry, tick)
         room = max(1, labels - width(lead) - 4)
-        label = cut(safe(node.label), room)
-        skipped = len(node.label) - len(bare(node.label))
+        named = self._label(entry)
+        label = cut(safe(named), room)
+        skipped = len(named) - len(bare(named))
         runs = [(a + skipped, b + skipped) for a, b in matched(bare(label.removesuffix(ELLIPSIS)), self._query or "")]
         yield Piece(lead, "dim")
         yield Piece(box + " ", "mark" if tick.sign.strip() else look)
@@ -71,6 +72,10 @@ class FieldRows:
         yield Piece(" " + fit(safe(tick.type or node.kernel_type), kind), look or "number")
         if offset:
             yield Piece(" " + fit("" if node.offset is None else f"+{node.offset}", offset, right=True), "dim")
+
+    def _label(self, entry: TreeRow) -> str:
+        """An element says of what, where that is not the row above it."""
+        return entry.name if self._query is not None and entry.node.label.startswith("[") else entry.node.label
 
     def box(self, entry: TreeRow, tick: Tick) -> str:
         """`[x]`, or blanks where there is nothing to tick."""
@@ -85,7 +90,7 @@ class FieldRows:
     def _layout(self, columns: int) -> tuple[int, int, int, int]:
         """Columns of label (with what leads it), C type, kernel type, offset; 0: left out."""
         if not self._widest[0]:
-            labels = (len(self._lead(entry)) + 4 + len(entry.node.label) for entry in self.rows)
+            labels = (len(self._lead(entry)) + 4 + len(self._label(entry)) for entry in self.rows)
             c_types = (len(entry.node.c_type) for entry in self.rows)
             self._widest = max(labels, default=1), min(max(c_types, default=1), _MAX_C_TYPE)
         offset = _OFFSET if columns >= _ROOM_FOR_OFFSET else 0

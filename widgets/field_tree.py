@@ -34,6 +34,10 @@ class FieldNode(Protocol):
         """Bytes from the start of the structure it is in; None: it is in none."""
 
     @property
+    def step(self) -> str:
+        """How C goes on behind it: `->`, `.` or `[`; empty: nothing is behind it."""
+
+    @property
     def expandable(self) -> bool:
         """Whether it has fields."""
 
@@ -56,6 +60,12 @@ class TreeRow:
     """From 1 for the arguments and the return value; 0: it is deeper."""
     opened: bool = False
     _fields: list[TreeRow] | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Its label where it stands by itself: `pos[0]`, `f_pos`."""
+        own = bare(self.node.label)
+        return f"{self.parent.name}{own}" if own.startswith("[") and self.parent else own
 
     @property
     def fields(self) -> list[TreeRow]:
@@ -95,11 +105,17 @@ class FieldTree:
         return row if row.node.expandable else row.parent
 
     def find(self, row: TreeRow, query: str) -> list[TreeRow]:
-        """Fields beside a row, and the arguments, that match: best first, all in their order for an empty query."""
+        """Fields beside a row, and the arguments, that match: best first, all in their order for an empty query.
+
+        A query finds what a pointer to a number leads to as well: `pos[0]`.
+        """
         owner = self.beside(row)
+        candidates = [*(owner.fields if owner else ()), *self.roots]
+        if query:
+            candidates += [one.fields[0] for one in candidates if one.node.step == "[" and one.fields]
         ranked = []
-        for candidate in [*(owner.fields if owner else ()), *self.roots]:
-            key = rank(bare(candidate.node.label), query)
+        for candidate in dict.fromkeys(candidates):
+            key = rank(candidate.name, query)
             if key is not None:
                 ranked.append((key, candidate))
         return [candidate for _, candidate in sorted(ranked, key=lambda pair: pair[0])]

@@ -22,6 +22,10 @@ class Node:
     behind: tuple[Node, ...] = field(default=(), repr=False)
 
     @property
+    def step(self) -> str:
+        return self.behind[0].label[:1].replace("-", "->") if self.behind else ""
+
+    @property
     def expandable(self) -> bool:
         return bool(self.behind)
 
@@ -51,6 +55,7 @@ FILE_FIELDS = (
     member("f_pos", "loff_t", "s64", 64),
     Node("->f_evil[/b]\x1b[31m", "struct {\n}", reason="an unnamed union has no value"),
 )
+POINTED = FetchArg(Variable("pos", (Hop("[]", "0"),)))
 RETVAL = Node("$retval", "ssize_t", "s64", FetchArg(ReturnValue(), name="ret"))
 VFS_READ = Signature(
     "vfs_read",
@@ -59,7 +64,7 @@ VFS_READ = Signature(
         argument("file", "struct file *", "x64", FILE_FIELDS),
         argument("buf", "char *", "string"),
         argument("count", "size_t", "u64"),
-        argument("pos", "loff_t *", "x64", (Node("[0]", "loff_t", "s64"),)),
+        argument("pos", "loff_t *", "x64", (Node("[0]", "loff_t", "s64", POINTED),)),
     ),
     RETVAL,
     "fs/read_write.c",

@@ -27,7 +27,8 @@ def test_children_are_made_when_they_are_opened():
     asked = []
 
     class Node:
-        label, c_type, kernel_type, fetcharg, offset, expandable, reason = "x", "struct x *", "", None, None, True, ""
+        label, c_type, kernel_type, fetcharg, offset, step, reason = "x", "struct x *", "", None, None, "->", ""
+        expandable = True
 
         def children(self):
             asked.append(self)
@@ -57,6 +58,8 @@ def test_prefix_first_then_the_shorter():
     tree = FieldTree(VFS_READ.arguments)
     assert labels(tree.find(tree.roots[0], "f_p"))[:3] == ["->f_pos", "->f_path", "->f_pos_lock"]
     assert labels(tree.find(tree.roots[0], "pos"))[0] == "pos"  # an argument begins with it
+    assert [row.name for row in tree.find(tree.roots[2], "pos")][:2] == ["pos", "pos[0]"]
+    assert [str(row.node.fetcharg) for row in tree.find(tree.roots[0], "pos[")] == ["pos[0]"]
     assert labels(tree.find(tree.roots[2], "")) == NAMES  # count has no fields and is in none
 
 
