@@ -124,7 +124,7 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
 
 
 def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """Every field of an event, the common ones first."""
+    """Every field of an event, its own before those that all events have."""
     named = dict(watching.known.values(record))
     rows = []
     for one in detail(record):
@@ -134,4 +134,4 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
         # An address has one way to be read.
         both = value if number in (value, "") or value.startswith("0x") else f"{value}  ({number})"
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
-    return tuple(rows)
+    return tuple(sorted(rows, key=lambda row: row.name.startswith("common_")))
