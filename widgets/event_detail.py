@@ -23,6 +23,8 @@ _LOOKS = {0: "name", 2: "type", 3: "dim", 4: "dim", 5: "dim"}
 _BYTES = 16
 """Bytes in a row; the line below has all of them."""
 
+_LEAST = {0: 20}
+"""Columns that a name keeps: `entry: __probe_ip`."""
 _READABLE = 20
 """Columns for a value that are worth more than its bytes, which stand below in any case."""
 
@@ -48,7 +50,7 @@ class _DetailRows:
     def __init__(self, fields: Sequence[DetailField]) -> None:
         self.fields = tuple(fields)
         self.next = len(self.fields)
-        self._wide, self._narrow = Columns(_TITLES), Columns(_TITLES[:-1])
+        self._wide, self._narrow = Columns(_TITLES, _LEAST), Columns(_TITLES[:-1], _LEAST)
         self._cells = [_cells(field) for field in self.fields]
         for cells in self._cells:
             self._wide.see(cells)
