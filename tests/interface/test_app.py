@@ -42,20 +42,25 @@ def recording() -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def kernel_only(tmp_path_factory) -> Path:
-    """The kernel of the shipped recording, without its events."""
+def write_kernel(path: Path, **modules: bytes) -> Path:
+    """The kernel of the shipped recording, without its events, with the types of some modules."""
     shipped = shipped_recording()
     assert shipped is not None
     found = Recording.open(shipped)
-    path = tmp_path_factory.mktemp("facts") / "kernel.pwr"
     with path.open("wb") as file:
         writer = RecordingWriter(file)
         writer.meta({"facts": found.facts})
         for kind, name in (*(("facts", name) for name in FACT_BLOBS), ("btf", "")):
             writer.blob(kind, name, found.blob(kind, name) or b"")
+        for module, types in modules.items():
+            writer.blob("btf", module, types)
         writer.close()
     return path
+
+
+@pytest.fixture(scope="module")
+def kernel_only(tmp_path_factory) -> Path:
+    return write_kernel(tmp_path_factory.mktemp("facts") / "kernel.pwr")
 
 
 async def open_compose(app: Probewright, pilot) -> None:

@@ -8,33 +8,22 @@ from pathlib import Path
 import pytest
 
 from btf.elf import read_elf
-from events.recording import Recording, RecordingWriter
-from kernel.open import shipped_recording
-from kernel.recording import FACT_BLOBS, RecordingTarget
+from kernel.recording import RecordingTarget
 from tests.btf_writer import stored
-from tests.interface.test_app import SIZE, application, open_compose
+from tests.interface.test_app import SIZE, application, open_compose, write_kernel
 from tests.interface.widget_host import until
 from widgets.function_list import FunctionList
 from widgets.probe_editor import ProbeEditor
 from widgets.prototype import Prototype
+from widgets.say_line import SayLine
 from widgets.spec_pane import SpecPane
 
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory) -> Path:
     """The kernel of the shipped recording with the types of one of its modules."""
-    shipped = shipped_recording()
-    assert shipped is not None
-    found = Recording.open(shipped)
-    path = tmp_path_factory.mktemp("module") / "kernel.pwr"
-    with path.open("wb") as file:
-        writer = RecordingWriter(file)
-        writer.meta({"facts": found.facts})
-        for kind, name in (*(("facts", name) for name in FACT_BLOBS), ("btf", "")):
-            writer.blob(kind, name, found.blob(kind, name) or b"")
-        writer.blob("btf", "net_failover", read_elf(stored("btf-7.2-net_failover.ko")).data)
-        writer.close()
-    return path
+    types = read_elf(stored("btf-7.2-net_failover.ko")).data
+    return write_kernel(tmp_path_factory.mktemp("module") / "kernel.pwr", net_failover=types)
 
 
 class Line:
@@ -70,7 +59,7 @@ async def search(app, pilot, name: str) -> None:
 
 
 def text_of(app) -> str:
-    return "\n".join(str(label.render()) for label in app.compose_place.query_one(ProbeEditor).query(".say"))
+    return str(app.compose_place.query_one(SayLine).render())
 
 
 async def test_the_types_of_a_module_are_read_while_the_screen_goes_on(kernel, line):

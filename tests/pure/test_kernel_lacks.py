@@ -79,7 +79,9 @@ def test_no_lockdown_and_lockdown_not_seen_are_two_things():
     assert any("mount -t securityfs" in trouble.remedy for trouble in facts.troubles)
 
 
-@pytest.mark.parametrize("packed", [b"", b"no gzip", gzip.compress(b"CONFIG_A=y\n")[:-4]])
+@pytest.mark.parametrize(
+    "packed", [b"", b"no gzip", gzip.compress(b"CONFIG_A=y\n")[:-4]], ids=["empty", "not gzip", "cut"]
+)
 def test_a_configuration_that_cannot_be_read_is_looked_for_elsewhere(packed):
     files = {"/proc/config.gz": packed, "/boot/config-6.1": b"CONFIG_A=y\n# CONFIG_B is not set\n"}
     assert read_config(FakeTarget(files, facts=NOWHERE), "6.1") == {"A": "y", "B": "n"}
