@@ -10,7 +10,7 @@ from probes.check import is_function
 from probes.command import Armable
 from probes.environment import SymbolCount
 from probes.probe import TEXT, Base, Place, Probe
-from probes.text import is_identifier, kstrtoul
+from probes.syntax.text import is_identifier, kstrtoul
 
 
 def counted(symbols: Symbols, name: str) -> SymbolCount:

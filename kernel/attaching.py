@@ -1,4 +1,4 @@
-"""Why a function of an open target can't be probed, and what instead: `probes.attach` with all that can be seen."""
+"""Why a function of an open target can't be probed, and what instead, with all that can be seen."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kernel.code import Progress
 from kernel.connection import Connection
 from kernel.debuginfo import DebugInfo
 from kernel.far import FarTarget
-from probes.callers import Callers
+from probes.attaching.callers import Callers
+from probes.attaching.reasons import Attachability, Ground
+from probes.attaching.relatives import relatives
 from probes.probe import Kind
-from probes.reasons import Attachability, Ground
-from probes.relatives import relatives
 
 
 class Attaching:

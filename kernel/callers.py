@@ -11,12 +11,12 @@ from kernel.code import KernelCode, Progress, Stopped
 from kernel.debuginfo import DebugInfo
 from kernel.errors import FileRefused
 from kernel.target import Target
-from probes import branches
-from probes.attach import COLD, PADDING
-from probes.callers import Callers, Spot, direct_callers, owner, with_inlined
-from probes.catalog import Catalog
+from probes.attaching import branches
+from probes.attaching.attach import COLD, PADDING
+from probes.attaching.callers import Callers, Spot, direct_callers, owner, with_inlined
+from probes.attaching.catalog import Catalog
+from probes.attaching.reasons import How
 from probes.probe import Place
-from probes.reasons import How
 
 _ENTRIES = (b"\xf3\x0f\x1e\xfa", b"\x0f\x1f\x40\xd6")
 """ENDBR64 on x86-64, and what the kernel puts there where it isn't needed: calls may skip it."""

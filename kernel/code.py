@@ -10,7 +10,7 @@ from events.kallsyms import Symbols
 from kernel.errors import FileRefused
 from kernel.kcore import PATH, Kcore
 from kernel.target import Target
-from probes import branches
+from probes.attaching import branches
 
 Progress = Callable[[float], bool]
 """Takes the share that is done; False: go on no further."""

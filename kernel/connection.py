@@ -21,18 +21,18 @@ from kernel.recording import RecordingTarget
 from kernel.replay import recorded_plans
 from kernel.surroundings import Surroundings
 from kernel.target import Target
-from probes.catalog import Catalog, Function
+from probes.attaching.catalog import Catalog, Function
 from probes.check import Checked, armable, check_plan, check_typed, is_function
 from probes.command import Armable, Deletion, SyntheticEvent, UserProbe, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.fields import Tree
-from probes.lower import lower
-from probes.lower_tracepoint import STUB
+from probes.lowering.lower import lower
+from probes.lowering.tracepoint import STUB
 from probes.names import MAX_EVENT_NAME, event_name, split_name
-from probes.parse import ParseError
 from probes.plan import Plan
 from probes.probe import Kind, Probe
+from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 
 

@@ -1,4 +1,4 @@
-"""What `probes.attach` asks of a machine besides its facts: symbols by name, modules that aren't loaded.
+"""What `probes.attaching.attach` asks of a machine besides its facts: symbols by name, modules that aren't loaded.
 
 Each file is read when it is first asked for, which takes a moment on a machine far away: for a worker.
 """
@@ -12,8 +12,8 @@ from events.kallsyms import Entry, Symbols
 from kernel.addresses import base_of
 from kernel.modules import AbsentModules
 from kernel.target import Target
-from probes.kernel_text import Sections
-from probes.reasons import Ground, Symbol
+from probes.attaching.kernel_text import Sections
+from probes.attaching.reasons import Ground, Symbol
 
 
 def look(target: Target, release: str, symbols: Symbols | None) -> Ground:

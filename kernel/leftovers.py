@@ -16,7 +16,7 @@ from kernel.errors import FileRefused, KernelError
 from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX, is_alive, parse_owner
 from kernel.target import Effect, Step, Target
 from kernel.tracefs import Instance, Tracefs
-from probes.deletion import SYNTHETIC
+from probes.rules.deletion import SYNTHETIC
 
 
 class Leftover(NamedTuple):

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from kernel.errors import FileRefused
 from kernel.target import Target
-from probes.reasons import Absent
+from probes.attaching.reasons import Absent
 
 _MOST = 3
 """Modules that are looked into for one function."""

@@ -14,10 +14,10 @@ from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.recording import RecordingTarget
 from kernel.session import Armed
 from kernel.undo import UndoFailure
-from probes.parse import ParseError
 from probes.plan import Plan, PlannedEvent
 from probes.plan_json import plan_from_dict
 from probes.probe import Probe
+from probes.syntax.parse import ParseError
 from probes.verdict import Refusal, Verdict
 
 

@@ -60,7 +60,7 @@ class Session:
         self.target = target
         self.instance = instance
         self.group = GROUP_PREFIX + instance.path.rpartition(INSTANCE_PREFIX)[2]
-        """For `probes.lower`."""
+        """For `probes.lowering.lower`."""
         self.header = header
         """Layout of the sub-buffers."""
         self.pump = pump

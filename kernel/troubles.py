@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from probes.attaching.reasons import Why
 from probes.facts import UNKNOWN, Feature, TargetFacts, Trouble
-from probes.reasons import Why
 
 CAP_DAC_OVERRIDE = 1
 """include/uapi/linux/capability.h"""

@@ -15,11 +15,11 @@ from probes.command import Armable, Deletion, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.kernel_verdict import kernel_verdict
-from probes.lower import lower
-from probes.parse_error import ParseError, refuse
+from probes.lowering.lower import lower
 from probes.plan import Plan
 from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
+from probes.syntax.parse_error import ParseError, refuse
 from probes.verdict import Verdict
 
 __all__ = ["Checked", "armable", "check", "check_plan", "check_typed", "comes_back", "kernel_verdict"]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
-from probes.parse import arguments_of, parse_probe, uses_own, words_of
-from probes.parse_error import refuse
 from probes.probe import Kind, Place, Probe
-from probes.text import split
+from probes.syntax.parse import arguments_of, parse_probe, uses_own, words_of
+from probes.syntax.parse_error import refuse
+from probes.syntax.text import split
 
 _SEPARATOR = re.compile(r"\s*;\s*")
 _OFFSET = re.compile(r"([0-9][0-9a-zA-Z]*)(%return)?(?:\(([^()]*)\))?")

@@ -1,7 +1,7 @@
 """What a probe captures: the expression of a fetcharg as a small tree, and its text.
 
 The text is the kernel's own (Documentation/trace/kprobetrace.rst, fprobetrace.rst); `str()` of a node prints it,
-`probes.parse` reads it back to an equal node. Numbers keep the spelling in which they were written, so that
+`probes.syntax.parse` reads it back to an equal node. Numbers keep the spelling in which they were written, so that
 text -> tree -> text is the identity.
 """
 

@@ -16,7 +16,7 @@ from btf.types import Array, Float, Fwd, Ptr, Struct
 from btf.walk import is_complete, size_of, stripped
 from probes.convention import Passed, Where, passed
 from probes.fetcharg import Comm, FetchArg, Hop, ReturnValue, Stack, Variable
-from probes.selection import tick
+from probes.lowering.selection import tick
 from probes.signature import Signature, certain_signature_of
 from probes.types import best_type, is_text
 from probes.value import NotThere, locate

@@ -10,22 +10,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from btf.btf import Btf
-from probes.built import Built
-from probes.deletion import check_deletion
 from probes.dialect import MAX_LINE, Dialect, dialect_of
 from probes.environment import UNKNOWN, Environment, SymbolCount
 from probes.errors_table import NO_MATCH, message_of
-from probes.event_fields import find_event
-from probes.event_filter import check_filter
 from probes.facts import TargetFacts
-from probes.hints import hint_for
-from probes.hist_clause import silent
-from probes.readers import EVENT_READERS, Reading, kprobe, uprobe
-from probes.site import At, Refused
-from probes.synthetic import read_bare, read_dynamic
-from probes.text import split
-from probes.trigger_verdict import check_trigger, event_of
-from probes.user_verdict import is_user
+from probes.hist.clause import silent
+from probes.hist.verdict import check_trigger, event_of
+from probes.rules.built import Built
+from probes.rules.deletion import check_deletion
+from probes.rules.event_fields import find_event
+from probes.rules.event_filter import check_filter
+from probes.rules.hints import hint_for
+from probes.rules.readers import EVENT_READERS, Reading, kprobe, uprobe
+from probes.rules.synthetic import read_bare, read_dynamic
+from probes.rules.user_verdict import is_user
+from probes.syntax.refused import At, Refused
+from probes.syntax.text import split
 from probes.verdict import Refusal, Verdict
 
 _OWN = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
-from probes.text import is_group, is_identifier
+from probes.syntax.text import is_group, is_identifier
 
 MAX_EVENT_NAME = 63
 """Characters of a group or an event name (MAX_EVENT_NAME_LEN is 64 with the NUL)."""

@@ -19,7 +19,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_dict(plain: dict[str, Any]) -> Plan:
-    """Read what `plan_to_dict` wrote. Raises KeyError, TypeError, `probes.parse.ParseError`."""
+    """Read what `plan_to_dict` wrote. Raises KeyError, TypeError, `probes.syntax.parse.ParseError`."""
     events = []
     for event in plain["events"]:
         columns = tuple(Column(**column) for column in event["columns"])

@@ -1,7 +1,7 @@
 """The probe as a value: what a person means, for no kernel in particular.
 
-`probes.parse` reads one from text, `str()` prints it back, `probes.check` says what a kernel would answer,
-`probes.lower` turns it into the lines that one kernel takes.
+`probes.syntax.parse` reads one from text, `str()` prints it back, `probes.check` says what a kernel would answer,
+`probes.lowering.lower` turns it into the lines that one kernel takes.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from btf.walk import size_of, strip
 from probes.convention import Passed, Where
 from probes.fetcharg import Hop, ReturnValue, Variable
 from probes.signature import Signature, member_names, operator_hint
-from probes.text import kstrtoul
+from probes.syntax.text import kstrtoul
 
 
 class NotThere(Exception):

@@ -19,7 +19,7 @@ from probes.environment import Environment
 from probes.errors_table import code_of
 from probes.functions import index_of
 from probes.kernel_verdict import kernel_verdict
-from probes.text import split
+from probes.syntax.text import split
 from tests.spec_generator import Command, Generator
 from tests.spec_material import count_symbols, gather
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from probes.environment import EventField
 from probes.facts import Feature
-from probes.text import UINT_MAX, kstrtol, kstrtoul, split
+from probes.syntax.text import UINT_MAX, kstrtol, kstrtoul, split
 from tests.spec_arguments import Arguments, Where
 from tests.spec_material import BAD_FILES, FILES, WELL_KNOWN, Material
 from tests.spec_mutation import broken

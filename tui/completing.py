@@ -11,11 +11,11 @@ from functools import cached_property
 
 from btf.btf import Btf
 from kernel.connection import Connection
-from probes.catalog import Function
-from probes.complete import complete
-from probes.completion import Completions, Known, ranked
+from probes.attaching.catalog import Function
+from probes.completion.choice import Completions, Known, ranked
+from probes.completion.complete import complete
 from probes.environment import UNKNOWN, Environment, EventField
-from probes.lower_tracepoint import STUB
+from probes.lowering.tracepoint import STUB
 from probes.names import split_name
 from tui.functions import Functions
 

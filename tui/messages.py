@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from kernel.counts import Counts
     from kernel.errors import KernelError
     from kernel.watch import Watch
-    from probes.callers import Callers
+    from probes.attaching.callers import Callers
+    from probes.attaching.reasons import Attachability
     from probes.command import Armable
-    from probes.reasons import Attachability
     from probes.verdict import Verdict
     from tui.preview import PreviewReader
     from tui.specification import Typed

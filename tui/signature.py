@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kernel.connection import Connection
+from probes.attaching.reasons import Instead
 from probes.fetcharg import FetchArg
 from probes.fields import Node, Tree
-from probes.reasons import Instead
 from widgets.signature import Signature
 
 

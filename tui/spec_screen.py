@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kernel.connection import Connection
     from probes.command import Armable
-    from probes.completion import Completions
+    from probes.completion.choice import Completions
     from probes.facts import TargetFacts
     from probes.probe import Probe
     from probes.verdict import Verdict

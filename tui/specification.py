@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kernel.connection import Connection
+from probes.attaching.explain import refused_function, with_reason
+from probes.attaching.reasons import Why
 from probes.check import Checked, armable, is_function
 from probes.command import Armable, UserProbe
-from probes.elsewhere import Elsewhere, elsewhere
-from probes.explain import refused_function, with_reason
 from probes.facts import TargetFacts
-from probes.parse import ParseError
+from probes.lowering.elsewhere import Elsewhere, elsewhere
 from probes.probe import Probe, When
-from probes.reasons import Why
+from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 from widgets.spec_text import OtherKernel, Specification
 

@@ -45,7 +45,7 @@ class WhyScreen(Screen[None]):
     def explain(self, connection: Connection, name: str) -> None:
         """Look closer at a function if not everything can attach to it."""
         from kernel.attaching import Attaching
-        from probes.reasons import Why
+        from probes.attaching.reasons import Why
 
         about = connection.catalog.attachability(name)
         self._attaching = self._attaching or Attaching(connection)
@@ -73,7 +73,7 @@ class WhyScreen(Screen[None]):
 
     @work(thread=True, group="callers")
     def _find_callers(self, attaching: Attaching, name: str) -> None:
-        from probes.callers import Callers
+        from probes.attaching.callers import Callers
 
         worker, told = get_current_worker(), 0.0
 

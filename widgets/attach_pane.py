@@ -13,8 +13,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Label, Static
 
-from probes.callers import Callers, all_reasons
-from probes.reasons import Attachability, Instead
+from probes.attaching.callers import Callers, all_reasons
+from probes.attaching.reasons import Attachability, Instead
 from widgets.function_rows import shown_kinds
 from widgets.line_list import LineList
 from widgets.rows import Piece

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.geometry import Offset
 
-from probes.completion import Completion, Completions
+from probes.completion.choice import Completion, Completions
 from widgets.completion_list import CompletionList
 from widgets.history import State
 from widgets.spec_editor import SpecEditor

@@ -8,7 +8,7 @@ from textual import events
 from textual.geometry import Offset
 from textual.message import Message
 
-from probes.completion import Completion, Completions, Urge, What
+from probes.completion.choice import Completion, Completions, Urge, What
 from widgets.line_list import LineList
 from widgets.matching import highlighted, matched
 from widgets.rows import Piece

@@ -18,7 +18,7 @@ _KINDS = 3
 
 
 class Attachable(Protocol):
-    """What the list shows of a function (`probes.catalog.Function` is one)."""
+    """What the list shows of a function (`probes.attaching.catalog.Function` is one)."""
 
     @property
     def module(self) -> str | None:

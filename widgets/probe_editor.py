@@ -12,10 +12,10 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Static
 
+from probes.attaching.reasons import Attachability
+from probes.completion.type_choice import sensible_types
 from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.probe import Probe, When
-from probes.reasons import Attachability
-from probes.type_choice import sensible_types
 from widgets import probe_edit
 from widgets.attach_pane import AttachPane
 from widgets.field_list import FieldList, Tick

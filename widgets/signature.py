@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probes.reasons import Attachability
+from probes.attaching.reasons import Attachability
 from widgets.field_tree import FieldNode
 
 

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Label
 
-from probes.completion import NOTHING
+from probes.completion.choice import NOTHING
 from widgets.completing_pane import Complete, CompletingPane
 from widgets.search_line import SearchLine
 from widgets.spec_tail import SpecTail

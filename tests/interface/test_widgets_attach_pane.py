@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from textual.widget import Widget
 
-from probes.callers import Caller, Callers, Spot
+from probes.attaching.callers import Caller, Callers, Spot
+from probes.attaching.reasons import ALL, Attachability, How, Instead, Reason, Why
 from probes.probe import Kind, Place
-from probes.reasons import ALL, Attachability, How, Instead, Reason, Why
 from tests.interface.widget_host import Host
 from widgets.attach_pane import AttachPane
 

@@ -6,7 +6,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from probes.completion import NOTHING, Completion, Completions, Urge, What
+from probes.completion.choice import NOTHING, Completion, Completions, Urge, What
 from probes.verdict import Refusal, Verdict
 from tests.interface.widget_host import Host, count_paints
 from widgets.completion_list import CompletionList

@@ -24,9 +24,9 @@ from events.kallsyms import Symbols
 from kernel import ground
 from kernel.callers import CallerSearch
 from kernel.debuginfo import DebugInfo
-from probes.catalog import Catalog
+from probes.attaching.catalog import Catalog
+from probes.attaching.reasons import How, Why
 from probes.facts import Feature, TargetFacts
-from probes.reasons import How, Why
 from tests.fake_target import FakeTarget
 
 DATA = Path(__file__).parents[1] / "data/dwarf.tar.xz"

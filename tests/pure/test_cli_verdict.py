@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from probes.hints import hint_for
+from probes.rules.hints import hint_for
 from probes.verdict import Refusal, Verdict
 from tui.cli.check import show_verdict
 

@@ -19,9 +19,9 @@ from btf.types import Param
 from probes.convention import CONVENTIONS, Passed, Where, is_plain, passed
 from probes.facts import Feature, TargetFacts
 from probes.fetcharg import variable
-from probes.lower import CannotLower, lower
-from probes.parse import parse_probe
+from probes.lowering.lower import CannotLower, lower
 from probes.signature import Signature, certain_signature_of, signature_of
+from probes.syntax.parse import parse_probe
 from probes.value import NotThere, locate
 from tests.btf_writer import DATA, Writer
 from tests.probes_data import kernel

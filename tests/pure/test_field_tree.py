@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from probes.completion.type_choice import sensible_types, shows
 from probes.fetcharg import FetchArg, ReturnValue, variable
-from probes.parse import parse_probe
 from probes.probe import Place, Probe, When
-from probes.type_choice import sensible_types, shows
+from probes.syntax.parse import parse_probe
 from tests.interface.fields_of_vfs_read import VFS_READ
 from widgets.field_tree import FieldTree
 from widgets.matching import matched, rank

@@ -15,10 +15,10 @@ from kernel.debuginfo import DebugInfo
 from kernel.errors import FileRefused
 from kernel.kcore import PATH, Kcore
 from kernel.modules import AbsentModules, unpacked
-from probes.callers import Callers
-from probes.catalog import Catalog
+from probes.attaching.callers import Callers
+from probes.attaching.catalog import Catalog
+from probes.attaching.reasons import How, Why
 from probes.facts import Feature, TargetFacts
-from probes.reasons import How, Why
 from tests.fake_target import FakeTarget
 
 TEXT = 0xFFFFFFFF81000000

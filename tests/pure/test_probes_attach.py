@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from probes.attach import attachability, where_is
-from probes.catalog import Catalog
+from probes.attaching.attach import attachability, where_is
+from probes.attaching.catalog import Catalog
+from probes.attaching.kernel_text import Section, Sections
+from probes.attaching.reasons import Absent, Attachability, Ground, How, Symbol, Why
 from probes.facts import Feature, TargetFacts, Trouble
 from probes.facts_json import facts_from_dict, facts_to_dict
-from probes.kernel_text import Section, Sections
 from probes.probe import Kind
-from probes.reasons import Absent, Attachability, Ground, How, Symbol, Why
 from tests.probes_data import kernel
 
 BOTH = frozenset({Feature.DYNAMIC_EVENTS, Feature.KPROBE_EVENTS, Feature.FPROBE_EVENTS})

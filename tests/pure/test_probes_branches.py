@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probes.branches import Branch, branches_to, knows
+from probes.attaching.branches import Branch, branches_to, knows
 
 KERNEL = 0xFFFFFFFF81000000
 

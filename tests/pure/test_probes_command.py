@@ -17,8 +17,8 @@ from probes.command import (
     parse_synthetic,
 )
 from probes.fetcharg import Cast, Comm, Current, FetchArg, PerCpu, Register, Symbol, Variable, hop
-from probes.parse_error import ParseError
 from probes.probe import Kind, Place, Probe
+from probes.syntax.parse_error import ParseError
 from tests.probes_data import KERNELS, Case, kernel
 
 _INTERFACES = ("dynamic_events", "kprobe_events", "uprobe_events", "synthetic_events")

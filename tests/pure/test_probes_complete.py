@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from btf.btf import Btf
 from btf.search import Search
-from probes.catalog import Catalog, Function
+from probes.attaching.catalog import Catalog, Function
 from probes.check import check_typed
-from probes.complete import complete
-from probes.completion import Completion, Completions, Known, Urge, What
+from probes.completion.choice import Completion, Completions, Known, Urge, What
+from probes.completion.complete import complete
 from probes.environment import Environment, EventField
 from probes.probe import Kind
 from tests.btf_writer import stored

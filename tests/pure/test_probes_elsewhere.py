@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from kernel.open import shipped_recording
-from probes.elsewhere import elsewhere
 from probes.facts import Feature
-from probes.parse import parse_probe
+from probes.lowering.elsewhere import elsewhere
+from probes.syntax.parse import parse_probe
 from tests.probes_data import kernel
 from tui.__main__ import main
 from tui.kernels import kernels

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from probes.attach import attachability
-from probes.catalog import Catalog
+from probes.attaching.attach import attachability
+from probes.attaching.catalog import Catalog
+from probes.attaching.explain import refused_function, with_reason
+from probes.attaching.reasons import Absent, Attachability, Ground, How, Instead, Reason, Why
+from probes.attaching.relatives import relatives
 from probes.check import check, check_plan, check_typed
-from probes.explain import refused_function, with_reason
 from probes.probe import Kind, Place
-from probes.reasons import Absent, Attachability, Ground, How, Instead, Reason, Why
-from probes.relatives import relatives
 from probes.verdict import Refusal, Verdict
 from tests.probes_data import kernel
 

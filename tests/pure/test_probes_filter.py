@@ -6,9 +6,9 @@ import pytest
 
 from probes.dialect import Dialect, dialect_of
 from probes.environment import Environment, EventField, SymbolCount
-from probes.event_filter import check_filter
 from probes.facts import Feature, TargetFacts
-from probes.site import At
+from probes.rules.event_filter import check_filter
+from probes.syntax.refused import At
 
 _FIELDS = {
     field.name: field

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from probes.check import check, check_plan, check_typed, comes_back
-from probes.hints import hint_for
 from probes.kernel_verdict import kernel_verdict
-from probes.lower import lower
-from probes.parse import parse_probe
+from probes.lowering.lower import lower
+from probes.rules.hints import hint_for
+from probes.syntax.parse import parse_probe
 from probes.verdict import Refusal, Verdict
 from tests.probes_data import environment, kernel
 

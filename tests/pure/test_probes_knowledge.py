@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from probes.catalog import Catalog
+from probes.attaching.catalog import Catalog
 from probes.errors_table import FILTER_MESSAGES, MESSAGES, code_of, message_of
 from probes.facts import Feature
 from probes.fields import Node, Tree
-from probes.filters import names_in, unknown
+from probes.lowering.filters import names_in, unknown
 from probes.names import check_name, event_name, identifier, unique_field
 from probes.probe import Kind
 from probes.signature import dentry_offsets
-from probes.text import kstrtol, kstrtoul, simple_strtoul, split
+from probes.syntax.text import kstrtol, kstrtoul, simple_strtoul, split
 from tests.probes_data import KERNELS, kernel
 
 

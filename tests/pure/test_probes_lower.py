@@ -15,12 +15,12 @@ from probes.facts import Feature
 from probes.fetcharg import AllArguments, FetchArg, ReturnValue, variable
 from probes.fields import Tree
 from probes.kernel_verdict import kernel_verdict
-from probes.lower import CannotLower, lower
+from probes.lowering.lower import CannotLower, lower
 from probes.names import unique_field
-from probes.parse import parse_probe
 from probes.plan import Plan
 from probes.probe import Base, Kind, Place, Probe, When
 from probes.signature import signature_of
+from probes.syntax.parse import parse_probe
 from tests.probes_data import KERNELS, kernel
 
 ALL = [*KERNELS, "arm64"]

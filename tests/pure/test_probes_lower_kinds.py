@@ -12,7 +12,7 @@ from probes.check import Checked, armable, check_plan
 from probes.elf_symbols import read_program
 from probes.environment import Environment, EventField
 from probes.facts import Feature, TargetFacts
-from probes.lower import CannotLower, lower
+from probes.lowering.lower import CannotLower, lower
 from probes.plan import Plan
 from probes.plan_json import plan_from_dict, plan_to_dict
 from probes.program import NotPlaced, Program

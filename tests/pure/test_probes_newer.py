@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from btf.btf import Btf
-from probes import readers
 from probes.dialect import dialect_of
 from probes.facts import Feature, TargetFacts
 from probes.kernel_verdict import kernel_verdict
-from probes.site import At
+from probes.rules import readers
+from probes.syntax.refused import At
 from tests.probes_data import environment, kernel
 
 

@@ -24,8 +24,8 @@ from probes.fetcharg import (
     Variable,
     variable,
 )
-from probes.parse import ParseError, parse_fetcharg, parse_probe
 from probes.probe import Base, Kind, Place, Probe, When
+from probes.syntax.parse import ParseError, parse_fetcharg, parse_probe
 from tests.probes_data import KERNELS, Case, kernel
 
 identifiers = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True)

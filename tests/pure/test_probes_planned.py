@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from probes.check import check_plan
-from probes.lower import CannotLower, lower
-from probes.parse import parse_probe
+from probes.lowering.lower import CannotLower, lower
+from probes.syntax.parse import parse_probe
 from tests.probes_data import KERNELS, environment, kernel
 
 

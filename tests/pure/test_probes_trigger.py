@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probes.environment import Environment, EventField
-from probes.hist_clause import Action, Assignment
+from probes.hist.clause import Action, Assignment
+from probes.hist.trigger import HistTrigger, PlainTrigger, Target, parse_trigger
 from probes.kernel_verdict import kernel_verdict
-from probes.parse_error import ParseError
-from probes.trigger import HistTrigger, PlainTrigger, Target, parse_trigger
+from probes.syntax.parse_error import ParseError
 from tests.probes_data import KERNELS, environment, kernel
 from tests.trigger_generator import FIELDS, SYNTHETIC, Generator, path
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from kernel.connection import Connection
 from kernel.lab.guest import Guest, boot
 from kernel.lab_target import connect
-from probes.lower import CannotLower
-from probes.parse import parse_probe
+from probes.lowering.lower import CannotLower
 from probes.plan import PlannedEvent
+from probes.syntax.parse import parse_probe
 
 KERNELS = ("6.1", "6.12", "7.2", "arm64:6.12", "full")
 GROUP = "pw_all"

@@ -21,10 +21,10 @@ from kernel.connection import Connection
 from kernel.kcore import Kcore
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
-from probes.callers import Callers
+from probes.attaching.callers import Callers
+from probes.attaching.reasons import Attachability, How, Why
 from probes.facts import Feature
 from probes.probe import Kind
-from probes.reasons import Attachability, How, Why
 
 KERNELS = ["6.1", "7.2", "arm64:6.12"]
 EACH = 6

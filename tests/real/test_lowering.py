@@ -11,11 +11,11 @@ import pytest
 from btf.btf import Btf
 from kernel.facts import parse_blacklist, readme_features
 from kernel.lab.guest import Guest
-from probes.catalog import Catalog
+from probes.attaching.catalog import Catalog
 from probes.check import check_plan
 from probes.facts import Feature, TargetFacts
 from probes.fields import Tree
-from probes.lower import CannotLower, lower
+from probes.lowering.lower import CannotLower, lower
 from probes.plan import Plan
 from probes.probe import Kind, Place, Probe, When
 

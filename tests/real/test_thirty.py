@@ -26,8 +26,8 @@ from kernel.connection import Connection
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from probes.facts import Feature
-from probes.parse import parse_probe
 from probes.refusal import CannotLower
+from probes.syntax.parse import parse_probe
 from tests.real.conftest import REQUIRED
 
 KERNELS = ["7.2", "6.12", "6.1", "arm64:6.12"]

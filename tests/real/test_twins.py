@@ -13,11 +13,11 @@ from kernel.connection import Connection
 from kernel.ground import look
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
+from probes.attaching.reasons import How
 from probes.functions import index_of
-from probes.parse import parse_probe
 from probes.plan import Plan
 from probes.probe import Place, Probe, When
-from probes.reasons import How
+from probes.syntax.parse import parse_probe
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
 NAMES = 12

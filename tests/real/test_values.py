@@ -24,8 +24,8 @@ from kernel.lab_target import connect
 from kernel.session import Session
 from kernel.watch import Watch
 from probes.dialect import dialect_of
-from probes.parse import parse_probe
 from probes.refusal import CannotLower
+from probes.syntax.parse import parse_probe
 from tests.real.conftest import prepared
 from tests.real.held import Event, Held, assert_same, hold, kernel_side
 

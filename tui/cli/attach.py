@@ -8,9 +8,9 @@ from typing import Any
 
 from kernel.attaching import Attaching
 from kernel.connection import Connection
-from probes.callers import Callers, all_reasons
-from probes.explain import refused_function, with_reason
-from probes.reasons import Attachability, Instead, Why
+from probes.attaching.callers import Callers, all_reasons
+from probes.attaching.explain import refused_function, with_reason
+from probes.attaching.reasons import Attachability, Instead, Why
 from probes.verdict import Verdict
 from tui.cli.output import plain
 

@@ -11,11 +11,11 @@ from typing import TextIO
 from kernel.connection import Connection
 from probes.check import armable, comes_back
 from probes.command import Armable
-from probes.elsewhere import Elsewhere, elsewhere
-from probes.parse_error import ParseError
+from probes.lowering.elsewhere import Elsewhere, elsewhere
 from probes.plan import DEFAULT_GROUP, Plan
 from probes.probe import Place, Probe
 from probes.refusal import CannotLower
+from probes.syntax.parse_error import ParseError
 from probes.verdict import Refusal, Verdict
 from tui.cli.attach import explained
 from tui.cli.main import DONE, REFUSED, USAGE

@@ -13,8 +13,8 @@ from btf.search import Search
 from btf.uses import functions_using
 from kernel.attaching import Attaching
 from kernel.connection import Connection
+from probes.attaching.reasons import Why
 from probes.fields import Node
-from probes.reasons import Why
 from tui.cli import attach
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain

@@ -20,9 +20,9 @@ from kernel.replay import left_out
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
-from probes.parse_error import ParseError
 from probes.plan import DEFAULT_GROUP
 from probes.refusal import CannotLower
+from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 from tui.cli.output import plain
 

@@ -135,8 +135,8 @@ class ComposeScreen(SpecScreen):
         self._functions.describe_anew()
 
     def on_attach_pane_taken(self, event: AttachPane.Taken) -> None:
+        from probes.attaching.reasons import How
         from probes.probe import Probe
-        from probes.reasons import How
         from tui.signature import signature_of
 
         event.stop()

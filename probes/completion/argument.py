@@ -1,0 +1,257 @@
+"""Completion of a fetcharg: arguments and variables, members along a path, types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from probes.completion.choice import Completion, Completions, Urge, What, ranked
+from probes.completion.scope import Scope
+from probes.completion.type_choice import sensible_types, shows
+from probes.fields import Node
+from probes.syntax.text import Word
+
+_NESTED = re.compile(r"(?:[+-]u?(?:0[xX])?[0-9a-fA-F]+\()*")
+_BASE = re.compile(r"\$?\w+|\$\$\w*|\$arg\*|[$%]\w*|")
+_STEP = re.compile(r"->\w+|\.\w+|\[[0-9]+\]")
+_LAST = re.compile(r"(?:->|\.|-)\w*|\[[0-9]*|")
+_LEAD = re.compile(r"->|\.|\[|-|")
+_NUMBERS = tuple(f"{letter}{bits}" for bits in (64, 32, 16, 8) for letter in "xus")
+_TEXTS = ("char", "string", "ustring", "symbol", "symstr")
+
+
+class _Path(NamedTuple):
+    """An expression in its parts."""
+
+    node: Node | None
+    """What its whole steps lead to; None: there is no step yet."""
+    step: str
+    """The step that is being typed: `fi`, `->f_p`, `[`; empty behind `[3]`."""
+    start: int
+    """Where that begins in the expression."""
+
+
+def complete_argument(word: Word, scope: Scope) -> Completions:
+    """Complete the last word of a specification, a fetcharg."""
+    head = re.match(r"\w*=", word.text)
+    at = head.end() if head else 0
+    nested = _NESTED.match(word.text, at)
+    inner = nested.end() if nested else at
+    depth = word.text.count("(", at, inner)
+    expression, colon, kind = word.text[inner:].partition(":")
+    end = word.start + len(word.text)
+    if colon:
+        return _types(scope, word.text[at:inner], expression, kind, end)
+    path = _walk(expression, scope)
+    if path is None:
+        return _behind(scope, word.text[at:], end)
+    start = word.start + inner + path.start
+    if not path.step and path.node is None:
+        return _first(scope, end, bare=inner == 0)
+    nodes = _below(scope, path)
+    exact = _exact(path, nodes)
+    items = [] if exact is None else _onward(scope, exact, path, depth)
+    names = [_name(node.label) for node in nodes]
+    found = ranked(names, _name(path.step)) if path.step else []
+    items += [_item(nodes[n]) for n in found if nodes[n] is not exact]
+    if path.node is None:
+        items += _variables(scope, path.step)
+    if exact is None and (not items or any(item.label == path.step for item in items)):
+        return _behind(scope, word.text[at:], end)
+    return Completions(start, end, tuple(items), _urge(exact))
+
+
+# -- where the cursor is ---------------------------------------------------------------------------------------------
+
+
+def _walk(expression: str, scope: Scope) -> _Path | None:
+    """Follow the whole steps of an expression, all but the last; None: it leads nowhere."""
+    base = _BASE.match(expression)
+    at = base.end() if base else 0
+    if at == len(expression):
+        return _Path(None, expression, 0)
+    whole: list[re.Match[str]] = []
+    while (step := _STEP.match(expression, at)) is not None:
+        whole.append(step)
+        at = step.end()
+    if whole and at == len(expression) and not expression.endswith("]"):
+        at = whole.pop().start()
+    last = _LAST.fullmatch(expression, at)
+    node = next((root for root in scope.roots() if base and root.label == base.group()), None)
+    for step in whole:
+        if node is None or scope.tree is None:
+            break
+        node = scope.tree.child(node, "0" if step[0].startswith("[") else _name(step[0]))
+    return None if node is None or last is None else _Path(node, last.group(), at)
+
+
+def _name(label: str) -> str:
+    """Leave out what leads to a name: `->`, `.`, the brackets."""
+    lead = _LEAD.match(label)
+    return label[lead.end() if lead else 0 :].rstrip("]")
+
+
+def _below(scope: Scope, path: _Path) -> list[Node]:
+    """What the step may be."""
+    if path.node is None:
+        return [root for root in scope.roots() if _can_be_had(scope, root)]
+    by_value = path.node.step == "." and path.node.offset is None
+    if scope.tree is None or (scope.letter == "t" and (by_value or path.node.step == "[")):
+        return []  # the kernel's own language has no way there, and a tracepoint's arguments can't be lowered
+    below = scope.tree.children(path.node, _name(path.step))
+    return [node for node in below if node.fetcharg is not None or node.expandable]
+
+
+def _can_be_had(scope: Scope, root: Node) -> bool:
+    if scope.letter == "t" and root.label in scope.names:
+        return False
+    if root.fetcharg is not None:
+        return scope.accepts(root.label)
+    return root.expandable and (not root.at_exit or scope.at_exit or scope.letter == "f")
+
+
+def _exact(path: _Path, nodes: list[Node]) -> Node | None:
+    """The node that is typed in full."""
+    if path.node is not None and not path.step:
+        return path.node
+    if path.node is None:
+        return next((node for node in nodes if node.label == path.step), None)
+    return next((node for node in nodes if node.step != "[" and _name(node.label) == _name(path.step)), None) or next(
+        (node for node in nodes if node.label == path.step), None
+    )
+
+
+def _urge(exact: Node | None) -> Urge:
+    if exact is None or exact.fetcharg is None:
+        return Urge.NEEDED
+    return Urge.STANDS if exact.fetcharg.type is None and exact.step != "->" else Urge.USUAL
+
+
+# -- what is offered -------------------------------------------------------------------------------------------------
+
+
+def _first(scope: Scope, end: int, bare: bool) -> Completions:
+    """At the beginning of a fetcharg."""
+    roots = _below(scope, _Path(None, "", 0))
+    if scope.at_exit:  # what is there at the exit only comes first
+        roots.sort(key=lambda root: not root.at_exit)
+    items = [_item(root) for root in roots if not root.label.startswith("$") or root.at_exit]
+    if scope.letter == "e":
+        items += _variables(scope, "$")
+    if bare and scope.tree is not None and len(items) > 1 and scope.accepts("$$args"):
+        items.append(_variable("$$args"))
+    items += [_item(root) for root in roots if root.label.startswith("$") and not root.at_exit]
+    if bare and scope.arguments and scope.letter != "t":
+        items.append(Completion("if ", What.WORD, "if", about="record only where a condition on these fields holds"))
+    note = "the fields of this event are not known yet" if scope.letter == "e" and not scope.fields() else ""
+    return Completions(end, end, tuple(items), Urge.STANDS if scope.arguments else Urge.USUAL, note)
+
+
+def _item(node: Node) -> Completion:
+    """One step on the way; what is no value by itself is gone into."""
+    root = node.label[:1] not in "-.["
+    what = What.FIELD if not root else What.VARIABLE if node.label[0] == "$" else What.ARGUMENT
+    on = node.step if node.step == "->" or node.fetcharg is None else ""
+    label = node.label if root or node.label[0] == "[" else _name(node.label)
+    return Completion(
+        f"{node.label}{on}", what, f"{label}{on}", node.c_type, node.offset, "" if on else node.kernel_type
+    )
+
+
+def _onward(scope: Scope, node: Node, path: _Path, depth: int) -> list[Completion]:
+    """Behind a whole step: its types, the steps below it."""
+    typed = node.label if path.step else ""
+    name = node.label if path.node is None or node.label[0] == "[" else _name(node.label)
+    below: list[Completion] = []
+    if node.step:
+        below.append(Completion(f"{typed}{node.step}", What.FIELD, f"{name}{node.step}", node.c_type, node.offset))
+    if node.fetcharg is None:
+        return below
+    if depth:
+        closed = ")" * depth
+        return [*below, Completion(f"{typed}{closed}", What.FIELD, f"{name}{closed}", node.c_type, node.offset)]
+    types = [
+        Completion(f"{typed}:{kind} ", What.TYPE, f"{name}:{kind}", about=shows(kind))
+        if kind is not None
+        else Completion(f"{typed} ", What.TYPE, name, node.c_type, node.offset, shows(node.kernel_type))
+        for kind in _fitting(scope, node)
+    ]
+    return [*below, *types] if node.step == "->" else [*types, *below]
+
+
+def _fitting(scope: Scope, node: Node) -> list[str | None]:
+    """Types for a node, its own first."""
+    if node.fetcharg is None:
+        return []
+    kinds = sensible_types(node.kernel_type, node.c_type, node.fetcharg.type)
+    return [kind for kind in kinds if kind is None or scope.accepts(f"{node.fetcharg.expression}:{kind}")]
+
+
+def _variables(scope: Scope, typed: str) -> list[Completion]:
+    """Variables that are no nodes of the tree, of those that begin so: only what this place and this kernel take."""
+    if typed[:1] == "%" and scope.letter in "pr":
+        names = [f"%{name}" for name in sorted(scope.dialect.registers or ()) if f"%{name}".startswith(typed)]
+        return [Completion(n, What.REGISTER, n) for n in names] if names and scope.accepts(names[0]) else []
+    if typed[:1] != "$":
+        return []
+    if scope.letter == "e":
+        found = [(f"${field.name}", field.type) for field in scope.fields()]
+        return [Completion(n, What.VARIABLE, n, kind) for n, kind in found if n.startswith(typed)]
+    numbers = [f"$arg{n}" for n in range(1, len([r for r in scope.roots() if r.label[0] != "$"]) + 1)]
+    known = {root.label for root in scope.roots()}
+    wanted = [name for name in (*_ABOUT, *numbers) if name.startswith(typed) and name not in known]
+    return [_variable(name) for name in wanted if scope.accepts(name)]
+
+
+_ABOUT = {
+    "$retval": "what the function returns",
+    "$$args": "all arguments, each with its best type",
+    "$arg*": "all arguments, as the kernel takes them",
+    "$comm": "name of the task",
+    "$stack": "address of the stack",
+    "$stack0": "first long on the stack; $stackN: the N-th behind it",
+    "$current": "the task that runs",
+}
+
+
+def _variable(name: str) -> Completion:
+    return Completion(
+        f"{name} " if name in ("$$args", "$arg*") else name,
+        What.VARIABLE,
+        name,
+        about=_ABOUT.get(name, "an argument by its number"),
+    )
+
+
+def _behind(scope: Scope, body: str, end: int) -> Completions:
+    """Behind an expression of which no more is known than whether the kernel takes it."""
+    if not scope.accepts(body):
+        return Completions(end, end, (), Urge.NEEDED, "nothing here has this in its name")
+    field = (
+        next((field for field in scope.fields() if f"${field.name}" == body), None) if scope.letter == "e" else None
+    )
+    texts = _TEXTS if field is None else _TEXTS[1:2] if "char" in field.type else _TEXTS[3:4]
+    kinds = _accepted(scope, body, (*texts, *_NUMBERS[:6]) if field is not None else (*_NUMBERS[:6], *texts))
+    items = [Completion(f":{kind} ", What.TYPE, f":{kind}", about=shows(kind)) for kind in kinds]
+    return Completions(end, end, tuple(items), Urge.STANDS)
+
+
+def _accepted(scope: Scope, body: str, kinds: Iterable[str]) -> list[str]:
+    return [kind for kind in kinds if scope.accepts(f"{body}:{kind}")]
+
+
+def _types(scope: Scope, nested: str, expression: str, typed: str, end: int) -> Completions:
+    """Behind the colon."""
+    path = None if nested else _walk(expression, scope)
+    node = _exact(path, _below(scope, path)) if path is not None else None
+    if node is not None and node.fetcharg is not None:
+        kinds = [kind or node.kernel_type for kind in _fitting(scope, node)]
+        kinds += [kind for kind in _NUMBERS if typed and kind not in kinds]  # any value can be shown as a number
+        kinds = [kind for kind in kinds if kind.startswith(typed)]
+    else:
+        kinds = [kind for kind in (*_NUMBERS, *_TEXTS) if kind.startswith(typed)]
+        kinds = _accepted(scope, f"{nested}{expression}", kinds)
+    items = tuple(Completion(f"{kind} ", What.TYPE, kind, about=shows(kind)) for kind in kinds)
+    urge = Urge.STANDS if typed in kinds else Urge.NEEDED
+    return Completions(end - len(typed), end, items, urge, "" if items else "no type here begins so")

@@ -1,0 +1,105 @@
+"""What may stand at a place of a specification, as values, and what is known of a target while one is typed."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from btf.btf import Btf
+from probes.attaching.catalog import Function
+from probes.environment import UNKNOWN, Environment
+from probes.facts import TargetFacts
+
+
+class What(enum.StrEnum):
+    """What an item is."""
+
+    LETTER = "kind"
+    PLACE = "place"
+    ARGUMENT = "argument"
+    FIELD = "field"
+    VARIABLE = "variable"
+    REGISTER = "register"
+    TYPE = "type"
+    WORD = "word"
+    VALUE = "value"
+
+
+class Urge(enum.IntEnum):
+    """How much the text wants one of the items."""
+
+    STANDS = 0
+    """It can stand as it is."""
+    USUAL = 1
+    """It can stand, but most go on."""
+    NEEDED = 2
+    """It can't stand without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One way to go on."""
+
+    text: str
+    """What is put in the place of the text between `start` and `end`."""
+    what: What
+    label: str
+    """What a person reads."""
+    c_type: str = ""
+    offset: int | None = None
+    """Bytes from the last pointer."""
+    about: str = ""
+    """One line: what it is, or what it shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """What may stand at the cursor."""
+
+    start: int
+    end: int
+    """The part of the text that an item replaces."""
+    items: tuple[Completion, ...] = ()
+    urge: Urge = Urge.STANDS
+    note: str = ""
+    """Why there is nothing, or what to type."""
+
+    def taken(self, text: str, item: Completion) -> tuple[str, int]:
+        """Give the text with an item in it, and the cursor's place; what stands behind it already isn't doubled."""
+        new, rest = item.text, text[self.end :]
+        for tail in ("->", " ", ".", "["):
+            if new.endswith(tail) and rest.startswith(tail):
+                rest = rest.removeprefix(tail)
+        return text[: self.start] + new + rest, self.start + len(new)
+
+
+NOTHING = Completions(0, 0)
+
+
+def _none(query: str) -> tuple[str, ...]:  # noqa: ARG001 - by the type
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Where names come from; a query gives those that match, best first, some dozens."""
+
+    facts: TargetFacts
+    btf: Callable[[str], Btf | None]
+    """Types to read a function with, by its name (those of its module too)."""
+    functions: Callable[[str], Sequence[Function]]
+    function: Callable[[str], Function]
+    """One function, by its exact name."""
+    tracepoints: Callable[[str], Sequence[str]] = _none
+    events: Callable[[str], Sequence[str]] = _none
+    """As `group/event`."""
+    environment: Environment = UNKNOWN
+
+
+def ranked(names: Sequence[str], query: str) -> list[int]:
+    """Give the places of names that have the query in them: those that begin with it, then the others."""
+    low = query.lower()
+    begin = [n for n, name in enumerate(names) if name.lower().startswith(low)]
+    inside = [n for n, name in enumerate(names) if low in name.lower() and not name.lower().startswith(low)]
+    return begin + inside

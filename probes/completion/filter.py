@@ -1,0 +1,146 @@
+"""Completion of a filter: fields that are recorded, operators that fit them, values that have names."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from btf.types import Enum, Enum64
+from btf.walk import strip
+from probes.completion.choice import Completion, Completions, Urge, What, ranked
+from probes.completion.scope import Scope
+from probes.kernel_verdict import built_events
+from probes.plan import Plan
+from probes.rules.readers import Reading
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<value>"[^"]*(?:"|$)|'[^']*(?:'|$)|-?[0-9]\w*)
+      |(?P<connective>&&|\|\||[()]|!(?![=~]))
+      |(?P<operator>[=!<>]=?|[~&|])
+      |(?P<name>\w+(?:\.\w*)?))""",
+    re.VERBOSE,
+)
+_NUMERIC = (
+    ("==", "is"),
+    ("!=", "is not"),
+    ("<", "is less than"),
+    ("<=", "is at most"),
+    (">", "is greater than"),
+    (">=", "is at least"),
+    ("&", "has one of these bits"),
+)
+_TEXTUAL = (("==", "is"), ("!=", "is not"), ("~", "is like: * and ? stand for anything"))
+_MOST_VALUES = 100
+
+
+class _Field(NamedTuple):
+    """A field that a filter may name."""
+
+    name: str
+    type: str
+    """Of the kernel: `u64`, `string`."""
+    about: str = ""
+    btf_type: int | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is compared with text."""
+        return "string" in self.type or "char" in self.type
+
+
+_EVERYWHERE = (
+    _Field("common_pid", "s32", "the thread that made the event"),
+    _Field("COMM", "string", "name of the task"),
+    _Field("CPU", "s32", "where it happened"),
+)
+
+
+def complete_filter(before: str, start: int, scope: Scope) -> Completions:
+    """Complete the last word of `before`, which is a filter from `start` on."""
+    fields = _recorded(scope)
+    state, name, typed = "field", "", ""
+    at = start
+    while (token := _TOKEN.match(before, at)) is not None:
+        at = token.end()
+        if at == len(before) and _is_open(token):
+            typed = token[token.lastgroup or 0]
+            break
+        if token.lastgroup == "name" and state == "field":
+            state, name = "operator", token["name"]
+        elif token.lastgroup == "operator":
+            state = "value"
+        elif token.lastgroup in ("value", "name"):
+            state = "connective"
+        else:
+            state = "connective" if token["connective"] == ")" else "field"
+    end = len(before)
+    field = next((field for field in fields if field.name == name), None)
+    if state == "field":
+        items = _fields(fields, typed)
+        if any(field.name == typed for field in fields):
+            return Completions(end - len(typed), end, items, Urge.USUAL)
+        return Completions(end - len(typed), end, items, Urge.NEEDED, "" if items else "no such field is recorded")
+    if state == "operator":
+        items = tuple(
+            Completion(f"{sign} ", What.WORD, sign, about=about)
+            for sign, about in (_TEXTUAL if field is not None and field.is_text else _NUMERIC)
+            if sign.startswith(typed)
+        )
+        return Completions(end - len(typed), end, items, Urge.NEEDED)
+    if state == "value":
+        return _values(field, typed, end, scope)
+    words = (("&&", "and"), ("||", "or"))
+    found = tuple(Completion(f"{w} ", What.WORD, w, about=about) for w, about in words if w.startswith(typed))
+    return Completions(end - len(typed), end, found, Urge.STANDS if not typed else Urge.NEEDED)
+
+
+def _is_open(token: re.Match[str]) -> bool:
+    """Whether the last token may go on."""
+    text = token[token.lastgroup or 0]
+    return token.lastgroup != "connective" and (text[0] not in "\"'" or len(text) == 1 or text[-1] != text[0])
+
+
+def _fields(fields: tuple[_Field, ...], typed: str) -> tuple[Completion, ...]:
+    found = (fields[n] for n in ranked([field.name for field in fields], typed))
+    return tuple(Completion(f"{f.name} ", What.FIELD, f.name, f.type, about=f.about) for f in found)
+
+
+def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Completions:
+    """Names of an enum's values stand for their numbers, which is what the kernel takes."""
+    start = end - len(typed)
+    if field is not None and field.is_text:
+        if not typed:
+            return Completions(end, end, (Completion('"', What.VALUE, '"…"', about="text in quotes"),), Urge.NEEDED)
+        return Completions(end, end, (Completion(f"{typed[0]} ", What.VALUE, f"{typed}{typed[0]}"),), Urge.NEEDED)
+    kind = scope.btf.type(strip(scope.btf, field.btf_type)) if scope.btf and field and field.btf_type else None
+    found: list[Completion] = []
+    if isinstance(kind, Enum | Enum64):
+        named = [value for value in kind.values if value.name.lower().startswith(typed.lower())]
+        found = [
+            Completion(f"{value.value} ", What.VALUE, value.name, about=str(value.value))
+            for value in named[:_MOST_VALUES]
+        ]
+    if re.fullmatch(r"-?[0-9]\w*", typed):
+        return Completions(start, end)
+    return Completions(start, end, tuple(found), Urge.NEEDED, "" if found else "a number")
+
+
+def _recorded(scope: Scope) -> tuple[_Field, ...]:
+    """What the event records by the text before the filter."""
+    if scope.letter == "e":
+        return tuple(_Field(field.name, field.type) for field in scope.fields())
+    plan = scope.checked().plan
+    return (*(_of_plan(plan, scope) if plan is not None else ()), *_EVERYWHERE)
+
+
+def _of_plan(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
+    reading = Reading(scope.dialect, scope.btf, scope.known.facts, scope.known.environment)
+    labels = {column.name: column for event in plan.events for column in event.columns}
+    fields: dict[str, _Field] = {}
+    for event in built_events([event.line for event in plan.events], reading):
+        for argument in event.arguments:
+            column = labels.get(argument.name)
+            if column is not None and not argument.elements:
+                label = column.label if column.label != argument.name else ""
+                fields[argument.name] = _Field(argument.name, argument.type, label, column.btf_type)
+    return tuple(fields.values())

@@ -1,0 +1,129 @@
+"""Histograms that are there and a new one: the same one again, a shared name, pause and clear, deletion.
+
+hist_register_trigger, hist_trigger_match and event_hist_trigger_parse in kernel/trace/trace_events_hist.c.
+"""
+
+from __future__ import annotations
+
+from probes.hist.actions import Actions
+from probes.hist.clause import read_clauses, silent
+from probes.hist.create import HistCreator
+from probes.hist.field import Failed
+from probes.hist.state import Creation, EventName, Hist, HistState
+from probes.hist.trigger import HistTrigger
+from probes.syntax.refused import At
+
+
+def read_hist(trigger: HistTrigger, file: EventName, command: str, state: HistState) -> None:
+    """Do what a command does to the histograms of an event.
+
+    Args:
+        trigger: the command.
+        file: the event.
+        command: as error_log shows it.
+        state: what is there; changed.
+
+    Raises:
+        At: the kernel refuses it.
+    """
+    creation = Creation(state, Hist(file), command, [], trigger.remove)
+    try:
+        _read(trigger, creation)
+    except Failed as error:
+        if not creation.log:
+            raise silent(str(error)) from None
+        raise At(creation.log[-1], command=command) from None
+
+
+def _read(trigger: HistTrigger, creation: Creation) -> None:
+    state, hist = creation.state, creation.hist
+    HistCreator(trigger, creation).create()
+    if trigger.filter:
+        state.check_filter(trigger.filter, hist.file)
+        hist.filter = trigger.filter
+    if trigger.remove:
+        _remove(hist, state)
+        return
+    changes = trigger.has("pause") or trigger.has("continue") or trigger.has("clear")
+    if changes and _is_there(hist, state):
+        return
+    actions = Actions(creation, _nested)
+    for action in hist.actions:
+        actions.create(action)
+    _register(trigger, creation)
+    state.hists.append(hist)
+    if hist.has_variables:
+        state.with_variables.insert(0, hist)
+
+
+def _nested(creation: Creation, file: EventName, text: str) -> None:
+    """Make a histogram that another one's action needs; errors go to the same log. Raises Failed."""
+    parts, _, condition = text.partition(" if ")
+    trigger = HistTrigger(read_clauses(parts, 0, creation.command, True), condition)
+    _read(trigger, Creation(creation.state, Hist(file), creation.command, creation.log))
+
+
+def _remove(hist: Hist, state: HistState) -> None:
+    """Take the same histogram away; it need not be there. Raises Failed."""
+    named = _named(hist, state)
+    found = next((h for h in state.on(hist.file) if _matches(hist, h, named, False)), None)
+    if found is None:
+        return
+    mine = {id(field) for field in found.fields}
+    for other in state.with_variables:
+        if other is not found and any(id(reference.target) in mine for reference in other.references):
+            raise Failed("Another histogram refers to its variables")
+    state.hists.remove(found)
+    if found in state.with_variables:
+        state.with_variables.remove(found)
+
+
+def _is_there(hist: Hist, state: HistState) -> bool:
+    """Whether there is such a histogram to pause, continue or clear (existing_hist_update_only)."""
+    named = _named(hist, state)
+    if hist.name and (named is None or not _matches(hist, named, named, True)):
+        return False
+    return any(_matches(hist, other, named, False) for other in state.on(hist.file))
+
+
+def _register(trigger: HistTrigger, creation: Creation) -> None:
+    """See whether it can be added (hist_register_trigger). Raises Failed."""
+    state, hist = creation.state, creation.hist
+    named = _named(hist, state)
+    if named is not None and not _matches(hist, named, named, True):
+        raise creation.error("NAMED_MISMATCH", f"name={hist.name}")
+    same = (not hist.name or named is not None) and any(
+        _matches(hist, other, named, False) for other in state.on(hist.file)
+    )
+    if same:
+        raise creation.error("TRIGGER_EEXIST", "")
+    if trigger.has("continue") or trigger.has("clear"):
+        raise creation.error("TRIGGER_ENOENT_CLEAR", "")
+    hist.shared_with = named
+    if hist.timestamps and trigger.clock not in state.dialect.clocks:
+        raise creation.error("SET_CLOCK_FAIL", trigger.clock)
+
+
+def _named(hist: Hist, state: HistState) -> Hist | None:
+    """The first histogram of the same name."""
+    if not hist.name:
+        return None
+    return next((h for h in state.hists if h.name == hist.name and h.shared_with is None), None)
+
+
+def _matches(hist: Hist, other: Hist, named: Hist | None, ignore_filter: bool) -> bool:
+    """Whether two histograms count as the same (hist_trigger_match)."""
+    if named is not None and named is not other and named is not other.shared_with:
+        return False
+    if named is None and other.name:
+        return False
+    theirs = other.shared_with or other  # what shares a name shares all but the filter
+    if not ignore_filter and hist.filter != other.filter:
+        return False
+    return _shape(hist) == _shape(theirs)
+
+
+def _shape(hist: Hist) -> tuple[object, ...]:
+    """What is compared of a histogram; expressions are, but for their flags, not."""
+    fields = [(f.flags, f.field, f.offset, f.size, f.signed, f.variable) for f in hist.fields]
+    return len(hist.values), fields, hist.sort, [action.identity for action in hist.actions]

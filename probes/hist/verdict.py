@@ -1,0 +1,81 @@
+"""What the kernel says of a command written to an event's `trigger` file (trace_events_trigger.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probes.hist.clause import silent
+from probes.hist.dialect import hist_dialect
+from probes.hist.register import read_hist
+from probes.hist.state import EventName, HistState
+from probes.hist.trigger import HIST, ON_EVENT, SPACE, HistTrigger, PlainTrigger, read_trigger
+from probes.rules.readers import Reading
+from probes.syntax.refused import At
+from probes.syntax.text import kstrtoul
+
+_INTERNAL = "ftrace"
+"""Group of events that are the tracers' own; of them `print` alone takes triggers."""
+
+
+def event_of(interface: str) -> EventName:
+    """The event of `events/GROUP/EVENT/FILE`."""
+    _, group, event, _ = f"/{interface}".rsplit("/", 3)
+    return EventName(group, event)
+
+
+def check_trigger(text: str, interface: str, before: Sequence[tuple[str, str]], reading: Reading) -> None:
+    """Compute the kernel's answer.
+
+    Args:
+        text: the command.
+        interface: `events/GROUP/EVENT/trigger`.
+        before: commands that were written to trigger files before, each with its file.
+        reading: what is known of the kernel.
+
+    Raises:
+        At: it is refused.
+    """
+    dialect = hist_dialect(reading.facts, reading.btf)
+    state = HistState(dialect, reading.dialect, reading.environment, reading.existing, reading.facts.cpus)
+    for file, command in before:
+        try:
+            _read(command, event_of(file), state)
+        except At:
+            continue
+    _read(text, event_of(interface), state)
+
+
+def _read(text: str, file: EventName, state: HistState) -> None:
+    if not state.has_event(file) or (file.group == _INTERNAL and file.event != "print"):
+        raise silent("There is no such event", f"{file.group}/{file.event}")
+    text = text.strip(SPACE)
+    trigger = read_trigger(text, state.dialect.nohitcount)
+    command = HIST if isinstance(trigger, HistTrigger) else trigger.command
+    if state.dialect.triggers and command not in state.dialect.triggers:
+        raise silent(f"This kernel has no {command} trigger", command)
+    if isinstance(trigger, HistTrigger):
+        shown = text.removeprefix("!").removeprefix(HIST)[1:].lstrip(SPACE)
+        read_hist(trigger, file, f"{HIST}:{shown}", state)
+    else:
+        _read_plain(trigger, file, state)
+
+
+def _read_plain(trigger: PlainTrigger, file: EventName, state: HistState) -> None:
+    target = None
+    kind = trigger.command.removeprefix("enable_").removeprefix("disable_").removesuffix("on").removesuffix("off")
+    if trigger.command in ON_EVENT and trigger.target is not None:
+        target = EventName(*trigger.target)
+        if not state.has_event(target) or target.group == _INTERNAL:
+            raise silent("There is no such event", trigger.parameter)
+    entry = (file, kind, target)
+    if trigger.remove:
+        if entry in state.others:
+            state.others.remove(entry)
+        return
+    if trigger.counter is not None and kstrtoul(trigger.counter) is None:
+        raise silent("The count is a number", trigger.parameter)
+    if trigger.filter:
+        state.check_filter(trigger.filter, file)
+    if entry in state.others:
+        raise silent("The event has such a trigger already", trigger.command)
+    state.others.append(entry)

@@ -1,0 +1,250 @@
+"""One fetcharg -> the word this kernel takes: by name where it can, else by argument number and offsets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from btf.types import Enum, Enum64, Int, Ptr, Struct
+from btf.walk import size_of, strip
+from probes.convention import Where, is_plain
+from probes.dialect import Dialect
+from probes.fetcharg import Argument, Comm, Dereference, Expression, FetchArg, ReturnValue, Variable
+from probes.plan import Column
+from probes.rules.site import Site
+from probes.signature import Signature, dentry_offsets
+from probes.types import default_type, is_byte, unwrap
+from probes.value import NotThere, Value, locate, nest
+
+_NUMBER = re.compile(r"[usx](8|16|32|64)")
+_UNVALUED = ("string", "ustring", "symstr", "symbol", "%pd", "%pD")
+
+
+@dataclass(frozen=True, slots=True)
+class Capturer:
+    """All that decides how a value is written."""
+
+    site: Site
+    signature: Signature | None
+    where: Where
+    by_name: bool
+    """The kernel itself looks this function up in BTF."""
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.site.dialect
+
+    def words(self, arg: FetchArg, name: str) -> list[str]:
+        """Write a fetcharg under a field name: the ways there are, the best first. Raises NotThere."""
+        ways = []
+        result = self.where.result
+        if (
+            isinstance(arg.expression, ReturnValue)
+            and arg.type is None
+            and result.longs > 1
+            and self._is_plain_result
+        ):
+            half = f"$retval:s{self.dialect.bits}"
+            raise NotThere("not_in_registers", f"it takes two registers; {half} is the first", token=str(arg))
+        if self._nameable(arg.expression):
+            ways.append(word_of(name, str(arg.expression), self._type(arg.type)))
+        if not self.by_name or _holds_path(arg.expression):
+            value, kind = self._by_offset(arg)
+            ways.append(word_of(name, value, kind))
+        return ways or [word_of(name, str(arg.expression), self._type(arg.type))]
+
+    def column(self, arg: FetchArg, name: str) -> Column:
+        """Say what the field holds."""
+        expression = arg.expression
+        is_retval = isinstance(expression, ReturnValue) and not expression.path
+        type_id: int | None = None
+        if self.signature is not None and isinstance(expression, Variable | ReturnValue):
+            type_id = self._locate(expression).type_id
+        elif self.signature is not None and isinstance(expression, Argument):
+            pairs = zip(self.signature.params, self.where.params, strict=False)
+            whole = (p.type_id for p, w in pairs if w.slots == (expression.number,) and not w.by_reference)
+            type_id = next(whole, None)
+        valued = arg.type is None or not (arg.type in _UNVALUED or "[" in arg.type)
+        kept = valued and (
+            isinstance(expression, Argument) or (isinstance(expression, Variable) and not expression.path)
+        )
+        return Column(name, str(expression), type_id if valued else None, is_retval, kept)
+
+    def doubt(self, arg: FetchArg) -> str:
+        """Say why what will be shown is hardly what is meant; empty where nothing is to be said. Raises NotThere."""
+        kind, declared = arg.type, self.column(replace(arg, type=None), "").btf_type
+        if self.signature is None or declared is None:
+            return ""
+        btf = self.signature.btf
+        value = btf.type(unwrap(btf, declared))
+        if kind is None and isinstance(value, Struct):
+            what = "a union" if value.keyword == "union" else "a structure"
+            return f"{what}; its first bytes are shown as a number"
+        # Text at the end of a path is read in place. A bare `unsigned long` may well be an address.
+        in_register = not (isinstance(arg.expression, Variable | ReturnValue) and arg.expression.path)
+        wide = isinstance(btf.type(declared), Int) and size_of(btf, declared) == btf.pointer_size
+        is_number = isinstance(value, Enum | Enum64) or (isinstance(value, Int) and (value.is_signed or not wide))
+        if kind is not None and kind.partition("[")[0] in ("string", "ustring") and in_register and is_number:
+            return "a number read as an address of text gives (fault)"
+        return ""
+
+    def _locate(self, expression: Variable | ReturnValue) -> Value:
+        if self.signature is None:
+            raise NotThere("NO_BTF_ENTRY", token=str(expression))
+        value = locate(self.signature, self.where, expression)
+        if value.base.startswith("$stack") and not self.site.at_entry:
+            raise NotThere("not_in_registers", "it is on the stack, which is gone at the exit", token=str(expression))
+        return value
+
+    def _type(self, kind: str | None) -> str | None:
+        """Put in place of a type what this kernel has for it."""
+        if kind is not None and not self.dialect.char and re.fullmatch(r"char(\[.*)?", kind):
+            return f"u8{kind[4:]}"
+        return kind
+
+    def _nameable(self, expression: Expression) -> bool:
+        """Whether the kernel reads the right thing from the text as it is."""
+        while isinstance(expression, Dereference):
+            expression = expression.inner
+        if isinstance(expression, ReturnValue) and not expression.path:
+            return self.by_name or self.signature is None  # else it would be hexadecimal, -ENOENT too
+        if isinstance(expression, ReturnValue):
+            return self.by_name and self._agrees(expression)
+        if not isinstance(expression, Variable):
+            return True
+        if not self.by_name or self.signature is None or any(hop.op == "[]" for hop in expression.path):
+            return False
+        number = self.signature.number_of(expression.name)
+        return number is not None and is_plain(self.where, number) and self._agrees(expression)
+
+    @property
+    def _is_plain_result(self) -> bool:
+        """Whether no struct is returned."""
+        btf, returns = (self.signature.btf, self.signature.returns) if self.signature is not None else (None, 0)
+        return btf is not None and not isinstance(btf.type(strip(btf, returns)), Struct)
+
+    def _agrees(self, expression: Variable | ReturnValue) -> bool:
+        """Whether the kernel finds what the path means. Raises NotThere where there is no such path."""
+        if any(hop.op == "[]" for hop in expression.path):
+            return False
+        value = self._locate(expression)
+        return value.kernel_agrees and not (value.bit_size and self._big_endian)
+
+    @property
+    def _big_endian(self) -> bool:
+        """Whether the kernel, which counts bits from the lowest, reads bit-fields wrong (parse_btf_bitfield)."""
+        return self.signature is not None and self.signature.btf.byteorder == "big"
+
+    def _by_offset(self, arg: FetchArg) -> tuple[str, str | None]:
+        """Give the text without names, and its type."""
+        expression = arg.expression
+        if isinstance(expression, Variable | ReturnValue):
+            if self.signature is None and isinstance(expression, ReturnValue) and not expression.path:
+                return "$retval", self._type(arg.type)
+            return self.typed(self._locate(expression), arg.type)
+        if isinstance(expression, Dereference):
+            return self._inner(expression), self._type(arg.type)
+        return str(expression), self._type(arg.type)
+
+    def _inner(self, expression: Expression) -> str:
+        """Write what stands in a dereference."""
+        if isinstance(expression, Dereference):
+            inner = self._inner(expression.inner)
+            text = str(replace(expression, inner=Comm("")))
+            head, _, tail = text.partition("()")
+            return f"{head}({inner}){tail}"
+        if isinstance(expression, Variable | ReturnValue) and not (
+            self.signature is None and isinstance(expression, ReturnValue) and not expression.path
+        ):
+            return self._locate(expression).address
+        return str(expression)
+
+    def typed(self, value: Value, wanted: str | None) -> tuple[str, str | None]:
+        """Write a value with a type that says all the kernel would know by BTF."""
+        signature = self.signature
+        assert signature is not None  # noqa: S101 - the value was located with it
+        btf = signature.btf
+        kind = self._type(wanted)
+        text = value.address
+        if kind in ("%pd", "%pD"):
+            name, dentry = dentry_offsets(btf)
+            return nest(text, (name, 0) if kind == "%pd" else (dentry, name, 0)), "string"
+        if kind is not None and kind.partition("[")[0] in ("string", "ustring"):
+            target = btf.type(unwrap(btf, value.type_id))
+            if isinstance(target, Ptr) and is_byte(btf, target.type_id):
+                text = nest(text, (0,), user=kind.startswith("u"))
+            return text, kind
+        if kind is None:
+            kind = self._default(value)
+        elif value.bit_offset and not value.in_memory and _NUMBER.fullmatch(kind):
+            kind = bit_type(value.bit_offset, int(kind[1:]), self.dialect.bits)
+        return text, kind
+
+    def _default(self, value: Value) -> str | None:
+        """Give the type the kernel would take from BTF, bits and all."""
+        signature = self.signature
+        assert signature is not None  # noqa: S101
+        bits = self.dialect.bits
+        if value.bit_size:
+            kind = bit_type(value.bit_offset, value.bit_size, bits if not value.in_memory else 8)
+            return _from_the_other_end(kind) if value.in_memory and signature.btf.byteorder == "big" else kind
+        if value.bit_offset:
+            return bit_type(value.bit_offset, size_of(signature.btf, value.type_id) * 8, bits)
+        return default_type(signature.btf, value.type_id) or f"x{bits}"
+
+
+def bit_type(offset: int, size: int, smallest: int) -> str:
+    """Write `bSIZE@OFFSET/CONTAINER` with the smallest container, of at least so many bits, that holds the bits."""
+    container = next((bits for bits in (8, 16, 32, 64) if bits >= max(smallest, offset + size)), 64)
+    return f"b{size}@{offset}/{container}"
+
+
+def _from_the_other_end(kind: str) -> str:
+    """Count the bits from the lowest: BTF counts from the first byte, which a big-endian machine has on top."""
+    size, offset, container = map(int, re.findall(r"\d+", kind))
+    return f"b{size}@{container - offset - size}/{container}"
+
+
+def _holds_path(expression: Expression) -> bool:
+    """Whether a name of BTF is in it."""
+    while isinstance(expression, Dereference):
+        expression = expression.inner
+    return isinstance(expression, Variable) or (isinstance(expression, ReturnValue) and bool(expression.path))
+
+
+def needs_entry(expression: Expression) -> bool:
+    """Whether it is an argument, which a call has at its entry."""
+    while isinstance(expression, Dereference):
+        expression = expression.inner
+    return isinstance(expression, Variable | Argument)
+
+
+def needs_exit(expression: Expression) -> bool:
+    """Whether it is there at the exit only."""
+    while isinstance(expression, Dereference):
+        expression = expression.inner
+    return isinstance(expression, ReturnValue)
+
+
+def word_of(name: str, value: str, kind: str | None) -> str:
+    """Write the word; a bare name needs no `name=`."""
+    head = "" if value == name and kind not in ("%pd", "%pD") else f"{name}="
+    return f"{head}{value}" + (f":{kind}" if kind is not None else "")
+
+
+def field_name(arg: FetchArg, names: Sequence[str]) -> str:
+    """Wish for a field name: the last member of the path, more of it where that is taken."""
+    expression = arg.expression
+    while isinstance(expression, Dereference):
+        expression = expression.inner
+    if isinstance(expression, Variable | ReturnValue):
+        first = expression.name if isinstance(expression, Variable) else "ret"
+        steps = [first, *(hop.name for hop in expression.path)]
+        for count in range(1, len(steps) + 1):
+            name = "_".join(steps[-count:])
+            if not steps[-count][:1].isdigit() and name not in names:
+                return name
+        return "_".join(steps)
+    text = str(expression).lstrip("$%@\\+-")
+    return re.sub(r"\W+", "_", text).strip("_") or "value"

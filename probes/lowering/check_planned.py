@@ -1,0 +1,52 @@
+"""A plan's filters and triggers, asked of the kernel's own rules before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from btf.btf import Btf
+from probes.dialect import dialect_of
+from probes.environment import Environment
+from probes.facts import TargetFacts
+from probes.kernel_verdict import built_events, kernel_verdict
+from probes.plan import Plan, PlannedEvent
+from probes.refusal import CannotLower
+from probes.rules.readers import Reading
+from probes.verdict import Refusal
+
+
+def check_planned(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: Environment) -> None:
+    """Check what goes into the `filter` and `trigger` files of the events that will be made.
+
+    Raises:
+        CannotLower: the kernel would refuse one; a filter's column is in `str(plan.probe)`, which ends in it.
+    """
+    for event in plan.events:
+        if not (event.filter or event.triggers) or not _is_known(event, btf, facts, environment):
+            continue
+        refusal = _refusal(event, "filter", event.filter, btf, facts, environment) if event.filter else None
+        if refusal is not None:
+            start = len(str(plan.probe)) - len(event.filter)
+            column = None if refusal.column is None else start + _place(event.filter, refusal.column, refusal.token)
+            raise CannotLower(replace(refusal, column=column))
+        for trigger in event.triggers:
+            refusal = _refusal(event, "trigger", trigger, btf, facts, environment)
+            if refusal is not None:
+                raise CannotLower(replace(refusal, column=None, token=trigger))
+
+
+def _place(text: str, column: int, token: str) -> int:
+    """Where a filter's wrong word begins: the kernel's caret mostly stands one column behind that."""
+    return column - 1 if token and text.startswith(token, column - 1) else min(column, len(text))
+
+
+def _is_known(event: PlannedEvent, btf: Btf | None, facts: TargetFacts, environment: Environment) -> bool:
+    """Whether its line can be read, so that its fields are known."""
+    reading = Reading(dialect_of(facts, btf), btf, facts, environment)
+    return bool(built_events(event.lines, reading))
+
+
+def _refusal(
+    event: PlannedEvent, file: str, text: str, btf: Btf | None, facts: TargetFacts, environment: Environment
+) -> Refusal | None:
+    return kernel_verdict(text, btf, facts, event.lines, f"events/{event.path}/{file}", environment).error

@@ -1,0 +1,162 @@
+"""An event probe -> its line: fields of the event it sits on, each with the type that its format gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from btf.btf import Btf
+from probes.dialect import dialect_of
+from probes.environment import Environment, EventField
+from probes.errors_table import message_of
+from probes.facts import Feature, TargetFacts
+from probes.fetcharg import AllArguments, Comm, FetchArg
+from probes.fetcharg import EventField as FieldValue
+from probes.lowering.capture import word_of
+from probes.lowering.field_types import btf_type, field_type
+from probes.lowering.selection import Selection, Wanted
+from probes.lowering.words import Captured, capture, name_fields
+from probes.names import event_name, split_name
+from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.probe import Probe
+from probes.refusal import CannotLower, own
+from probes.rules.event_filter import check_filter
+from probes.rules.hints import hint_for
+from probes.rules.site import Site
+from probes.syntax.refused import At
+from probes.verdict import Refusal
+
+Fields = Mapping[str, EventField]
+
+
+@dataclass(frozen=True, slots=True)
+class EventWriter:
+    """Writes fields of one event."""
+
+    site: Site
+    group: str
+    """Of the event."""
+
+    def words(self, arg: FetchArg, name: str) -> list[str]:
+        return [word_of(name, str(arg.expression), self._type(arg))]
+
+    def column(self, arg: FetchArg, name: str) -> Column:
+        field = self._field(arg)
+        plain = field is not None and "[" not in (arg.type or "") and arg.type not in ("string", "ustring", "symbol")
+        type_id = btf_type(self.site.btf, field) if field is not None and plain else None
+        return Column(name, str(arg.expression), type_id)
+
+    def _field(self, arg: FetchArg) -> EventField | None:
+        if isinstance(arg.expression, FieldValue) and self.site.fields is not None:
+            return self.site.fields.get(arg.expression.name)
+        return None
+
+    def _type(self, arg: FetchArg) -> str | None:
+        """The type as written, else the field's; the kernel itself would take any field for a number in hex."""
+        field = self._field(arg)
+        if arg.type is None and field is not None:
+            return field_type(self.group, field, self.site.dialect.bits)
+        if arg.type is None and isinstance(arg.expression, Comm | FieldValue) and str(arg.expression) == "$comm":
+            return "string"
+        return arg.type
+
+
+def lower_event(
+    probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
+    """See `lower`. Raises CannotLower."""
+    if not facts.has(Feature.EPROBE_EVENTS):
+        raise CannotLower(own("missing_capability", "e", 0, "This kernel has no event probes"))
+    system, name = split_name(probe.place.symbol)
+    site = event_site(probe, system, name, btf, facts, environment)
+    _check_condition(probe, site, facts)
+    chosen = select(probe, system, site)
+    captured = capture(probe, name_fields(chosen), EventWriter(site, system), f"{system}.{name} if {probe.filter}")
+    planned = event_probe(probe, system, name, captured, group, event)
+    if probe.filter:
+        planned = replace(planned, line=f"{planned.line} if {probe.filter}")
+    return Plan(probe, (planned,), (*chosen.losses, *captured.losses))
+
+
+def event_site(
+    probe: Probe, system: str, name: str, btf: Btf | None, facts: TargetFacts, environment: Environment
+) -> Site:
+    """Where an event probe on an event sits. Raises CannotLower where there is no such event."""
+    fields = None
+    if environment.event is not None and system and name:
+        found = environment.event(system, name)
+        if found is None:
+            column = len(str(probe).split(" ")[0]) + 1
+            hint, _ = hint_for("BAD_ATTACH_EVENT", "")
+            message = message_of("BAD_ATTACH_EVENT")
+            raise CannotLower(Refusal("BAD_ATTACH_EVENT", message, column, probe.place.symbol, hint))
+        fields = {field.name: field for field in found}
+    return Site(dialect_of(facts, btf), btf, None, on_event=True, fields=fields, environment=environment)
+
+
+def select(probe: Probe, system: str, site: Site) -> Selection:
+    """Put each field that can be read for `$$args` and `$arg*`."""
+    wanted: list[Wanted] = []
+    losses: list[str] = []
+    named = {arg.expression for arg in probe.fetchargs}
+    for index, arg in enumerate(probe.fetchargs):
+        if not isinstance(arg.expression, AllArguments):
+            wanted.append(Wanted(arg, index))
+            if isinstance(arg.expression, FieldValue) and arg.expression.name in (site.fields or {}):
+                losses += _doubt((site.fields or {})[arg.expression.name], site)
+            continue
+        if site.fields is None:
+            losses.append(f"{arg.expression}: the event's fields can't be known here, nor whether it is there")
+            continue
+        for field in site.fields.values():
+            expression = FieldValue(field.name)
+            if expression in named:
+                continue
+            if field_type(system, field, site.dialect.bits) is None:
+                losses.append(f"{field.name}: an event probe can't read {field.type}")
+            elif doubt := _doubt(field, site):
+                losses += doubt
+            else:
+                wanted.append(Wanted(FetchArg(expression), index, chosen=False))
+    return Selection(tuple(wanted), tuple(losses))
+
+
+def _doubt(field: EventField, site: Site) -> list[str]:
+    """Older kernels read one byte of a pointer to text (6.1 was mended late); nothing they show says which do."""
+    if site.dialect.btf_args or not field.type.endswith("char *"):
+        return []
+    return [
+        f"{field.name}: event probes of a kernel as old as this may misread {field.type}; probe a function instead"
+    ]
+
+
+def event_probe(
+    probe: Probe, system: str, name: str, captured: Captured, group: str, event: str | None
+) -> PlannedEvent:
+    """Put the line together, without a filter."""
+    group = group or probe.group or DEFAULT_GROUP
+    own_name = event if event is not None else probe.event or event_name(name, "")
+    words = [f"e:{group}/{own_name}", f"{system}.{name}", *captured.words]
+    triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
+    return PlannedEvent(
+        group, own_name, " ".join(words), f"-:{group}/{own_name}", triggers=triggers, columns=captured.columns
+    )
+
+
+def _check_condition(probe: Probe, site: Site, facts: TargetFacts) -> None:
+    """Check the filter, which sees the event's own fields. Raises CannotLower."""
+    if not probe.filter:
+        return
+    start = len(str(probe)) - len(probe.filter)
+    if not facts.has(Feature.EPROBE_FILTER):
+        raise CannotLower(own("missing_capability", "if", start - 3, "This kernel's event probes take no filter"))
+    try:
+        check_filter(probe.filter, site.fields, site.environment, site.dialect, facts.cpus)
+    except At as error:
+        refused = error.refused
+        names: Sequence[str] = tuple(site.fields or ())
+        hint, nearest = hint_for(refused.code, refused.token, refused.names or names)
+        column = start + refused.offset
+        raise CannotLower(
+            Refusal(refused.code, message_of(refused.code) or refused.code, column, refused.token, hint, nearest)
+        ) from None

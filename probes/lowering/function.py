@@ -1,0 +1,126 @@
+"""A probe on a function -> its lines: by name or by offset, at one end or at both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from btf.btf import Btf
+from probes.convention import Where, passed, pushed_by_call
+from probes.dialect import MAX_ARGS, dialect_of
+from probes.environment import UNKNOWN, Environment
+from probes.facts import TargetFacts
+from probes.fetcharg import FetchArg
+from probes.lowering.capture import Capturer, needs_entry, needs_exit
+from probes.lowering.filter import filtered
+from probes.lowering.mechanism import Mechanism, choose
+from probes.lowering.selection import expand
+from probes.lowering.words import NamedField, capture, name_fields, refused_at
+from probes.names import event_name, unique_field
+from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.probe import Probe, When
+from probes.rules.site import Site
+from probes.signature import certain_signature_of
+from probes.syntax.refused import Refused
+
+
+def lower_function(
+    probe: Probe,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str,
+    event: str | None,
+    environment: Environment = UNKNOWN,
+) -> Plan:
+    """See `lower`. Raises CannotLower."""
+    mechanism = choose(probe, facts, environment)
+    signature = certain_signature_of(btf, probe.place.symbol) if btf is not None and not probe.place.offset else None
+    where = (
+        passed(btf, signature.params, facts.machine, signature.returns)
+        if btf is not None and signature is not None
+        else Where()
+    )
+    fetchargs = _alike(probe.fetchargs, facts) if mechanism.others else probe.fetchargs
+    chosen = expand(fetchargs, signature, where)
+    fields = name_fields(chosen)
+    losses = [*mechanism.losses, *chosen.losses]
+    ends, split_losses = _ends(probe, fields, facts)
+    losses += split_losses
+    events = []
+    paired = len(ends) > 1
+    frame = unique_field("frame", {field.name for field in fields}) if paired else ""
+    for at_exit, members in ends:
+        dialect = dialect_of(facts)
+        known = signature if mechanism.by_name else None
+        site = Site(dialect, btf, known, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe)
+        capturer = Capturer(site, signature, where, mechanism.by_name and dialect.btf_args)
+        captured = capture(probe, members, capturer, mechanism.longest(frame), MAX_ARGS - paired)
+        losses += [*captured.losses, *_doubts(members, captured.columns, capturer)]
+        words = [*captured.words, f"{frame}=$stack"] if paired else captured.words
+        made = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
+        shift = pushed_by_call(facts.machine) if paired and at_exit else 0
+        events.append(replace(made, frame=frame, frame_shift=shift))
+    return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
+
+
+def _alike(fetchargs: Sequence[FetchArg], facts: TargetFacts) -> list[FetchArg]:
+    """Probes share an event where their types are the same; `$retval` would have each function's own."""
+    raw = f"x{facts.long_size * 8}"
+    return [replace(arg, type=raw) if arg.type is None and needs_exit(arg.expression) else arg for arg in fetchargs]
+
+
+def _ends(
+    probe: Probe, fields: list[NamedField], facts: TargetFacts
+) -> tuple[list[tuple[bool, list[NamedField]]], list[str]]:
+    """Say which events are needed: (at the exit, its fields) each."""
+    at_entry = [f for f in fields if not needs_exit(f.wanted.arg.expression)]
+    arguments = [f for f in fields if needs_entry(f.wanted.arg.expression)]
+    if probe.when is When.ENTRY:
+        for field in fields:
+            if needs_exit(field.wanted.arg.expression):
+                raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
+        return [(False, fields)], []
+    if dialect_of(facts).entry_at_exit or not arguments:
+        both = [(False, at_entry), (True, fields)]
+        return (both if probe.when is When.BOTH else both[1:]), []
+    rest = [f for f in fields if f not in arguments]
+    names = ", ".join(f.name for f in arguments)
+    if probe.when is When.BOTH:
+        return [(False, at_entry), (True, rest)], [
+            f"{names}: this kernel has arguments at the entry only, the exit shows the rest"
+        ]
+    return [(False, arguments), (True, rest)], [
+        f"{names}: this kernel has arguments at the entry only; an event of their own shows them before the call"
+    ]
+
+
+def _doubts(fields: Sequence[NamedField], columns: Sequence[Column], capturer: Capturer) -> list[str]:
+    """What to know of the values a person named; those of `$$args` have the types that suit them."""
+    written = {column.name for column in columns}
+    chosen = (field for field in fields if field.wanted.chosen and field.name in written)
+    told = ((field.name, capturer.doubt(field.wanted.arg)) for field in chosen)
+    return [f"{name}: {why}" for name, why in told if why]
+
+
+def _event(
+    probe: Probe,
+    mechanism: Mechanism,
+    at_exit: bool,
+    words: Sequence[str],
+    columns: Sequence[Column],
+    group: str,
+    event: str | None,
+    paired: bool,
+) -> PlannedEvent:
+    """Put the line together."""
+    end = "__exit" if at_exit else "__entry"
+    given = event if event is not None else probe.event
+    name = given if given and not paired else event_name(given or probe.place.symbol, end)
+    path = f"{group or probe.group or DEFAULT_GROUP}/{name}"
+    head = f"{mechanism.letter(at_exit)}:{path}"
+    line, *more = (" ".join([head, place, *words]) for place in (mechanism.target(at_exit), *mechanism.others))
+    triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
+    group_name, _, event_part = path.partition("/")
+    return PlannedEvent(
+        group_name, event_part, line, f"-:{path}", at_exit, "", triggers, tuple(columns), more=tuple(more)
+    )

@@ -1,0 +1,63 @@
+"""A probe -> the lines one target takes: pure, nothing added silently, and what is lost is said in `Plan.losses`.
+
+Each kind of command has its module.
+"""
+
+from __future__ import annotations
+
+from btf.btf import Btf
+from probes.command import Armable, SyntheticEvent, UserProbe
+from probes.environment import UNKNOWN, Environment
+from probes.facts import TargetFacts
+from probes.lowering.check_planned import check_planned
+from probes.lowering.event import lower_event
+from probes.lowering.function import lower_function
+from probes.lowering.synthetic import lower_synthetic
+from probes.lowering.tracepoint import lower_tracepoint
+from probes.lowering.user import lower_user
+from probes.plan import Plan
+from probes.probe import Kind
+from probes.refusal import CannotLower
+
+__all__ = ["CannotLower", "lower"]
+
+
+def lower(
+    probe: Armable,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str,
+    event: str | None = None,
+    environment: Environment = UNKNOWN,
+) -> Plan:
+    """Turn a probe into the lines of one target.
+
+    Args:
+        probe: what is wanted.
+        btf: types of the target (of the module the function is in, on top of the kernel's); None: unknown.
+        facts: what the target can do.
+        group: group of the events; empty: the probe's own, else `probewright`.
+        event: name of the event; of two events the part before `__entry` and `__exit`. None: the probe's, else by
+            what it sits on.
+        environment: events and programs there, for probes on such; symbols, for kprobes.
+
+    Raises:
+        CannotLower: this target can't do it; the refusal says which word is in the way (column in `str(probe)`).
+    """
+    plan = _lowered(probe, btf, facts, group, event, environment)
+    check_planned(plan, btf, facts, environment)
+    return plan
+
+
+def _lowered(
+    probe: Armable, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
+    if isinstance(probe, SyntheticEvent):
+        return lower_synthetic(probe, facts)
+    if isinstance(probe, UserProbe):
+        return lower_user(probe, btf, facts, group, event, environment)
+    if probe.kind is Kind.TRACEPOINT:
+        return lower_tracepoint(probe, btf, facts, group, event, environment)
+    if probe.kind is Kind.EVENT:
+        return lower_event(probe, btf, facts, group, event, environment)
+    return lower_function(probe, btf, facts, group, event, environment)

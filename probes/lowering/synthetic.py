@@ -1,0 +1,33 @@
+"""A synthetic event -> its line. A trigger of another event fires it; until then nothing comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from probes.command import SyntheticEvent
+from probes.errors_table import message_of
+from probes.facts import Feature, TargetFacts
+from probes.plan import Column, Plan, PlannedEvent
+from probes.refusal import CannotLower, own
+from probes.rules.deletion import SYNTHETIC
+from probes.rules.hints import hint_for
+from probes.rules.synthetic import read_dynamic
+from probes.syntax.refused import At
+from probes.verdict import Refusal
+
+
+def lower_synthetic(event: SyntheticEvent, facts: TargetFacts) -> Plan:
+    """See `lower`. The kernel has one group for all of them, and triggers name it: it keeps its name."""
+    if not facts.has(Feature.SYNTHETIC_EVENTS):
+        raise CannotLower(own("missing_capability", "s", 0, "This kernel has no synthetic events"))
+    line = str(replace(event, prefix="s:", name=event.subject))
+    try:
+        built = read_dynamic(line, frozenset())
+    except At as error:
+        refused = error.refused
+        column = max(str(event).find(refused.token), 0) if refused.token else 0
+        hint, _ = hint_for(refused.code, refused.token)
+        raise CannotLower(Refusal(refused.code, message_of(refused.code), column, refused.token, hint)) from None
+    columns = tuple(Column(name, name) for name, _ in built.fields)
+    name = built.event
+    return Plan(event, (PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=columns),))

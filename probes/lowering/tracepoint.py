@@ -1,0 +1,162 @@
+"""A tracepoint probe -> its line: the tracepoint's own arguments, else the fields of the event that is made of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from btf.btf import Btf
+from probes.convention import Where, passed
+from probes.dialect import dialect_of
+from probes.environment import Environment
+from probes.facts import Feature, TargetFacts
+from probes.fetcharg import EventField as FieldValue
+from probes.fetcharg import FetchArg, Variable
+from probes.functions import index_of
+from probes.lowering.capture import Capturer, word_of
+from probes.lowering.event import EventWriter, event_probe, event_site, select
+from probes.lowering.field_types import field_type
+from probes.lowering.filter import filtered
+from probes.lowering.selection import expand
+from probes.lowering.words import capture, name_fields, refused_at
+from probes.names import event_name
+from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.probe import Probe
+from probes.refusal import CannotLower, own
+from probes.rules.hints import hint_for
+from probes.rules.site import Site
+from probes.signature import Signature, signature_of, tracepoint_of
+from probes.syntax.refused import Refused
+from probes.value import NotThere, Value, locate
+
+STUB = "__probestub_"
+"""What the name of the function that a tracepoint probe sits on begins with."""
+_ITERATOR = "__traceiter_"
+
+
+def lower_tracepoint(
+    probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
+    """See `lower`. Raises CannotLower."""
+    if not facts.has(Feature.TPROBE_EVENTS):
+        return _by_event(probe, btf, facts, group, event, environment)
+    name = probe.place.symbol
+    known = btf is not None and btf.function(f"{STUB}{name}") is not None
+    signature = tracepoint_of(btf, name) if btf is not None and known else None
+    where = _where(btf, f"{STUB}{name}", facts)
+    chosen = expand(probe.fetchargs, signature, where)
+    losses = [*(() if known else _absence(name, facts)), *chosen.losses]
+    dialect = dialect_of(facts, btf)
+    site = Site(dialect, btf, signature, at_entry=True, fprobe=True, environment=environment, tracepoint=True)
+    fields = name_fields(chosen)
+    for field in fields:
+        if "$retval" in str(field.wanted.arg):
+            raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
+    captured = capture(probe, fields, Capturer(site, signature, where, dialect.btf_args), name)
+    losses += captured.losses
+    group = group or probe.group or DEFAULT_GROUP
+    own_name = event if event is not None else probe.event or event_name(name, "")
+    path = f"{group}/{own_name}"
+    line = " ".join([f"t:{path}", name, *captured.words])
+    triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
+    planned = PlannedEvent(group, own_name, line, f"-:{path}", triggers=triggers, columns=captured.columns)
+    return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))
+
+
+def _where(btf: Btf | None, stub: str, facts: TargetFacts) -> Where:
+    """Where the arguments are: the function takes a pointer of its own before them, which `$argN` doesn't count."""
+    signature = signature_of(btf, stub) if btf is not None else None
+    if btf is None or signature is None:
+        return Where()
+    places = passed(btf, signature.params, facts.machine, signature.returns).params[1:]
+    return Where(tuple(one._replace(slots=tuple(slot - 1 for slot in one.slots)) for one in places))
+
+
+def _absence(name: str, facts: TargetFacts) -> list[str]:
+    """A tracepoint that isn't there may come with a module: the kernel takes its name, and so do we."""
+    stubs = [known.removeprefix(STUB) for known in index_of(facts).modules if known.startswith(STUB)]
+    if not stubs or name in stubs:
+        return []
+    hint, _ = hint_for("", name, stubs)
+    return [f"{name}: there is no such tracepoint now; the probe waits for a module that has it. {hint}".strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldWriter:
+    """Writes arguments of a tracepoint as fields of its event: `prev->comm` is `prev_comm` there."""
+
+    fields: EventWriter
+    signature: Signature | None
+    """Of the tracepoint."""
+    where: Where
+
+    @property
+    def site(self) -> Site:
+        return self.fields.site
+
+    def words(self, arg: FetchArg, name: str) -> list[str]:
+        expression = arg.expression
+        if isinstance(expression, Variable) and self._field(expression) is None:
+            text, kind = Capturer(self.site, self.signature, self.where, False).typed(
+                self._behind(expression), arg.type
+            )
+            return [word_of(name, text, kind)]
+        return self.fields.words(self._as_field(arg), name)
+
+    def column(self, arg: FetchArg, name: str) -> Column:
+        expression = arg.expression
+        if isinstance(expression, Variable) and self._field(expression) is None:
+            return Column(name, str(expression), self._behind(expression).type_id)
+        return replace(self.fields.column(self._as_field(arg), name), label=str(expression))
+
+    def _field(self, expression: Variable) -> str | None:
+        """The field that is what an expression says; None: there is none."""
+        joined = "_".join([expression.name, *(hop.name for hop in expression.path)])
+        return joined if joined in (self.site.fields or {}) else None
+
+    def _as_field(self, arg: FetchArg) -> FetchArg:
+        """Text is there as text only, whatever type was asked for."""
+        field = self._field(arg.expression) if isinstance(arg.expression, Variable) else None
+        if field is None or self.site.fields is None:
+            return arg
+        kind = field_type(self.fields.group, self.site.fields[field], self.site.dialect.bits)
+        return FetchArg(FieldValue(field), arg.name, kind if kind == "string" else arg.type)
+
+    def _behind(self, expression: Variable) -> Value:
+        """A path that begins at a field which holds the argument's address. Raises NotThere."""
+        known = self.site.fields or {}
+        base = known.get(expression.name)
+        if base is None or "*" not in base.type:
+            reason = f"this kernel has no tracepoint probes, and the event records no {expression}"
+            raise NotThere("no_event_field", reason, 0, "_".join(re.findall(r"\w+", str(expression))), tuple(known))
+        if self.signature is None:
+            raise NotThere("NO_BTF_ENTRY", token=str(expression))
+        return replace(locate(self.signature, self.where, expression), base=f"${expression.name}")
+
+
+def _by_event(
+    probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
+    """An event probe on the tracepoint's event, where this kernel has no tracepoint probes. Raises CannotLower."""
+    name = probe.place.symbol
+    groups = environment.groups_of(name) if environment.groups_of is not None else ()
+    if not groups or not facts.has(Feature.EPROBE_EVENTS):
+        why = "This kernel has no tracepoint probes" + (
+            f", and there is no event {name} that an event probe could sit on" if environment.groups_of else ""
+        )
+        raise CannotLower(own("missing_capability", "t", 0, why))
+    system = groups[0]
+    site = event_site(probe, system, name, btf, facts, environment)
+    iterator = f"{_ITERATOR}{name}"
+    full = signature_of(btf, iterator) if btf is not None else None
+    signature = replace(full, params=full.params[1:]) if full is not None else None
+    chosen = select(probe, system, site)
+    writer = _FieldWriter(EventWriter(site, system), signature, _where(btf, iterator, facts))
+    captured = capture(probe, name_fields(chosen), writer, f"{system}.{name}")
+    losses = [
+        f"this kernel has no tracepoint probes: an event probe shows what the event {system}:{name} records",
+        *chosen.losses,
+        *captured.losses,
+    ]
+    planned = event_probe(probe, system, name, captured, group, event)
+    return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))

@@ -1,0 +1,158 @@
+"""A probe in a program -> its line: the symbol's place in the file, arguments of a function by their registers."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, replace
+
+from btf.btf import Btf
+from probes.command import UserProbe
+from probes.dialect import dialect_of
+from probes.environment import Environment
+from probes.errors_table import message_of
+from probes.facts import Feature, TargetFacts
+from probes.fetcharg import AllArguments, Argument, Dereference, Expression, FetchArg, Register
+from probes.lowering.capture import word_of
+from probes.lowering.filter import filtered
+from probes.lowering.selection import Selection, Wanted
+from probes.lowering.words import capture, name_fields
+from probes.names import event_name, identifier, split_name
+from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.program import FileSpot, NotPlaced
+from probes.refusal import CannotLower, own
+from probes.rules.hints import hint_for
+from probes.rules.site import Site
+from probes.rules.user_verdict import user_spot
+from probes.syntax.refused import Refused
+from probes.syntax.text import kstrtoul
+from probes.value import NotThere
+from probes.verdict import Refusal
+
+_OF_FILE = ("FILE_NOT_FOUND", "unreadable_program")
+_NO_TYPES = "the types of a program are not known; name registers, or $arg1, $arg2, …"
+
+
+@dataclass(frozen=True, slots=True)
+class UserWriter:
+    """Writes what is captured in a program."""
+
+    site: Site
+    machine: str
+    at_function: bool
+    """On a function's first instruction, where the registers hold its arguments."""
+
+    def words(self, arg: FetchArg, name: str) -> list[str]:
+        return [word_of(name, str(self._in_registers(arg.expression)), arg.type)]
+
+    def column(self, arg: FetchArg, name: str) -> Column:
+        return Column(name, str(arg.expression), is_retval=str(arg.expression) == "$retval")
+
+    def _in_registers(self, expression: Expression) -> Expression:
+        """The kernel has no `$argN` here: the register that holds it."""
+        if isinstance(expression, Dereference):
+            return replace(expression, inner=self._in_registers(expression.inner))
+        if not isinstance(expression, Argument) or not self.at_function:
+            return expression
+        registers = self.site.dialect.argument_registers
+        if not 0 < expression.number <= len(registers):
+            reason = f"argument {expression.number} is in no register on {self.machine}"
+            raise NotThere("not_in_registers", reason, token=str(expression))
+        return Register(registers[expression.number - 1])
+
+
+def lower_user(
+    probe: UserProbe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
+    """See `lower`. Raises CannotLower."""
+    if not facts.has(Feature.UPROBE_EVENTS):
+        raise CannotLower(own("missing_capability", probe.head, 0, "This kernel has no user-space probes"))
+    spots, losses = _spots(probe, environment)
+    site = Site(dialect_of(facts, btf), btf, None, at_exit=probe.returns, user=True, environment=environment)
+    plain = bool(probe.symbol) and ":" not in probe.symbol and not probe.offset
+    chosen = _select(probe)
+    places = [_place(probe.path, spot) for spot in spots]
+    writer = UserWriter(site, facts.machine, plain and not probe.returns)
+    captured = capture(probe, name_fields(chosen), writer, max(places, key=len))
+    losses += [*chosen.losses, *captured.losses]
+    own_group, own_name = split_name(probe.name or "")
+    group = group or own_group or DEFAULT_GROUP
+    name = event if event is not None else own_name or _default_name(probe)
+    letter = "r" if probe.returns else "p"
+    events = []
+    # Several on one event would be freed by the kernel while they are on, if somebody else had switched them on
+    # (unregister_trace_uprobe, 6.1 to 7.3): each place has an event of its own.
+    for number, place in enumerate(places, 1):
+        one = name if number == 1 else event_name(name, f"_{number}")
+        line = " ".join([f"{letter}:{group}/{one}", place, *captured.words])
+        events.append(PlannedEvent(group, one, line, f"-:{group}/{one}", probe.returns, columns=captured.columns))
+    return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(losses))
+
+
+def _spots(probe: UserProbe, environment: Environment) -> tuple[tuple[FileSpot, ...], list[str]]:
+    """Say where in the file it sits, and what nobody checks. Raises CannotLower with the column of the symbol."""
+    column = len(str(probe).split(" ")[0]) + 1
+    try:
+        if not probe.symbol:
+            written = str(replace(probe, fetchargs=(), filter="")).split(" ")[1]
+            spot = user_spot(probe.head, written, environment)
+            return (FileSpot(spot.offset, spot.reference),), []
+        user_spot(probe.head, f"{probe.path}:0", environment)
+        offset = kstrtoul(probe.offset.removeprefix("+")) if probe.offset else 0
+        start = len(f"{probe.path}:{probe.symbol}")
+        if offset is None:
+            raise Refused("BAD_UPROBE_OFFS", start, probe.offset)
+        if probe.returns and (offset or ":" in probe.symbol):
+            # The kernel takes what is on top of the stack for the return address, and the program breaks.
+            raise Refused("BAD_RETPROBE", start if offset else len(probe.path) + 1, probe.offset or probe.symbol)
+        if environment.program is None:
+            raise NotPlaced("no_symbols", "the file can't be read from here: give an offset")
+        spots = environment.program(probe.path).place(probe.symbol, offset)
+    except Refused as error:
+        hint, _ = hint_for(error.code, error.token)
+        refusal = Refusal(error.code, message_of(error.code), column + error.offset, error.token, hint)
+        raise CannotLower(refusal) from None
+    except NotPlaced as error:
+        raise CannotLower(_unplaced(probe, error, column)) from None
+    if not probe.offset:
+        return spots, []
+    return spots, [
+        f"{probe.offset}: nobody checks that an instruction begins there; inside one, it breaks the program"
+    ]
+
+
+def _unplaced(probe: UserProbe, error: NotPlaced, column: int) -> Refusal:
+    """Say why a symbol is of no use, at the symbol; of a file, at its path."""
+    if error.code in _OF_FILE:
+        message = message_of(error.code)
+        return (
+            Refusal(error.code, message, column, probe.path)
+            if message
+            else own(error.code, probe.path, column, str(error))
+        )
+    hint = f"{error}; did you mean {error.names[0]}?" if error.names else str(error)
+    token = f"{probe.symbol}{probe.offset}"
+    return own(error.code, token, column + len(probe.path) + 1, hint[:1].upper() + hint[1:], error.names)
+
+
+def _place(path: str, spot: FileSpot) -> str:
+    counter = f"({spot.counter:#x})" if spot.counter else ""
+    return f"{path}:{spot.offset:#x}{counter}"
+
+
+def _select(probe: UserProbe) -> Selection:
+    wanted, losses = [], []
+    for index, arg in enumerate(probe.fetchargs):
+        if isinstance(arg.expression, AllArguments):
+            losses.append(f"{arg.expression}: {_NO_TYPES}")
+        else:
+            wanted.append(Wanted(arg, index))
+    return Selection(tuple(wanted), tuple(losses))
+
+
+def _default_name(probe: UserProbe) -> str:
+    """`bash_readline__exit`, `bash_0x1234__entry`."""
+    program = re.split(r"[.\-_]", posixpath.basename(probe.path), maxsplit=1)[0]
+    place = probe.symbol.rpartition(":")[2] + probe.offset.replace("+", "_")
+    static = ":" in probe.symbol
+    return event_name(identifier(f"{program}_{place}"), "" if static else "__exit" if probe.returns else "__entry")

@@ -1,0 +1,147 @@
+"""Typecasts, `$current` and per-CPU variables (kernel/trace/trace_probe.c).
+
+Event probes cast a field, `(STRUCT)FIELD->member`, from 7.1 (handle_typecast); 7.3 casts any expression in any kernel
+probe, `(STRUCT,MEMBER)(EXPRESSION)->member`, and reads `this_cpu_ptr()`, `this_cpu_read()` and `$current`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from btf.btf import Btf
+from btf.kinds import Kind
+from btf.layout import PathError, find_field
+from probes.rules.btf_walk import next_field, walk_members
+from probes.syntax.operand import operand_of
+from probes.syntax.refused import Refused
+
+if TYPE_CHECKING:
+    from probes.rules.fetch import Fetch
+
+
+def cast_field(fetch: Fetch, text: str) -> None:
+    """Read a typecast where only event probes take them; the value's type is in `fetch.last` then. Raises Refused."""
+    site = fetch.site
+    if not site.on_event:
+        raise Refused("TYPECAST_NOT_EVENT", fetch.offset, text)
+    name, brace, operand = text[1:].partition(")")
+    if not brace:
+        raise Refused("DEREF_OPEN_BRACE", fetch.offset + len(text), text)
+    struct = find_struct(site.btf, name)
+    if site.btf is None or struct is None:
+        raise Refused("NO_PTR_STRCT", fetch.offset + 1, name)
+    fetch.offset += len(text) - len(operand)
+    field, arrow, rest = next_field(fetch, operand)
+    if rest is not None and not arrow:
+        raise Refused("NOSUP_DAT_ARG", fetch.offset + len(operand) - len(rest), rest)
+    if not site.has_field(field):
+        raise Refused("BAD_ATTACH_ARG", fetch.offset, field, names=tuple(site.fields or ()))
+    fetch.store("TP_ARG")
+    fetch.last = struct
+    if rest is not None:
+        fetch.offset += len(operand) - len(rest)
+        walk_members(fetch, site.btf, struct, rest)
+
+
+def cast(fetch: Fetch, text: str) -> None:
+    """Read a typecast of any expression. Raises Refused."""
+    site, start = fetch.site, fetch.offset
+    if site.user:
+        raise Refused("NOSUP_BTFARG", start, text)
+    fetch.nest(text)
+    wanted, brace, rest = text[1:].partition(")")
+    if not brace:
+        raise Refused("DEREF_OPEN_BRACE", start + len(text), text)
+    at = start + len(text) - len(rest)
+    inner, end = operand_of(rest, at)
+    if not rest.startswith("->", end):
+        raise Refused("TYPECAST_REQ_FIELD", at + end, rest[end:])
+    fetch.offset = at + (1 if rest.startswith("(") else 0)
+    fetch.parse(inner)
+    name, comma, member = wanted.partition(",")
+    struct = find_struct(site.btf, name)
+    if site.btf is None or struct is None:
+        raise Refused("NO_PTR_STRCT", start + 1, name)
+    if comma:
+        _check_member(site.btf, struct, member, start + 1 + len(name) + 1)
+    fetch.offset = at + end + 2
+    walk_members(fetch, site.btf, struct, rest[end + 2 :])
+
+
+def _check_member(btf: Btf, struct: int, path: str, at: int) -> None:
+    """Check the member that the pointer points to, at column `at`. Raises Refused."""
+    arrow = path.find("->")
+    if arrow >= 0:
+        raise Refused("TYPECAST_BAD_ARROW", at + arrow, path)
+    bits, owner, column = 0, struct, at
+    for name in path.split("."):
+        try:
+            found = find_field(btf, owner, name)
+        except PathError as error:
+            raise Refused(error.code, column, name) from None
+        bits, owner, column = bits + found.bit_offset, found.type_id, column + len(name) + 1
+        if found.bit_size or bits % 8:
+            raise Refused("TYPECAST_NOT_ALIGNED", at, path)
+
+
+def per_cpu(fetch: Fetch, text: str) -> None:
+    """Read `this_cpu_ptr(EXPRESSION)` or `this_cpu_read(EXPRESSION)`. Raises Refused."""
+    if fetch.site.user or fetch.site.on_event:
+        raise Refused("NOSUP_PERCPU", fetch.offset, text)
+    fetch.nest(text)
+    word, _, rest = text.partition("(")
+    fetch.offset = here = fetch.offset + len(word) + 1
+    end = rest.rfind(")")
+    if end < 0:
+        raise Refused("DEREF_OPEN_BRACE", here + len(rest), text)
+    fetch.parse(rest[:end])
+    fetch.offset = here
+    if fetch.op in ("COMM", "DATA"):
+        raise Refused("COMM_CANT_DEREF", here, rest[:end])
+    fetch.advance()
+    fetch.store("DEREF" if word == "this_cpu_read" else "PERCPU")
+    fetch.last = None
+    fetch.walked = False
+
+
+def bare_field(fetch: Fetch, text: str) -> None:
+    """Read a field of the event that stands there without `$` (7.3). Raises Refused."""
+    name, arrow, rest = next_field(fetch, text)
+    if rest is not None and not arrow:
+        raise Refused("NOSUP_DAT_ARG", fetch.offset + len(text) - len(rest), rest)
+    if not fetch.site.has_field(name):
+        raise Refused("NO_EVENT_FIELD", fetch.offset, name, names=tuple(fetch.site.fields or ()))
+    fetch.store("TP_ARG")
+    if rest is not None:
+        raise Refused("NO_PTR_STRCT", fetch.offset + len(text) - len(rest), rest)
+
+
+def current(fetch: Fetch, text: str) -> None:
+    """Read `$current`, the running task, and its members. Raises Refused."""
+    site = fetch.site
+    if site.on_event:
+        raise Refused("BAD_VAR", fetch.offset, text)
+    _, arrow, rest = next_field(fetch, text)
+    if rest is None:
+        fetch.store("CURRENT")
+        return
+    if not arrow:
+        raise Refused("NOSUP_DAT_ARG", fetch.offset + len(text) - len(rest), rest)
+    struct = find_struct(site.btf, "task_struct")
+    if site.btf is None or struct is None:
+        raise Refused("NOSUP_BTFARG", fetch.offset, text)
+    fetch.store("CURRENT")
+    fetch.offset += len(text) - len(rest)
+    walk_members(fetch, site.btf, struct, rest)
+
+
+def find_struct(btf: Btf | None, name: str) -> int | None:
+    """Find a struct by its bare name, as bpf_find_btf_id does: an empty one finds the first nameless struct."""
+    if btf is None:
+        return None
+    if name:
+        return btf.find(name, Kind.STRUCT)
+    for type_id in range(1, btf.end_id):
+        if btf.kind(type_id) == Kind.STRUCT and not getattr(btf.type(type_id), "name", ""):
+            return type_id
+    return None

@@ -1,0 +1,69 @@
+"""What the kernel says of a deletion, `-:group/event` or `!p:group/event` (trace_dynevent.c and the kinds' match)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from probes.rules.built import Built
+from probes.syntax.refused import At, Refused
+from probes.syntax.text import kstrtoul
+
+_SILENT = "refused_without_message"
+SYNTHETIC = "synthetic"
+"""Group of all synthetic events."""
+_LONGEST_PLACE = 63
+"""A longer one is cut before it is compared (MAX_ARGSTR_LEN)."""
+_HASHED = re.compile("0x0{8}[0-9a-f]{8}")
+"""An address as dynamic_events shows it; by its own digits nobody finds it."""
+
+
+def check_deletion(words: list[str], existing: Sequence[Built], families: str = "", prefix: bool = False) -> None:
+    """Look for what a deletion names; the kernel refuses without a word. Raises At.
+
+    Args:
+        words: of the command.
+        existing: events in the order of dynamic_events.
+        families: kinds that are looked at, by their letters; empty: all.
+        prefix: of the group that an event probe sits on, the first characters do (6.1).
+    """
+    head = words[0]
+    minus = head.startswith("-")
+    name = head[2:] if minus else head.partition(":")[2]
+    if ":" not in head or (minus and head[1:2] != ":"):
+        raise At(Refused(_SILENT, 0, head))
+    group, slash, event = name.partition("/")
+    if not slash:
+        group, event = "", name
+        if not event:
+            raise At(Refused(_SILENT, 0, head))
+    wanted = group if slash else None
+    asked = [e for e in existing if not families or e.family in families]
+    found = [e for e in asked if _matches(e, wanted, event, words[1:], prefix)]
+    targets = {e.place.replace(".", "/", 1) for e in existing if e.letter == "e"}  # what they sit on comes first
+    if not found or any(f"{e.group}/{e.event}" in targets for e in found):
+        raise At(Refused(_SILENT, 0, head))
+
+
+def _matches(event: Built, group: str | None, name: str, words: list[str], prefix: bool) -> bool:
+    """Whether an event is meant: by name and group, by its place, by its first arguments."""
+    if event.letter == "s":
+        return event.event == name and group in (None, SYNTHETIC)
+    if (name and event.event != name) or (group is not None and event.group != group):
+        return False
+    if not words:
+        return True
+    place = words[0]
+    if event.letter == "e":
+        separator = "/" if "/" in place else "."
+        system, found, target = place.partition(separator)
+        attached, _, at = event.place.partition(".")
+        if not found or at != target or (attached != system and not (prefix and attached.startswith(system))):
+            return False
+    elif event.letter == "u":
+        if place != event.place:
+            return False
+    elif place != event.place[:_LONGEST_PLACE] or (kstrtoul(place) is not None and not _HASHED.fullmatch(place)):
+        return False
+    wanted = words[1:]
+    return [f"{a.name}={a.body}" for a in event.arguments[: len(wanted)]] == wanted

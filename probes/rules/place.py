@@ -1,0 +1,222 @@
+"""What the kernel says of the place of a function probe (trace_kprobe.c, trace_fprobe.c).
+
+Whether a symbol exists is told by the traceable functions, the blacklist and BTF; an address is believed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from btf.btf import Btf
+from probes.dialect import MAX_MAXACTIVE, Dialect
+from probes.environment import Environment
+from probes.facts import TargetFacts
+from probes.functions import index_of
+from probes.probe import TEXT
+from probes.syntax.refused import Refused
+from probes.syntax.text import LETTERS, UINT_MAX, glob, kstrtol, kstrtoul
+
+_RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
+_IBT_ENTRY = 4
+"""Bytes of ENDBR64: with indirect branch tracking the address behind it is a function's entry too."""
+_FTRACE_CALL = 5
+"""Bytes of `call __fentry__`, which every traceable function on x86-64 has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place the kernel has read."""
+
+    symbol: str
+    """Function, module and all; empty for an address."""
+    at_entry: bool
+    """On a function's first instruction and no return probe."""
+    at_exit: bool
+    late: Refused | None = None
+    """What registering will say, once all arguments are read and their symbols found."""
+    place: str = ""
+    """As a deletion names it, where that isn't the symbol."""
+    notrace: Refused | None = None
+    """What registering will say before it looks for the symbols in arguments."""
+    absent: bool = False
+    """Its module isn't loaded, or it is an address: symbols that aren't found may come with a module."""
+
+
+def check_head(head: str, dialect: Dialect) -> str | None:
+    """Check the letter and what stands before the colon; gives the name behind it, None where there is none."""
+    letter, rest = head[0], head[1:]
+    count, colon, name = rest.partition(":")
+    if letter in "ft" and dialect.fprobe_on_graph:
+        if rest and not rest.startswith(":"):
+            raise Refused("BAD_MAXACT", 1, head)
+        return name if colon else None
+    if rest[:1].isascii() and rest[:1].isdigit():
+        if letter == "p":
+            raise Refused("BAD_MAXACT_TYPE" if dialect.btf_args else "MAXACT_NO_KPROBE", 1, count)
+        value = kstrtoul(count, 0, UINT_MAX)
+        if not value:
+            raise Refused("BAD_MAXACT", 1, count)
+        if value > MAX_MAXACTIVE:
+            raise Refused("MAXACT_TOO_BIG", 1, count)
+    return name if colon else None
+
+
+def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts, environment: Environment) -> Spot:
+    """Check the target of an `f` command. Raises Refused with the column in the second word."""
+    symbol, percent, suffix = words[1].partition("%")
+    if percent and suffix != "return":
+        raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
+    returns = bool(percent) or any(_RETVAL.search(word) for word in words[2:])
+    if words[0][1:2].isdigit() and not returns:
+        raise Refused("BAD_MAXACT_TYPE", 1, words[0], index=0)
+    late = None
+    if not _traceable(symbol, returns, dialect, facts, environment):
+        late = Refused("BAD_PROBE_ADDR" if dialect.fprobe_on_graph else "FAIL_REG_PROBE", 0, symbol)
+    return Spot(symbol, not returns, returns, late)
+
+
+def tprobe_spot(words: list[str]) -> Spot:
+    """Check the target of a `t` command; the tracepoint may come later. Raises Refused."""
+    name, percent, suffix = words[1].partition("%")
+    if percent:
+        raise Refused("BAD_ADDR_SUFFIX", len(name), percent + suffix)
+    if (bad := re.search(f"[^{LETTERS}0-9_]", name)) is not None:
+        raise Refused("BAD_TP_NAME", bad.start(), name)
+    for index, word in enumerate(words[2:], 2):
+        if (found := _RETVAL.search(word)) is not None:
+            raise Refused("RETVAL_ON_PROBE", found.start(), word, index=index)
+    if words[0][1:2].isdigit():
+        raise Refused("BAD_MAXACT_TYPE", 1, words[0], index=0)
+    return Spot(name, at_entry=True, at_exit=False)
+
+
+def _traceable(symbol: str, returns: bool, dialect: Dialect, facts: TargetFacts, environment: Environment) -> bool:
+    """Whether a pattern names traceable functions.
+
+    Up to 6.12 ftrace reads it, for which a number is the function's in its list, and `!` stands for all the others.
+    Newer kernels go through all symbols, so that each name of an address will do.
+    """
+    index = index_of(facts)
+    if dialect.fprobe_on_graph and environment.symbol is not None and symbol not in index.modules:
+        return _matched(symbol, index.modules) or any(map(index.count, environment.symbol(symbol).twins))
+    if not dialect.fprobe_on_graph:
+        negative, symbol = symbol.startswith("!"), symbol.removeprefix("!")
+        if symbol[:1].isascii() and symbol[:1].isdigit():
+            number = kstrtoul(symbol)
+            return number is not None and 0 < number <= len(facts.functions)
+        if negative:
+            return not returns and _matched(symbol, index.modules)
+    return _matched(symbol, index.modules)
+
+
+def _matched(pattern: str, names: Mapping[str, str]) -> bool:
+    if not re.search(r"[*?\[\\]", pattern):
+        return pattern in names
+    matcher = glob(pattern)
+    return any(matcher.match(name) for name in names)
+
+
+def kprobe_spot(
+    head: str, word: str, btf: Btf | None, facts: TargetFacts, dialect: Dialect, environment: Environment
+) -> Spot:
+    """Check the place of a `p` or `r` command. Raises Refused with the column in the second word."""
+    returns = head.startswith("r")
+    address = kstrtoul(word)
+    if address is not None:
+        # Outside of the kernel's code an address is taken: a module may come to lie there.
+        late = Refused("FAIL_REG_PROBE", 0, word) if address == 0 else None
+        return Spot("", at_entry=False, at_exit=False, late=late, place=word, absent=True)
+    symbol, percent, suffix = word.partition("%")
+    if percent and suffix != "return":
+        raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
+    returns = returns or bool(percent)
+    sign = re.search(r"[+-]", symbol)
+    offset = 0
+    if sign is not None:
+        number = kstrtol(symbol[sign.start() :])
+        if number is None or not 0 <= number <= UINT_MAX:
+            raise Refused("BAD_PROBE_ADDR", 0, symbol)
+        offset, symbol = number, symbol[: sign.start()]
+    if ":" in symbol:
+        return _module_spot(symbol, offset, returns, facts, dialect, environment)
+    if symbol == TEXT and offset:  # we believe that a function begins there
+        return Spot(symbol, not returns, returns, None, f"{symbol}+{offset}")
+    _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
+    notrace, late = _check_code(symbol, facts, environment)
+    ibt = _has_ibt(btf, facts)
+    entry = offset == 0 or (offset == _IBT_ENTRY and ibt)
+    if late is None and not entry:
+        late = _check_boundary(word, offset, facts.machine, ibt)
+    if returns and not entry:
+        raise Refused("BAD_RETPROBE", 0, symbol)
+    place = f"{symbol}+{offset}" if offset else ""
+    return Spot(symbol, entry and not returns, returns, late, place, notrace)
+
+
+def _module_spot(
+    text: str, offset: int, returns: bool, facts: TargetFacts, dialect: Dialect, environment: Environment
+) -> Spot:
+    """`module:symbol`: one that isn't loaded may come later, its functions are no function entry yet."""
+    module, _, symbol = text.partition(":")
+    index, place = index_of(facts), f"{text}+{offset}" if offset else ""
+    if module not in index.loaded:
+        return Spot(text, at_entry=False, at_exit=returns, place=place, absent=True)
+    traceable = index.modules.get(symbol) == module
+    if not traceable and environment.symbol is not None and not environment.symbol(symbol).modules:
+        unknown = Refused("BAD_PROBE_ADDR", 0, text)
+        if dialect.btf_args:
+            raise unknown
+        return Spot(text, at_entry=False, at_exit=returns, late=unknown, place=place)  # 6.1 looks when it registers
+    if returns and offset:
+        raise Refused("BAD_RETPROBE", 0, text)
+    notrace = None if traceable or environment.symbol is None else Refused("FAIL_REG_PROBE", 0, text)
+    return Spot(text, not offset and not returns, returns, None, place, notrace)
+
+
+def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment, on_graph: bool) -> None:
+    """Whether a symbol exists, and once. Raises Refused."""
+    index = index_of(facts)
+    traceable = index.count(symbol)
+    count = traceable
+    if environment.symbol is not None:
+        found = environment.symbol(symbol)
+        # Up to 6.12 those of modules count too, later ones only where the kernel has none.
+        count = (found.kernel or found.modules) if on_graph else found.kernel + found.modules
+    if count > 1:
+        raise Refused("NON_UNIQ_SYMBOL", 0, symbol)
+    if count == 0:
+        base = symbol.removeprefix("__pfx_")
+        guessed = symbol in facts.blacklist or (btf is not None and btf.function(symbol) is not None)
+        guessed = guessed or (base != symbol and index.count(base) > 0)
+        if environment.symbol is not None or not guessed:
+            raise Refused("BAD_PROBE_ADDR", 0, symbol)
+
+
+def _check_code(symbol: str, facts: TargetFacts, environment: Environment) -> tuple[Refused | None, Refused | None]:
+    """What registering says of a symbol that no tracer can follow, and of one that kprobes keep off.
+
+    A part that the compiler split off, `name.cold`, is judged by its function too (within_notrace_func and
+    within_kprobe_blacklist), and all names of an address alike.
+    """
+    index, names = index_of(facts), {symbol, symbol.partition(".")[0]}
+    if environment.symbol is not None:
+        names.update(environment.symbol(symbol).twins)
+    refused = Refused("FAIL_REG_PROBE", 0, symbol)
+    return None if any(map(index.count, names)) else refused, refused if names & facts.blacklist else None
+
+
+def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused | None:
+    """Whether an offset is known to be inside of an instruction.
+
+    On x86-64 it is within the call of ftrace, five bytes at the start or behind ENDBR64; on arm64 all are four long.
+    """
+    start = _IBT_ENTRY if ibt else 0
+    if machine == "x86_64" and 0 < offset < start + _FTRACE_CALL and offset != start:
+        return Refused("BAD_INSN_BNDRY", 0, word)
+    return Refused("FAIL_REG_PROBE", 0, word) if machine == "aarch64" and offset % 4 else None
+
+
+def _has_ibt(btf: Btf | None, facts: TargetFacts) -> bool:
+    return facts.machine == "x86_64" and btf is not None and btf.function("ibt_save") is not None

@@ -1,0 +1,164 @@
+"""Text of the specification language -> values, with the place of every mistake.
+
+The language is the kernel's own (Documentation/trace/kprobetrace.rst, fprobetrace.rst) with `$$args`, `%both` and a
+filter behind ` if `; text -> tree -> text gives the same text but for white space. What one kernel says of a text is
+the matter of `probes.kernel_verdict`; here only what can't be read is refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+from probes.fetcharg import Dereference, Expression, FetchArg, ReturnValue
+from probes.names import check_name, split_name
+from probes.probe import TEXT, Base, Kind, Place, Probe, When
+from probes.syntax.parse_error import ParseError, refuse
+from probes.syntax.parse_fetcharg import parse_fetcharg
+from probes.syntax.text import Word, kstrtol, kstrtoul, split
+
+__all__ = ["ParseError", "arguments_of", "parse_fetcharg", "parse_probe", "refuse", "uses_own", "words_of"]
+
+_FILTER = re.compile(r"\sif(?:\s+|$)")
+
+
+def parse_probe(text: str) -> Probe:
+    """Read a function probe: `f`, `p` or `r`, a place, fetchargs, and a filter behind ` if `.
+
+    `f` gives `Kind.AUTO`: fprobe where the target has it. Raises ParseError with the column in the command, its words
+    joined by one space.
+    """
+    words, condition = words_of(text)
+    if not words or words[0].text[0] not in "fpr":
+        raise refuse("unknown_kind", 0, words[0].text if words else "")
+    head = words[0].text
+    match = re.fullmatch(r"([fpr])([0-9]*)(?::(.*))?", head)
+    if match is None:
+        raise refuse("unknown_kind" if head[0] == "f" else "BAD_MAXACT", 1, head)
+    if match[2] and head[0] != "r":
+        raise refuse("BAD_MAXACT" if head[0] == "f" else "BAD_MAXACT_TYPE", 1, match[2])
+    group, event, separator = "", "", "/"
+    if match[3] is not None:
+        if (bad := check_name(match[3])) is not None:
+            raise refuse(bad[0], len(head) - len(match[3]) + bad[1], match[3])
+        group, event = split_name(match[3])
+        separator = match[3][len(group)] if group else "/"
+    if len(words) < 2:
+        raise refuse("no_place", len(head))
+    kind = {"f": Kind.AUTO, "p": Kind.KPROBE, "r": Kind.KRETPROBE}[head[0]]
+    place, when = _place(words[1].text, kind, len(head) + 1)
+    fetchargs = arguments_of(words)
+    suffix = None
+    if kind is Kind.KRETPROBE and words[1].text.endswith("%return"):
+        suffix = True
+    if kind is Kind.AUTO and when is When.ENTRY and any(_wants_exit(a) for a in fetchargs):
+        when = When.EXIT  # as the kernel does: `f vfs_read $retval` is a return probe
+        suffix = False
+    return Probe(
+        place,
+        when,
+        kind,
+        fetchargs,
+        condition,
+        group=group,
+        event=event,
+        maxactive=match[2],
+        suffix=suffix,
+        separator=separator,
+    )
+
+
+def words_of(text: str) -> tuple[list[Word], str]:
+    """Give the words of a command and the filter behind them. Raises ParseError."""
+    command = text.split("#", 1)[0]
+    match = _FILTER.search(command)
+    if match is None:
+        return split(text), ""
+    condition = text[match.end() :].strip()  # a `#` in the filter stays: it isn't written with the command
+    if not condition:
+        raise refuse("no_filter", len(" ".join(text.split())))
+    return split(text[: match.start()]), condition
+
+
+def arguments_of(words: list[Word]) -> tuple[FetchArg, ...]:
+    """Read the fetchargs of a command, from its third word on. Raises ParseError."""
+    return tuple(_at(word.text, column) for word, column in zip(words[2:], _columns(words)[2:], strict=True))
+
+
+def _columns(words: list[Word]) -> list[int]:
+    """Column of each word in the command joined by one space."""
+    columns, at = [], 0
+    for word in words:
+        columns.append(at)
+        at += len(word.text) + 1
+    return columns
+
+
+def _at(word: str, column: int) -> FetchArg:
+    try:
+        return parse_fetcharg(word)
+    except ParseError as error:
+        r = error.refusal
+        raise refuse(r.code, column + (r.column or 0), r.token, r.hint) from None
+
+
+def _wants_exit(arg: FetchArg) -> bool:
+    expression: Expression = arg.expression
+    while isinstance(expression, Dereference):
+        expression = expression.inner
+    return isinstance(expression, ReturnValue)
+
+
+def _place(text: str, kind: Kind, at: int) -> tuple[Place, When]:
+    if "/" in text and kind is not Kind.AUTO:
+        raise refuse("user_probe", at, text)
+    symbol, percent, suffix = text.partition("%")
+    when = When.EXIT if kind is Kind.KRETPROBE else When.ENTRY
+    if percent:
+        if suffix == "both" and kind is not Kind.KRETPROBE:
+            when = When.BOTH
+        elif suffix == "return":
+            when = When.EXIT
+        else:
+            raise refuse("bad_both" if suffix == "both" else "BAD_ADDR_SUFFIX", at + len(symbol), f"%{suffix}")
+    if not symbol:
+        raise refuse("no_place", at)
+    if kstrtoul(symbol) is not None:
+        return Place(symbol), when
+    module, colon, name = symbol.rpartition(":")
+    name, sign, number = _split_offset(name)
+    offset = kstrtol(number) if sign else 0
+    if name == TEXT and offset is not None and offset > 0 and not colon:
+        return Place(name, written=symbol, base=Base(name, offset)), when
+    if offset is None or offset < 0 or sign == "-" or not name or (offset and kind is Kind.AUTO):
+        raise refuse("BAD_PROBE_ADDR", at, symbol)
+    if offset and when is When.BOTH:
+        raise refuse("bad_both", at + len(symbol), "%both")
+    written = sign + number
+    plain = f"+{offset}" if offset else ""
+    return Place(name, module if colon else None, offset, "" if written == plain else written), when
+
+
+def _split_offset(text: str) -> tuple[str, str, str]:
+    """Split `symbol+offset` at its first sign."""
+    match = re.search(r"[+-]", text)
+    if match is None:
+        return text, "", ""
+    return text[: match.start()], match.group(), text[match.end() :]
+
+
+def uses_own(text: str, has_filter: bool = False) -> bool:
+    """Whether a text has what only probewright knows: `$$args`, `%both`, `[i]`, and a filter, unless it is such
+    that the kernel takes one.
+    """
+    command = text.split("#", 1)[0]
+    condition = _FILTER.search(command)
+    if condition is not None and not has_filter:
+        return True
+    words = split(command if condition is None else command[: condition.start()])
+    return (len(words) > 1 and words[1].text.endswith("%both")) or any(
+        _OWN_ARGUMENTS.search(word.text) or _OWN_INDEX.search(word.text) for word in words[2:]
+    )
+
+
+_OWN_ARGUMENTS = re.compile(r"(^|=|\()\$\$args$")
+_OWN_INDEX = re.compile(r"^[^:\\]*[A-Za-z0-9_]\[[0-9]+\]")
