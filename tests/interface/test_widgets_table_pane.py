@@ -229,7 +229,7 @@ async def test_rows_that_are_dropped_from_the_store():
 
 
 async def test_search_goes_to_hits_in_steps():
-    store = Store(30_000)
+    store = Store(10_000)
     app = host(store)
     async with app.shown() as pilot:
         await pilot.press("slash", *"=777", "enter")

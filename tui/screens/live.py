@@ -1,42 +1,34 @@
-"""The place where events arrive: a table over the store, the details of one event, what was lost."""
+"""The place where events arrive: one of the views of what came, the details of a row, what was lost."""
 
 from __future__ import annotations
 
-import contextlib
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from events.comparison import why_none
-from tui.calls import ShownCalls, detail_of_call, ends_of, note_of_calls
 from tui.commands import bindings
 from tui.screens.detail import DetailScreen
-from tui.shown import ShownEvents, detail_of, fields_of, losses_of, note_of, note_of_nothing, status_of
-from widgets.call_rows import CallRows
-from widgets.event_rows import EventRows
+from tui.shown import fields_of, losses_of, note_of_nothing, status_of
+from tui.views.view import View
+from tui.views.views import VIEWS
 from widgets.key_line import KeyLine
 from widgets.status_bar import LiveLine, LiveState, Status, TopLine
-from widgets.table_pane import TablePane
-from widgets.tail_table import Nothing, TailTable
+from widgets.tail_table import TailTable
 
 if TYPE_CHECKING:
-    from events.store import Store
-    from kernel.watch import Watch
     from tui.app import Probewright
 
-VIEWS = {"events": "events", "calls": "entry→exit"}
-"""Views of what came, by the ids of their panes."""
-_PAIRING = 0.01
-"""Seconds that pairing may take at once."""
+_SOON: Final = 0.01
+"""Seconds to the next tick of a view that has more to do."""
 
 
 class LiveScreen(Screen[None]):
-    """See the module; decisions about what is shown are in `tui.shown`."""
+    """See the module; what is shown is decided by the views (`tui.views`) and in `tui.shown`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("live")
     AUTO_FOCUS = "TailTable"
@@ -45,26 +37,26 @@ class LiveScreen(Screen[None]):
         super().__init__()
         self._top = TopLine()
         self._line = LiveLine()
-        self._panes = {view: TablePane(id=view) for view in VIEWS}
-        self._view = "events"
-        self._shown: ShownEvents | None = None
-        self._fields: tuple[str, ...] = ()
-        self._calls: ShownCalls | None = None
+        self._views = {view.name: view() for view in VIEWS}
+        self._view = self._views["events"]
 
     @property
     def bench(self) -> Probewright:
         """The application, by its type."""
         return cast("Probewright", self.app)
 
+    @property
+    def view(self) -> View:
+        """What is on the screen."""
+        return self._view
+
     def compose(self) -> ComposeResult:
         yield self._top
         yield self._line
-        yield from self._panes.values()
+        for view in self._views.values():
+            view.pane.display = view is self._view
+            yield view.pane
         yield KeyLine("help")
-
-    def on_mount(self) -> None:
-        self._panes["calls"].display = False
-        self._panes["events"].why_none = lambda text: why_none(text, self._fields)
 
     def on_screen_resume(self) -> None:
         self.tick()
@@ -82,39 +74,18 @@ class LiveScreen(Screen[None]):
         watching = self.bench.watching
         if watching is None or watching.store is None:
             return
-        fields = fields_of(watching)
-        if self._shown is None or fields != self._fields:
-            self._fields = fields
-            self._shown = ShownEvents(watching, watching.store)
-            self._panes["events"].table.show(EventRows(self._shown, fields, self._shown.cells))
-        if self._view == "calls":
-            self._tick_calls(watching, watching.store)
-        self.table.tick()
+        if self._view.tick(watching, watching.store, fields_of(watching)):
+            self.set_timer(_SOON, self.tick, name="more")
         self._show_line()
 
-    def _tick_calls(self, watching: Watch, store: Store) -> None:
-        """Pair what came; what takes longer than a moment goes on in the next ones."""
-        if self._calls is None:
-            self._calls = ShownCalls(watching, store)
-            self._panes["calls"].table.show(CallRows(self._calls))
-        self._calls.tick(_PAIRING)
-        if self._calls.calls.behind:
-            self.set_timer(_PAIRING, self.tick, name="pairing")
-
-    @property
-    def table(self) -> TailTable:
-        """What is on the screen."""
-        return self._panes[self._view].table
-
     def _show_nothing(self) -> None:
-        self._shown, self._fields, self._calls = None, (), None
-        for pane in self._panes.values():
-            pane.table.show(Nothing())
+        for view in self._views.values():
+            view.forget()
 
     def names_changed(self) -> None:
         """Tasks have names now that they had not before."""
-        for pane in self._panes.values():
-            pane.table.names_changed()
+        for view in self._views.values():
+            view.names_changed()
 
     def refresh_state(self) -> None:
         """What is armed or lost has changed."""
@@ -132,24 +103,17 @@ class LiveScreen(Screen[None]):
             self._line.state = LiveState(note=note_of_nothing(self.bench.connection))
             return
         self._line.state = LiveState(
-            views=tuple(VIEWS.values()),
-            view=tuple(VIEWS).index(self._view),
-            following=self.table.following,
-            new=self.table.new,
+            views=tuple(view.label for view in self._views.values()),
+            view=list(self._views).index(self._view.name),
+            following=self._view.place.following,
+            new=self._view.place.new,
             per_second=sum(store.rates().values()) if watching.live else None,
             shown=store.next_seq,
             losses=losses_of(watching, self.bench.counts),
-            note=self._note(watching),
+            note=self._view.note(watching),
         )
 
-    def _note(self, watching: Watch) -> str:
-        if self._view == "events" or self._calls is None:
-            return note_of(watching)
-        if not ends_of(watching.known.plans):
-            return "no probe has both ends of a call: F2, b, Enter"
-        return note_of_calls(self._calls.calls)
-
-    # -- requests of the table ----------------------------------------------------------------------------------
+    # -- requests of a view -------------------------------------------------------------------------------------
 
     @on(TailTable.Followed)
     def _followed(self, event: TailTable.Followed) -> None:
@@ -159,42 +123,28 @@ class LiveScreen(Screen[None]):
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:
         event.stop()
-        watching = self.bench.watching
-        if watching is None or watching.store is None:
+        if self.bench.watching is None:
             return
         try:
-            if self._view == "calls" and self._calls is not None:
-                title, fields = detail_of_call(watching, *self._calls.records(event.row))
-            else:
-                record = watching.store.record(event.row)
-                title = f"{record.event} of {record.comm}-{record.pid} on CPU {record.cpu}"
-                fields = detail_of(watching, record)
+            self.app.push_screen(DetailScreen(*self._view.detail(self.bench.watching, event.row)))
         except IndexError:
             self.notify("this event was dropped to make room for newer ones", markup=False)
-            return
-        self.app.push_screen(DetailScreen(title, fields))
 
     # -- commands -----------------------------------------------------------------------------------------------
 
     def action_view(self, view: str) -> None:
-        """Show the events, or the calls they belong to."""
-        self._panes[self._view].display = False
-        self._view = view
-        self._panes[view].display = True
-        self.set_focus(self.table)
+        """Show what came in another way."""
+        self._view.pane.display = False
+        self._view = self._views[view]
+        self._view.pane.display = True
+        self.set_focus(self._view.focus)
         self.tick()
 
     def _event_under_cursor(self) -> str:
         """Path of an event; empty where there is no cursor, or its row was dropped."""
         store = self.bench.watching.store if self.bench.watching else None
-        if store is None or self.table.following:
-            return ""
-        with contextlib.suppress(IndexError):
-            if self._view == "calls" and self._calls is not None:
-                record = next(filter(None, self._calls.records(self.table.cursor)), None)
-                return record.event if record else ""
-            return store.record(self.table.cursor).event
-        return ""
+        record = self._view.record_under_cursor(store) if store else None
+        return record.event if record else ""
 
     def action_disarm(self) -> None:
         """Disarm the probe whose event is under the cursor; without a cursor the only one there is."""

@@ -1,0 +1,101 @@
+"""What the live place asks of a view: a pane, and what is decided about it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.widget import Widget
+
+from widgets.event_detail import DetailField
+from widgets.table_pane import TablePane
+from widgets.tail_table import Nothing, TailTable
+
+if TYPE_CHECKING:
+    from events.record import Record
+    from events.store import Store
+    from kernel.watch import Watch
+
+
+class Place(NamedTuple):
+    """Where a view stands among what came."""
+
+    following: bool = True
+    new: int = 0
+    """Rows that came since one stopped to follow."""
+
+
+class View(ABC):
+    """One way to see what came. It is asked for nothing while it is not on the screen."""
+
+    name: ClassVar[str]
+    """Of the command that shows it, and the id of its pane."""
+    label: ClassVar[str]
+    """For the line above it."""
+    pane: Widget
+    """What is on the screen; `focus` takes the keys."""
+
+    @abstractmethod
+    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
+        """The store has grown, or other fields are recorded; True: there is more to do, soon."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Show nothing: the store is another one, or empty."""
+
+    @abstractmethod
+    def note(self, watching: Watch) -> str:
+        """What is going on, for the line above."""
+
+    @property
+    def focus(self) -> Widget:
+        """What takes the keys."""
+        return self.pane
+
+    @property
+    def place(self) -> Place:
+        """Where the view stands."""
+        return Place()
+
+    def names_changed(self) -> None:  # noqa: B027 - most views show no names
+        """Tasks have names now that they had not before."""
+
+    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:  # noqa: ARG002
+        """Title and fields of a row whose details were asked for. Raises IndexError where it was dropped."""
+        raise IndexError(row)
+
+    def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
+        """The event under the cursor; None where there is no cursor, or its row was dropped."""
+        return None
+
+
+class TableView(View):
+    """A view that is a table which grows at its end."""
+
+    pane: TablePane
+
+    def __init__(self) -> None:
+        self.pane = TablePane(id=self.name)
+
+    @property
+    def table(self) -> TailTable:
+        """The rows."""
+        return self.pane.table
+
+    @property
+    def focus(self) -> Widget:
+        """What takes the keys."""
+        return self.table
+
+    @property
+    def place(self) -> Place:
+        """Where the table stands."""
+        return Place(self.table.following, self.table.new)
+
+    def forget(self) -> None:
+        """Show nothing."""
+        self.table.show(Nothing())
+
+    def names_changed(self) -> None:
+        """Format rows anew."""
+        self.table.names_changed()
