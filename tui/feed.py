@@ -6,6 +6,7 @@ With nothing armed no timer runs.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -19,13 +20,22 @@ if TYPE_CHECKING:
     from kernel.watch import Watch
 
 TICK = 0.1
-"""Seconds from the arrival of data to its picture: at most ten pictures a second."""
+"""Seconds from the arrival of data to its picture: at most ten a second."""
+SLOWEST = 0.25
+"""Seconds from data to its picture where pictures cost much."""
+SHARE = 0.07
+"""Of a core that the screen may take for ticks and pictures, as long as fewer of them would do."""
 BUDGET = 0.010
 """Seconds of CPU time for the events of a tick, after which the screen has its turn."""
 SOON = 0.01
 """Seconds to the next tick where one was not enough."""
 COUNT_EVERY = 1.0
 """Seconds between two questions for losses and names."""
+
+
+def pause_after(cost: float) -> float:
+    """Seconds to the next tick after one that cost, with what it painted, so many seconds of CPU time."""
+    return min(max(TICK, cost / SHARE), SLOWEST)
 
 
 class Feed:
@@ -39,6 +49,8 @@ class Feed:
         self._tick_timer: Timer | None = None
         self._count_timer: Timer | None = None
         self._asking = False
+        self._spent = 0.0
+        """CPU time of the screen's thread up to the last tick, in seconds."""
 
     def follow(self, watching: Watch | None) -> None:
         """Drive this watch from now on; None: nothing."""
@@ -55,10 +67,13 @@ class Feed:
         """A tick is due."""
         if self._tick_timer is None:
             behind = self._watching is not None and self._watching.behind
-            self._tick_timer = self._app.set_timer(SOON if behind else TICK, self._tick)
+            self._tick_timer = self._app.set_timer(
+                SOON if behind else pause_after(time.thread_time() - self._spent), self._tick
+            )
 
     def _tick(self) -> None:
         self._tick_timer = None
+        self._spent = time.thread_time()
         watching = self._watching
         if watching is None:
             return
