@@ -102,7 +102,8 @@ class Fetch:
             raise Refused("BAD_VAR" if self.site.dialect.typecast else "BAD_FETCH_ARG", self.offset, text)
         known = self.site.dialect.registers
         if not text[1:] or (known is not None and text[1:] not in known):
-            raise Refused("BAD_REG_NAME", self.offset, text)
+            names = tuple(f"%{name}" for name in sorted(known or ()))
+            raise Refused("BAD_REG_NAME", self.offset, text, names=names)
         self.store("REG")
 
     def _variable(self, text: str) -> None:
@@ -122,11 +123,16 @@ class Fetch:
             self._stack(text, name[5:])
         elif name in ("comm", "COMM"):
             self.store("COMM")
-        elif name.startswith("arg") and (site.at_entry or site.dialect.btf_args):
+        elif name.startswith("arg") and (site.at_entry or site.dialect.btf_args or site.dialect.entry_at_exit):
             self._argument(text, name[3:])
         else:
             hint = self._in_program() if re.fullmatch(r"arg\d+", name) else ""
-            raise Refused("BAD_VAR", self.offset, text, hint=hint)
+            raise Refused("BAD_VAR", self.offset, text, hint=hint, names=self._variables())
+
+    def _variables(self) -> tuple[str, ...]:
+        """What may stand behind a `$` here, those with a number left out."""
+        at_exit, current = self.site.at_exit, self.site.dialect.typecast and not self.site.user
+        return ("$comm", "$stack", *(("$retval",) if at_exit else ()), *(("$current",) if current else ()))
 
     def _event_field(self, text: str) -> None:
         """A field of the event, else the task's name."""
