@@ -32,6 +32,7 @@ from probes.lowering.tracepoint import STUB
 from probes.names import MAX_EVENT_NAME, event_name, split_name
 from probes.plan import Plan
 from probes.probe import Kind, Probe
+from probes.static_events import Latency, StaticEvent
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 
@@ -243,7 +244,7 @@ def _is_named(probe: Armable) -> bool:
     """Whether the user chose the event's name."""
     if isinstance(probe, UserProbe):
         return bool(split_name(probe.name or "")[1])
-    return isinstance(probe, SyntheticEvent) or bool(probe.event)
+    return isinstance(probe, SyntheticEvent | StaticEvent | Latency) or bool(probe.event)
 
 
 def _prototype(types: Btf, name: str) -> str:

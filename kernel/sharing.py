@@ -17,12 +17,20 @@ from kernel.target import Step
 from kernel.tracefs import Tracefs
 from probes.command import UserProbe
 from probes.plan import Plan, PlannedEvent
+from probes.static_events import Latency, StaticEvent
 from probes.verdict import Refusal, Verdict
 
 
 def refuse_joining(plan: Plan, others: Sequence[Plan]) -> None:
-    """Refuse a probe in a program on an event that another plan has. Raises ProbeRefused."""
-    taken = {event.path for other in others for event in other.events}
+    """Refuse a probe in a program on an event that another plan has, and an event that one has. Raises ProbeRefused.
+
+    An event of the kernel's own is on or off; a time between events has one synthetic event, which one plan makes.
+    """
+    taken = {event.path for other in others for event in other.events if event.recorded or event.line}
+    if isinstance(plan.probe, StaticEvent | Latency) and any(e.path in taken for e in plan.events if e.recorded):
+        hint = "Take away what is armed before it is armed again"
+        refusal = Refusal("event_in_use", f"{plan.probe.subject} is armed already", 0, plan.probe.subject, hint)
+        raise ProbeRefused(Verdict(str(plan.probe), refusal))
     if isinstance(plan.probe, UserProbe) and (found := next((e for e in plan.events if e.path in taken), None)):
         hint = "A probe in a program can't join one that is armed: give it a name of its own"
         refusal = Refusal("event_in_use", f"{found.event} is the event of another probe", 0, plan.probe.head, hint)

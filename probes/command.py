@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
 from probes.probe import Kind, Place, Probe
+from probes.static_events import Latency, StaticEvent, is_static, parse_static
 from probes.syntax.parse import arguments_of, parse_probe, uses_own, words_of
 from probes.syntax.parse_error import refuse
 from probes.syntax.text import split
@@ -111,13 +112,15 @@ class Deletion:
         return " ".join([f"{self.head}:{self.name}", *self.match])
 
 
-Armable = Probe | UserProbe | SyntheticEvent
+Armable = Probe | UserProbe | SyntheticEvent | StaticEvent | Latency
 """What can be lowered and armed."""
 Command = Armable | Deletion
 
 
 def parse_command(text: str) -> Command:
     """Read one command to dynamic_events. Raises ParseError with the column in it, its words joined by one space."""
+    if is_static(text):
+        return parse_static(text)
     first = text.lstrip()[:1]
     if first in ("-", "!"):
         return _deletion(text)
@@ -133,6 +136,8 @@ def parse_command(text: str) -> Command:
 
 def is_own(text: str) -> bool:
     """Whether the text uses what only probewright knows, so that the kernel would not take it as it stands."""
+    if is_static(text):
+        return True
     words = split(text)
     if not words or words[0].text[0] not in "fprte":
         return False

@@ -32,9 +32,9 @@ class PlannedEvent:
     group: str
     event: str
     line: str
-    """For `dynamic_events`."""
+    """For `dynamic_events`; empty: the kernel has the event already."""
     remove: str
-    """For `dynamic_events`, takes it away again, with all its probes."""
+    """For `dynamic_events`, takes it away again, with all its probes; empty where there is no line."""
     at_exit: bool = False
     filter: str = ""
     """For the event's `filter` file."""
@@ -47,11 +47,13 @@ class PlannedEvent:
     """Bytes by which that field is above what the entry of the same call recorded."""
     more: tuple[str, ...] = ()
     """For `dynamic_events`: lines that put further probes on the same event."""
+    recorded: bool = True
+    """Whether it is switched on; else only its triggers work."""
 
     @property
     def lines(self) -> tuple[str, ...]:
         """All lines that make it."""
-        return (self.line, *self.more)
+        return (self.line, *self.more) if self.line else ()
 
     @property
     def path(self) -> str:

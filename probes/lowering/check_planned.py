@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from btf.btf import Btf
@@ -21,16 +22,20 @@ def check_planned(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: 
     Raises:
         CannotLower: the kernel would refuse one; a filter's column is in `str(plan.probe)`, which ends in it.
     """
+    there: list[str] = []
+    """What is written before: a trigger may name the events and the triggers of others."""
     for event in plan.events:
+        there += event.lines
         if not (event.filter or event.triggers) or not _is_known(event, btf, facts, environment):
             continue
-        refusal = _refusal(event, "filter", event.filter, btf, facts, environment) if event.filter else None
+        refusal = _refusal(event, "filter", event.filter, there, btf, facts, environment) if event.filter else None
         if refusal is not None:
             start = len(str(plan.probe)) - len(event.filter)
             column = None if refusal.column is None else start + _place(event.filter, refusal.column, refusal.token)
             raise CannotLower(replace(refusal, column=column))
         for trigger in event.triggers:
-            refusal = _refusal(event, "trigger", trigger, btf, facts, environment)
+            refusal = _refusal(event, "trigger", trigger, there, btf, facts, environment)
+            there.append(f"events/{event.path}/trigger|{trigger}")
             if refusal is not None:
                 raise CannotLower(replace(refusal, column=None, token=trigger))
 
@@ -47,6 +52,12 @@ def _is_known(event: PlannedEvent, btf: Btf | None, facts: TargetFacts, environm
 
 
 def _refusal(
-    event: PlannedEvent, file: str, text: str, btf: Btf | None, facts: TargetFacts, environment: Environment
+    event: PlannedEvent,
+    file: str,
+    text: str,
+    there: Sequence[str],
+    btf: Btf | None,
+    facts: TargetFacts,
+    environment: Environment,
 ) -> Refusal | None:
-    return kernel_verdict(text, btf, facts, event.lines, f"events/{event.path}/{file}", environment).error
+    return kernel_verdict(text, btf, facts, there, f"events/{event.path}/{file}", environment).error

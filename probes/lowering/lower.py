@@ -12,12 +12,15 @@ from probes.facts import TargetFacts
 from probes.lowering.check_planned import check_planned
 from probes.lowering.event import lower_event
 from probes.lowering.function import lower_function
+from probes.lowering.latency import lower_latency
+from probes.lowering.static_events import lower_static
 from probes.lowering.synthetic import lower_synthetic
 from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
 from probes.plan import Plan
-from probes.probe import Kind
+from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
+from probes.static_events import Latency, StaticEvent
 
 __all__ = ["CannotLower", "lower"]
 
@@ -54,6 +57,14 @@ def _lowered(
 ) -> Plan:
     if isinstance(probe, SyntheticEvent):
         return lower_synthetic(probe, facts)
+    if isinstance(probe, StaticEvent):
+        return lower_static(probe, btf, facts, environment)
+    if isinstance(probe, Latency):
+
+        def end(one: Probe, name: str) -> Plan:
+            return lower_function(one, btf, facts, group, name, environment)
+
+        return lower_latency(probe, btf, facts, group, environment, end)
     if isinstance(probe, UserProbe):
         return lower_user(probe, btf, facts, group, event, environment)
     if probe.kind is Kind.TRACEPOINT:

@@ -13,6 +13,9 @@ _OWN_MESSAGES = {
     "no_place": "A probe needs a function",
     "no_filter": "No filter after 'if'",
     "bad_both": "%both is for function probes `f` and `p` at a function's entry",
+    "no_event": "An event is named by group/event",
+    "event_as_it_is": "An event as it is has all its fields; what follows is `if` and a filter",
+    "bad_latency": "A time between events is `lat:NAME BEGIN to END by KEY`",
     "bad_index": "An index is a number in brackets",
 }
 

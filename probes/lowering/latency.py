@@ -1,0 +1,162 @@
+"""The time from one event to another -> a synthetic event, and a trigger on each of the two that makes it.
+
+The first keeps its time under the keys in a hist variable; the second, where it finds that, fires the synthetic event
+with the difference (Documentation/trace/histogram.rst, inter-event). None of the two is recorded.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from btf.btf import Btf
+from probes.environment import Environment
+from probes.facts import Feature, TargetFacts
+from probes.lowering.filter import filtered
+from probes.lowering.static_events import fields_of
+from probes.names import MAX_EVENT_NAME, split_name
+from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
+from probes.probe import Probe
+from probes.refusal import CannotLower, own
+from probes.rules.deletion import SYNTHETIC
+from probes.rules.event_fields import SYNTHETIC_SIZES
+from probes.static_events import Latency
+from probes.syntax.parse import ParseError, parse_probe
+from probes.types import default_type
+
+CLOCK = "mono"
+"""Of the triggers; without one they would switch our instance to the global clock, in which nothing else counts."""
+_SIZE = 16384
+"""Keys of each trigger's table."""
+_COMMON = {"common_pid": "pid_t"}
+_WIDTHS = {1: "8", 2: "16", 4: "32", 8: "64"}
+
+Lower = Callable[[Probe, str], Plan]
+"""Gives the plan of a function probe whose event has a name; raises CannotLower."""
+
+
+class _Side(NamedTuple):
+    event: PlannedEvent
+    """As it is planned without a trigger."""
+    types: dict[str, str]
+    """Its fields, with the types that a synthetic event has for them."""
+
+
+def lower_latency(
+    latency: Latency, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment, lower: Lower
+) -> Plan:
+    """See `lower`. Raises CannotLower."""
+    for feature in (Feature.SYNTHETIC_EVENTS, Feature.HIST_TRIGGERS):
+        if not facts.has(feature):
+            raise CannotLower(own("missing_capability", "lat", 0, f"This kernel has no {feature}"))
+    begin = _side(latency, latency.begin, "begin", btf, environment, lower)
+    end = _side(latency, latency.end, "end", btf, environment, lower)
+    for key in latency.keys:
+        _require(latency, key.begin, begin.types)
+        _require(latency, key.end, end.types)
+    saved = {name: f"{latency.name}_{name}" for name in latency.fields if name not in end.types}
+    for name in saved:
+        _require(latency, name, begin.types)
+    if end.event.path == begin.event.path:
+        raise CannotLower(own("missing_capability", latency.end, 0, "Both ends are one event"))
+    name = f"{group or DEFAULT_GROUP}_{latency.name}"[:MAX_EVENT_NAME]
+    values = [(key.end, end.types[key.end]) for key in latency.keys]
+    values += [(field, begin.types[field] if field in saved else end.types[field]) for field in latency.fields]
+    values = [one for one in values if one[0] != "lat"]
+    made = _synthetic(name, values)
+    since, took = f"{latency.name}_t0", f"{latency.name}_lat"
+    kept = "".join(f",{variable}={field}" for field, variable in saved.items())
+    common = f"clock={CLOCK}:size={_SIZE}"
+    first = f"hist:keys={','.join(k.begin for k in latency.keys)}:{since}=common_timestamp{kept}:{common}"
+    given = ",".join([f"${took}", *(f"${saved[field]}" if field in saved else field for field, _ in values)])
+    group_of_begin, event_of_begin = split_name(begin.event.path)
+    second = (
+        f"hist:keys={','.join(k.end for k in latency.keys)}:{took}=common_timestamp-${since}:{common}"
+        f":onmatch({group_of_begin}.{event_of_begin}).{name}({given})"
+    )
+    losses = [
+        f"of {_SIZE:,} different {', '.join(map(str, latency.keys))} the times are kept, of further ones none are"
+    ]
+    (made,) = filtered(str(latency), latency.filter, [made], losses)
+    events = (
+        made,
+        replace(begin.event, triggers=(*begin.event.triggers, first), recorded=False),
+        replace(end.event, triggers=(*end.event.triggers, second), recorded=False),
+    )
+    return Plan(latency, events, tuple(losses))
+
+
+def _synthetic(name: str, values: list[tuple[str, str]]) -> PlannedEvent:
+    texts = ["u64 lat"]
+    for field, kind in values:
+        base, bracket, size = kind.partition("[")
+        texts.append(f"{base} {field}{bracket}{size}")
+    columns = tuple(Column(field, field) for field in ("lat", *(field for field, _ in values)))
+    line = f"s:{name} {'; '.join(texts)}"
+    return PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=columns)
+
+
+def _side(latency: Latency, text: str, end: str, btf: Btf | None, environment: Environment, lower: Lower) -> _Side:
+    if " " in text:
+        return _made(latency, text, end, btf, lower)
+    fields = fields_of(text, str(latency), environment)
+    if fields is None:
+        why = "The fields of the event can't be known here, and the event that is made of them needs their types"
+        raise CannotLower(own("missing_capability", text, max(str(latency).find(text), 0), why))
+    group, name = split_name(text)
+    types = {field.name: _type(field.type, field.size, field.signed) for field in fields.values()}
+    return _Side(PlannedEvent(group, name, "", ""), {n: t for n, t in types.items() if t} | _COMMON)
+
+
+def _type(kind: str, size: int, signed: bool) -> str:
+    """The type in a synthetic event; empty: it can't have such a field (synth_field_size)."""
+    plain = " ".join(kind.replace("const ", "").split())
+    if plain.startswith("__data_loc char[]"):
+        return "char[]"
+    if plain in SYNTHETIC_SIZES or plain.startswith("char["):
+        return plain
+    if "[" in plain or size not in _WIDTHS:
+        return ""
+    return f"{'s' if signed else 'u'}{_WIDTHS[size]}"
+
+
+def _made(latency: Latency, text: str, end: str, btf: Btf | None, lower: Lower) -> _Side:
+    """A side that is a probe of ours. Raises CannotLower."""
+    column = max(str(latency).find(text), 0)
+    try:
+        plan = lower(parse_probe(text), f"{latency.name}_{end}")
+    except ParseError as error:
+        raise CannotLower(replace(error.refusal, column=column + (error.refusal.column or 0))) from None
+    except CannotLower as error:
+        raise CannotLower(replace(error.refusal, column=column + (error.refusal.column or 0))) from None
+    if len(plan.events) != 1:
+        why = "; ".join(plan.losses) or "It takes two events, and this end can be one only"
+        raise CannotLower(own("missing_capability", text, column, why))
+    (event,) = plan.events
+    known = {one.name: one.btf_type for one in event.columns}
+    types = {}
+    for word in event.line.split()[2:]:
+        name, _, value = word.partition("=")
+        name, _, kind = name.partition(":") if not value else (name, "", value.partition(":")[2])
+        type_id = known.get(name)
+        if not kind and btf is not None and type_id is not None:
+            kind = default_type(btf, type_id) or ""
+        types[name] = _of_kind(kind)
+    return _Side(event, types | _COMMON)
+
+
+def _of_kind(kind: str) -> str:
+    if kind in ("string", "ustring", "symstr"):
+        return "char[]"
+    if kind[:1] in ("u", "x", "s") and kind[1:] in _WIDTHS.values():
+        return f"{'s' if kind[0] == 's' else 'u'}{kind[1:]}"
+    return "u64"
+
+
+def _require(latency: Latency, name: str, types: dict[str, str]) -> None:
+    if name not in types:
+        near = tuple(difflib.get_close_matches(name, types, 3))
+        hint = f"Fields: {', '.join(types)}"
+        raise CannotLower(own("unknown_filter_field", name, max(str(latency).rfind(name), 0), hint, near))

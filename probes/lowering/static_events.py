@@ -1,0 +1,73 @@
+"""An event of the kernel as it is -> a plan without a line: it is there, and is switched on in our instance."""
+
+from __future__ import annotations
+
+import re
+
+from btf.btf import Btf
+from probes.dialect import dialect_of
+from probes.environment import Environment, EventField
+from probes.errors_table import message_of
+from probes.facts import TargetFacts
+from probes.lowering.field_types import btf_type
+from probes.names import split_name
+from probes.plan import Column, Plan, PlannedEvent
+from probes.refusal import CannotLower
+from probes.rules.event_filter import check_filter
+from probes.rules.hints import hint_for
+from probes.static_events import StaticEvent
+from probes.syntax.refused import At
+from probes.verdict import Refusal
+
+_OF_KERNEL = re.compile(r"common_\w+")
+
+
+def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, environment: Environment) -> Plan:
+    """See `lower`. Raises CannotLower: there is no such event, or its filter is none of this event's."""
+    group, name = split_name(event.path)
+    fields = fields_of(event.path, str(event), environment)
+    if event.filter:
+        _check(event, fields, btf, facts, environment)
+    columns = tuple(
+        Column(field.name, field.name, btf_type(btf, field))
+        for field in (fields or {}).values()
+        if not _OF_KERNEL.fullmatch(field.name)
+    )
+    return Plan(event, (PlannedEvent(group, name, "", "", filter=event.filter, columns=columns),))
+
+
+def fields_of(path: str, text: str, environment: Environment) -> dict[str, EventField] | None:
+    """Fields of an event by name; None: they can't be known. Raises CannotLower where there is no such event.
+
+    Args:
+        path: `group/event`.
+        text: in which it stands, for the column.
+        environment: what can be asked.
+    """
+    if environment.event is None:
+        return None
+    found = environment.event(*split_name(path))
+    if found is None:
+        hint, _ = hint_for("BAD_ATTACH_EVENT", "")
+        column = max(text.find(path), 0)
+        raise CannotLower(Refusal("BAD_ATTACH_EVENT", message_of("BAD_ATTACH_EVENT"), column, path, hint))
+    return {field.name: field for field in found}
+
+
+def _check(
+    event: StaticEvent,
+    fields: dict[str, EventField] | None,
+    btf: Btf | None,
+    facts: TargetFacts,
+    environment: Environment,
+) -> None:
+    """Check the filter by the kernel's rules. Raises CannotLower."""
+    start = len(str(event)) - len(event.filter)
+    try:
+        check_filter(event.filter, fields, environment, dialect_of(facts, btf), facts.cpus)
+    except At as error:
+        refused = error.refused
+        hint, nearest = hint_for(refused.code, refused.token, refused.names or tuple(fields or ()))
+        message = message_of(refused.code) or refused.code
+        column = start + refused.offset
+        raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None
