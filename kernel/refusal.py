@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from kernel.errors import FileRefused, ProbeRefused
 from kernel.tracefs import LogEntry
 from probes.errors_table import code_of
+from probes.rules.hints import hint_for
 from probes.verdict import Refusal, Verdict
 
 NO_LOG = "refused"
@@ -59,7 +60,8 @@ def refused(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str =
     code = code_of(entry.message)
     column = entry.column
     token = "" if column is None else _token(entry.command, column, behind="filter" in entry.location)
-    return ProbeRefused(Verdict(entry.command, Refusal(code, entry.message, column, token), by_kernel=True))
+    hint, _ = hint_for(code, token)
+    return ProbeRefused(Verdict(entry.command, Refusal(code, entry.message, column, token, hint), by_kernel=True))
 
 
 def _token(command: str, column: int, *, behind: bool) -> str:

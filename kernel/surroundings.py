@@ -57,6 +57,7 @@ class Surroundings:
             os.path.realpath if local else None,
             self._groups_of if self._events is not None else None,
             self._program,
+            (lambda: self.events) if self._events is not None else None,
         )
 
     def forget(self) -> None:

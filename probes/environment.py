@@ -5,7 +5,7 @@ Without an answer the kernel is believed to know what the command names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -48,6 +48,8 @@ class Environment:
     """Groups that have an event of a name, those of dynamic events left out: that of a tracepoint is among them."""
     program: Callable[[str], Program] | None = None
     """Symbols of a file. Raises `probes.program.NotPlaced` where it can't be read."""
+    events: Callable[[], Sequence[str]] | None = None
+    """All events there are, as `group/event`."""
 
 
 UNKNOWN = Environment()
@@ -58,3 +60,19 @@ def likely_file(path: str) -> str:
     """Judge a path that can't be looked at: of some every Linux knows what they are."""
     known = {"/bin", "/dev", "/dev/null", "/etc", "/lib", "/proc", "/sbin", "/sys", "/tmp", "/usr", "/var"}  # noqa: S108
     return "NO_REGULAR_FILE" if path.rstrip("/") in known or path.endswith("/") else ""
+
+
+def events_like(wanted: str, environment: Environment, made: Sequence[str] = ()) -> tuple[str, ...]:
+    """Give events that may be meant by `group/event` or `group.event`, written like that.
+
+    Of a group that exists its events, else those of the same name or of a like one: there are thousands.
+    """
+    separator = "/" if "/" in wanted else "."
+    group, found, event = wanted.partition(separator)
+    group, event = (group, event) if found else ("", group)
+    known = [
+        path.split("/", 1) for path in (*made, *(environment.events() if environment.events is not None else ()))
+    ]
+    of_group = [f"{group}{separator}{name}" for there, name in known if there == group]
+    like = [f"{there}{separator}{name}" for there, name in known if name == event or name[:4] == event[:4]]
+    return tuple(dict.fromkeys((*of_group, *like)))

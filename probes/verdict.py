@@ -22,6 +22,8 @@ class Refusal:
     """The reason in plain words, and the way out."""
     nearest: tuple[str, ...] = ()
     """Up to three names that exist."""
+    corrected: str = ""
+    """The whole text put right, where somebody looked for it (`probes.corrected`); empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from btf.btf import Btf
 from probes.dialect import dialect_of
-from probes.environment import Environment, EventField
+from probes.environment import Environment, EventField, events_like
 from probes.errors_table import message_of
 from probes.facts import Feature, TargetFacts
 from probes.fetcharg import AllArguments, Comm, FetchArg
@@ -87,9 +87,9 @@ def event_site(
         found = environment.event(system, name)
         if found is None:
             column = len(str(probe).split(" ")[0]) + 1
-            hint, _ = hint_for("BAD_ATTACH_EVENT", "")
-            message = message_of("BAD_ATTACH_EVENT")
-            raise CannotLower(Refusal("BAD_ATTACH_EVENT", message, column, probe.place.symbol, hint))
+            wanted, message = probe.place.symbol, message_of("BAD_ATTACH_EVENT")
+            hint, nearest = hint_for("BAD_ATTACH_EVENT", wanted, events_like(wanted, environment))
+            raise CannotLower(Refusal("BAD_ATTACH_EVENT", message, column, wanted, hint, nearest))
         fields = {field.name: field for field in found}
     return Site(dialect_of(facts, btf), btf, None, on_event=True, fields=fields, environment=environment)
 

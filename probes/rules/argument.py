@@ -19,6 +19,7 @@ from probes.syntax.text import UINT_MAX, ULONG_MAX, is_identifier, kstrtoul, sim
 
 _SIZES = {f"{letter}{bits}": bits // 8 for letter in "usx" for bits in (8, 16, 32, 64)}
 _STRINGS = ("string", "ustring", "symstr")
+_TYPES = (*_SIZES, "char", *_STRINGS, "symbol", "%pd", "%pD")
 _MEMORY = ("DEREF", "UDEREF", "IMM", "COMM", "DATA", "TP_ARG")
 _SYMSTR = ("REG", "STACK", "RETVAL", "ARG", "DEREF", "TP_ARG", "CURRENT")
 
@@ -128,7 +129,7 @@ def _parse_type(body: str, start: int, site: Site) -> FieldType:
         return FieldType(kind, "string", 0, offset)
     name = _stored_type(kind, site)
     if name is None:
-        raise Refused("BAD_TYPE", start + offset, kind or "")
+        raise Refused("BAD_TYPE", start + offset, kind or "", names=_TYPES)
     return FieldType(kind, name, count, offset)
 
 

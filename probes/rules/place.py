@@ -83,7 +83,7 @@ def tprobe_spot(words: list[str]) -> Spot:
     if percent:
         raise Refused("BAD_ADDR_SUFFIX", len(name), percent + suffix)
     if (bad := re.search(f"[^{LETTERS}0-9_]", name)) is not None:
-        raise Refused("BAD_TP_NAME", bad.start(), name)
+        raise Refused("BAD_TP_NAME", bad.start(), name, names=(re.split("[/.:]", name)[-1],))
     for index, word in enumerate(words[2:], 2):
         if (found := _RETVAL.search(word)) is not None:
             raise Refused("RETVAL_ON_PROBE", found.start(), word, index=index)

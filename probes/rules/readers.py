@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from btf.btf import Btf
 from probes.dialect import MAX_ARGS, Dialect
-from probes.environment import Environment, EventField
+from probes.environment import Environment, EventField, events_like
 from probes.facts import Feature, TargetFacts
 from probes.functions import index_of
 from probes.names import MAX_EVENT_NAME, check_name, split_name
@@ -149,12 +149,12 @@ def eprobe(words: list[str], reading: Reading) -> Built | None:
     named = _read_name(name if colon else None, head, "eprobes", "", reading)
     system, event = split_name(words[1])
     if check_name(words[1]) is not None or not system or not event:
-        raise At(Refused("NO_EVENT_INFO", 0, words[1]), 1)
+        raise At(Refused("NO_EVENT_INFO", 0, words[1], names=_events_like(words[1], reading)), 1)
     named = named._replace(event=named.event or event)
     end = words.index("if", 2) if "if" in words[2:] else len(words)
     if end - 2 > MAX_ARGS:
         _too_many(words, reading.dialect)
-    fields = fields_of(system, event, reading)
+    fields = _fields_of(words[1], reading)
     if end < len(words):
         _event_filter(words, end, fields, reading)
     site = Site(reading.dialect, reading.btf, None, on_event=True, fields=fields, environment=reading.environment)
@@ -169,8 +169,9 @@ def _event_filter(words: list[str], at: int, fields: Mapping[str, EventField] | 
     check_filter(text, fields, reading.environment, reading.dialect, reading.facts.cpus)
 
 
-def fields_of(group: str, event: str, reading: Reading) -> Mapping[str, EventField] | None:
+def _fields_of(word: str, reading: Reading) -> Mapping[str, EventField] | None:
     """Fields of an event that a probe may sit on; None: not known. Raises At where there is no such event."""
+    group, event = split_name(word)
     for built in reversed(reading.existing):
         if (built.group, built.event) == (group, event):
             if built.letter in "kue":
@@ -182,7 +183,13 @@ def fields_of(group: str, event: str, reading: Reading) -> Mapping[str, EventFie
         found = reading.environment.event(group, event)
         if found is not None:
             return {field.name: field for field in found}
-    raise At(Refused("BAD_ATTACH_EVENT", 0, f"{group}.{event}"), 1)
+    raise At(Refused("BAD_ATTACH_EVENT", 0, word, names=_events_like(word, reading)), 1)
+
+
+def _events_like(word: str, reading: Reading) -> tuple[str, ...]:
+    """Events that a probe may sit on and that may be meant."""
+    made = [f"{built.group}/{built.event}" for built in reading.existing if built.letter not in "kue"]
+    return events_like(word, reading.environment, made)
 
 
 def _head(head: str, dialect: Dialect) -> str | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
+from kernel.open import shipped_recording
 from probes.rules.hints import hint_for
 from probes.verdict import Refusal, Verdict
+from tui.__main__ import main
 from tui.cli.check import show_verdict
 
 
@@ -27,3 +30,25 @@ def test_a_hint_without_a_suggestion_stays() -> None:
     out = io.StringIO()
     show_verdict("p x", Verdict("p x", Refusal("X", "", 2, "x", "Write `->`")), (), out)
     assert out.getvalue().endswith("    Write `->`\n")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["f vfs_raed", "f vfs_raed%return $retval fiel->f_pos", "f vfs_read $$args if cont > 3", "p vfs_read $retval"],
+)
+def test_every_command_refuses_in_the_same_words(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
+    target = ["--target", str(shipped_recording())]
+    assert main(["check", spec, *target]) == 1
+    block = capsys.readouterr().out
+    assert block.startswith(f"no  {spec}\n") and "\n    put right: " in block
+    assert main(["run", spec, "--for", "1", *target]) == 1
+    assert capsys.readouterr().err == block
+    assert main(["check", spec, "--json", *target]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert main(["run", spec, "--for", "1", "--json", *target]) == 1
+    again = capsys.readouterr()
+    assert again.err == block
+    assert json.loads(again.out) == {key: told[key] for key in ("spec", "ok", "error")}
+    error = told["error"]
+    assert set(error) == {"code", "message", "column", "token", "why", "nearest", "corrected"}
+    assert error["corrected"] in block and error["message"] in block

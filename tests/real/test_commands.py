@@ -89,7 +89,9 @@ def test_check(here: list[str], env: dict[str, str]) -> None:
     assert some.status == 1, some
     field, fine, function, every = some.objects
     assert set(field) == {"spec", "ok", "error", "lowered", "notes"}
-    assert set(field["error"]) == {"code", "message", "column", "hint"}
+    assert set(field["error"]) == {"code", "message", "column", "token", "why", "nearest", "corrected"}
+    assert field["error"]["corrected"] == "f vfs_read file->f_pos"
+    assert "f_pos" in field["error"]["nearest"] and "did you mean" not in field["error"]["why"]
     assert (field["ok"], field["error"]["code"], field["error"]["message"]) == (
         *(False, "NO_BTF_FIELD"),
         "This field is not found.",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from kernel.attaching import Attaching
@@ -11,6 +12,7 @@ from kernel.connection import Connection
 from probes.attaching.callers import Callers, all_reasons
 from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.reasons import Attachability, Instead, Why
+from probes.corrected import corrected
 from probes.verdict import Verdict
 from tui.cli.output import plain
 
@@ -40,6 +42,25 @@ def explained(connection: Connection, verdict: Verdict) -> Verdict:
     attaching = Attaching(connection)
     about = attaching.about(name) if attaching.near else connection.catalog.attachability(name)
     return with_reason(verdict, about, connection.catalog.near(name) if about.has(Why.UNKNOWN) else ())
+
+
+def told(connection: Connection, spec: str, verdict: Verdict, check: Callable[[str], Verdict]) -> Verdict:
+    """A refusal with all that helps: why, the nearest names, the text put right.
+
+    Args:
+        connection: to the target.
+        spec: what was refused.
+        verdict: on it.
+        check: gives the verdict on another text.
+    """
+    verdict = explained(connection, verdict)
+    if verdict.error is None:
+        return verdict
+
+    def judged(text: str) -> Verdict:
+        return explained(connection, check(text))
+
+    return replace(verdict, error=replace(verdict.error, corrected=corrected(spec, verdict, judged)))
 
 
 def as_json(about: Attachability, callers: Callers | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from probes.probe import Place, Probe
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Refusal, Verdict
-from tui.cli.attach import explained
+from tui.cli.attach import told
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain
 from tui.kernels import kernels
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         refused = False
         for spec in _specs(arguments):
             verdict, plan = connection.check(spec, look=True)
-            verdict = explained(connection, verdict)
+            verdict = told(connection, spec, verdict, lambda text: connection.check(text, look=True).verdict)
             plan = plan or _lowered(connection, spec, verdict)
             refused |= not verdict.ok
             others = _elsewhere(connection, spec) if arguments.matrix else None
@@ -94,7 +94,26 @@ def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, Elsewhere
 def _error(error: Refusal | None) -> dict[str, object] | None:
     if error is None:
         return None
-    return {"code": error.code, "message": error.message, "column": error.column, "hint": error.hint}
+    return {
+        "code": error.code,
+        "message": error.message,
+        "column": error.column,
+        "token": error.token,
+        "why": without_names(error),
+        "nearest": error.nearest,
+        "corrected": error.corrected or None,
+    }
+
+
+def refusal(spec: str, verdict: Verdict) -> dict[str, object]:
+    """For `--json`: what a command was not to do, as `check` has it."""
+    return {"spec": spec, "ok": verdict.ok, "error": _error(verdict.error)}
+
+
+def without_names(error: Refusal) -> str:
+    """The reason in plain words; the names that it suggests stand by themselves."""
+    hint = error.hint
+    return re.sub(r"(^|; )did you mean .*\?$", "", hint, flags=re.IGNORECASE) if error.nearest else hint
 
 
 def _show_others(others: dict[str, Elsewhere]) -> None:
@@ -130,16 +149,15 @@ def show_verdict(
     print(f"no  {plain(verdict.command)}", file=file)
     caret = " " * (4 + error.column) + "^ " if error.column is not None and error.column < 500 else "    "
     print(f"{caret}{error.code}  {plain(error.message)}", file=file)
-    hint = error.hint
-    if error.nearest:  # all of them are named below
-        hint = re.sub(r"(^|; )did you mean .*\?$", "", hint, flags=re.IGNORECASE)
-    if hint:
+    if hint := without_names(error):
         print(f"    {plain(hint)}", file=file)
     for line in lowered:
         print(f"    `run` lowers it: {plain(line)}", file=file)
     _show_notes(notes, file)
     if error.nearest:
         print(f"    did you mean {', '.join(map(plain, error.nearest))}?", file=file)
+    if error.corrected:
+        print(f"    put right: {plain(error.corrected)}", file=file)
 
 
 def _show_notes(notes: Sequence[str], file: TextIO | None) -> None:

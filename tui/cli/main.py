@@ -34,8 +34,11 @@ def run(arguments: argparse.Namespace) -> int:
         status: int = module.run(arguments)
         sys.stdout.flush()
     except ProbeRefused as error:
-        from tui.cli.check import show_verdict
+        from tui.cli.check import refusal, show_verdict
+        from tui.cli.output import emit
 
+        if getattr(arguments, "json", False):
+            emit(refusal(error.verdict.command, error.verdict))
         show_verdict(error.verdict.command, error.verdict, [], sys.stderr)
         return REFUSED
     except KernelError as error:

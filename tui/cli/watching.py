@@ -24,6 +24,7 @@ from probes.plan import DEFAULT_GROUP
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
+from tui.cli.attach import told
 from tui.cli.output import plain
 
 _PATIENCE = 0.2
@@ -38,20 +39,27 @@ class Stopped(Exception):
 
 def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
     """Read and check all before anything is armed. Raises ProbeRefused with the first that is no good."""
-    probes = []
     for spec in specs:
-        try:
-            probe = armable(spec)
-        except ParseError as error:
-            verdict = connection.check(spec).verdict
-            raise ProbeRefused(Verdict(spec, error.refusal) if verdict.ok else verdict) from None
-        # Not the kernel's verdict on the text: what it lacks is lowered.
-        checked = connection.check(probe).verdict
-        if not checked.ok:
-            verdict = connection.check(spec).verdict
-            raise ProbeRefused(checked if verdict.ok else verdict)
-        probes.append(probe)
-    return probes
+        verdict = _judged(spec, connection)
+        if not verdict.ok:
+            raise ProbeRefused(_told(spec, verdict, connection))
+    return [armable(spec) for spec in specs]
+
+
+def _told(spec: str, verdict: Verdict, connection: Connection) -> Verdict:
+    return told(connection, spec, verdict, lambda text: _judged(text, connection))
+
+
+def _judged(spec: str, connection: Connection) -> Verdict:
+    """Whether a text can be armed. Not the kernel's verdict on it: what it lacks is lowered."""
+    try:
+        checked = connection.check(armable(spec)).verdict
+    except ParseError as error:
+        checked = Verdict(" ".join(spec.split()), error.refusal)
+    if checked.ok:
+        return checked
+    verdict = connection.check(spec).verdict
+    return checked if verdict.ok else verdict
 
 
 def arm(watch: Watch, probes: list[Armable]) -> Mapping[str, frozenset[str]]:
@@ -69,7 +77,8 @@ def arm(watch: Watch, probes: list[Armable]) -> Mapping[str, frozenset[str]]:
         try:
             armed = watch.arm(probe)
         except CannotLower as error:
-            raise ProbeRefused(Verdict(str(probe), error.refusal)) from None
+            refused = Verdict(str(probe), error.refusal)
+            raise ProbeRefused(_told(str(probe), refused, watch.connection)) from None
         for loss in armed.plan.losses:
             print(f"probewright: {plain(loss)}", file=sys.stderr)
         wanted = armed.plan
