@@ -1,0 +1,152 @@
+"""The arguments of a call as the tracer recorded them: registers, with names and types from BTF.
+
+kernel/trace/trace_output.c:print_function_args reads the same registers. It knows a function by its name alone and
+takes the first that BTF has: of two functions of one name it may name the arguments of the other, and so does this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from btf.btf import Btf
+from btf.errors import BtfError
+from btf.types import Enum, Enum64, Int, Param, Ptr, Struct, Type, Void
+from btf.walk import stripped
+from events.record import Record
+
+_REGISTER_BITS = 64
+_SIGN = 1 << (_REGISTER_BITS - 1)
+
+
+class Argument(NamedTuple):
+    """One argument."""
+
+    name: str
+    """Empty: the function's prototype does not name it."""
+    type_id: int
+    """In the BTF that has the function; 0: it may be anything (`...`)."""
+    type: Type
+    """Without typedefs and modifiers."""
+    registers: tuple[int, ...]
+    """What each of its registers held, without sign; several where a structure is passed by value."""
+    is_cut: bool
+    """The record ends in the middle of it."""
+
+    @property
+    def value(self) -> int:
+        """The first register as a value of its type: bits that do not belong to it are cut off, the sign counts."""
+        bits = _bits(self.type)
+        low = self.registers[0] & ((1 << bits) - 1)
+        is_signed = isinstance(self.type, Int | Enum | Enum64) and self.type.is_signed
+        return low - (1 << bits) if is_signed and low >> (bits - 1) else low
+
+
+class Arguments(NamedTuple):
+    """The arguments of one call."""
+
+    known: tuple[Argument, ...]
+    is_cut: bool
+    """There are more, which the record does not hold."""
+
+
+class ArgumentTypes:
+    """Prototypes of functions by name."""
+
+    def __init__(self, kernel: Btf, modules: Sequence[Btf] = ()) -> None:
+        """Take the kernel's types, and those of its modules in the order in which they were loaded."""
+        self._btfs = (kernel, *modules)
+        self._params = lru_cache(maxsize=4096)(self._look_up)
+
+    def of(self, function: str, registers: Sequence[int]) -> Arguments | None:
+        """What a call was given.
+
+        Args:
+            function: its name, as kallsyms has it, without the module.
+            registers: what `registers_of` gave.
+
+        Returns:
+            None where BTF does not know the function, or the record has no arguments.
+        """
+        params = self._params(function)
+        if params is None or not registers:
+            return None
+        found: list[Argument] = []
+        at = 0
+        for param, kind in params:
+            if at == len(registers):
+                return Arguments(tuple(found), True)
+            wanted = _registers_for(kind)
+            own = tuple(registers[at : at + wanted])
+            found.append(Argument(param.name, param.type_id, kind, own, len(own) < wanted))
+            at += wanted
+            if len(own) < wanted:
+                return Arguments(tuple(found), False)
+        return Arguments(tuple(found), False)
+
+    def _look_up(self, function: str) -> tuple[tuple[Param, Type], ...] | None:
+        for btf in self._btfs:
+            func = btf.function(function)
+            if func is None:
+                continue
+            try:
+                params = btf.prototype(func).params
+                return tuple((param, stripped(btf, param.type_id)) for param in params)
+            except BtfError:
+                return None
+        return None
+
+
+def registers_of(record: Record) -> tuple[int, ...]:
+    """The argument registers that a record holds, in the order of the calling convention; empty: none."""
+    found = record.values.get("args")
+    return tuple(word for word in found if isinstance(word, int)) if isinstance(found, tuple) else ()
+
+
+def kernel_text(function: str, registers: Sequence[int], types: ArgumentTypes | None) -> str:
+    """What the kernel prints behind the function's name, brackets included."""
+    found = types.of(function, registers) if types else None
+    if found is None:
+        return "()"
+    parts = [_kernel_argument(argument) for argument in found.known]
+    return "(" + ", ".join([*parts, *(["..."] if found.is_cut else [])]) + ")"
+
+
+def _kernel_argument(argument: Argument) -> str:
+    value, kind = argument.registers[0], argument.type
+    signed = value - (1 << _REGISTER_BITS) if value & _SIGN else value
+    match kind:
+        case Void():
+            text = f"?0x{value:x}"
+        case Ptr():
+            text = f"0x{value:x}"
+        case Int():
+            text = f"{signed}" if kind.is_signed else f"0x{value:x}"
+        case Enum():
+            # struct btf_enum has s32 values, whatever the sign of the enum; the whole register is compared.
+            name = next((one.name for one in kind.values if _as_s32(one.value) == signed), None)
+            text = f"{signed} [{name}]" if name is not None else f"{signed}"
+        case _:
+            words = ":".join(f"0x{word:x}" for word in argument.registers)
+            text = f"({kind.kind.name})[{words}" + (":...]" if argument.is_cut else "]")
+    return f"{argument.name}={text}"
+
+
+def _as_s32(value: int) -> int:
+    low = value & 0xFFFFFFFF
+    return low - (1 << 32) if low >> 31 else low
+
+
+def _registers_for(kind: Type) -> int:
+    """Registers that print_function_args gives an argument, which is not always how many it has."""
+    if isinstance(kind, Void | Ptr | Int | Enum):
+        return 1
+    size: int = getattr(kind, "size", 0)
+    return max(1, -(-size // (_REGISTER_BITS // 8)))
+
+
+def _bits(kind: Type) -> int:
+    if isinstance(kind, Int | Enum | Enum64 | Struct):
+        return min(max(kind.size, 1) * 8, _REGISTER_BITS)
+    return _REGISTER_BITS
