@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from events.columns import Table, is_number
 from events.decode import Value
-from events.pairing import EndOf, idle_task
+from events.pairing import End, EndOf, idle_task
 from events.record import Record
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def ends_in(store: Store, start: int, stop: int, ends: Mapping[str, EndOf]) -> E
         if (end := ends.get(store.event(number))) and _has({f.name for f in table.layout.format.fields}, end)
     ]
     parts += [
-        _of_text(record, end)
+        _of_text(found, end)
         for place in np.flatnonzero(columns.is_text).tolist()
         if (end := ends.get(store.event(int(columns.run.ids[place]))))
-        and _has((record := store.record(columns.first + place)).values, end)
+        and (found := end_of(store.record(columns.first + place), end))
     ]
     if not parts:
         none = np.empty(0, np.int64)
@@ -70,13 +70,23 @@ def _of_table(table: Table, end: EndOf) -> Ends:
     return _ends(end, table.seqs, table.stamps, tasks.astype(np.int64), proofs)
 
 
-def _of_text(record: Record, end: EndOf) -> Ends:
+def end_of(record: Record, end: EndOf) -> End | None:
+    """The end of a call that one event is; None where it lacks what proves a call.
+
+    Its proof compares with others from here; `ends_in` has its own for events that came as bytes.
+    """
+    if not _has(record.values, end):
+        return None
     proof = _number(record.values.get(end.frame)) - end.shift
     for name in end.kept:
         proof = (proof ^ _number(record.values.get(name))) * _ODD & _MASK
     task = record.pid or idle_task(record.cpu)
-    one = [np.array([number], np.int64) for number in (record.seq, record.ts, task)]
-    return _ends(end, one[0], one[1], one[2], np.array([proof & _MASK], np.uint64))
+    return End(record.seq, record.ts, task, end.function, end.at_exit, proof & _MASK)
+
+
+def _of_text(found: End, end: EndOf) -> Ends:
+    one = [np.array([number], np.int64) for number in (found.seq, found.ts, found.task)]
+    return _ends(end, one[0], one[1], one[2], np.array([found.proof], np.uint64))
 
 
 def _ends(

@@ -1,0 +1,88 @@
+"""CSV as RFC 4180 has it: UTF-8, CRLF, a header, a row an event.
+
+Columns: `ts` (nanoseconds), `cpu`, `pid`, `comm`, `event`, then every field that an event may have, in the order in
+which they first occur. Numbers stand bare, strings in quotes, arrays as the kernel shows them (`{1,2}`), structures
+as their bytes in hex. An empty cell without quotes: the event has no such field, or the kernel could not read it.
+
+A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, tab or return for a formula, and anybody may give a
+file or a task such a name. Strings that begin so get an apostrophe in front, and so do those that begin with an
+apostrophe: to take one away from each string that begins with one gives back what was there. Numbers stay as they
+are.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from events.decode import Value
+from events.export.escape import exact_values
+from events.export.source import Source
+from events.record import Record
+from events.text import show
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
+HEADS = ("ts", "cpu", "pid", "comm", "event")
+"""Columns that every event has."""
+
+
+def columns_of(source: Source) -> tuple[str, ...]:
+    """Names of the fields of all formats, each once."""
+    return tuple(dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt)))
+
+
+def unplaced_note(number: int) -> tuple[str, ...]:
+    """What is said of values that no column could take."""
+    return (f"{number:,} values are left out: their field was not known at the start",) if number else ()
+
+
+class CsvTable:
+    """See the module."""
+
+    def __init__(self, source: Source, out: BinaryIO) -> None:
+        self._source = source
+        self._out = out
+        self._columns = columns_of(source)
+        self._known = frozenset(self._columns)
+        self._unplaced = 0
+        names = (column_name(name) for name in self._columns)
+        self._write([_quoted(name) for name in (*HEADS, *names)])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return unplaced_note(self._unplaced)
+
+    def take(self, record: Record) -> None:
+        about = self._source.of(record.event)
+        values = exact_values(record)
+        asked = self._source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
+        row = {name: cell(values.get(name)) for name in asked if name in self._known}
+        self._unplaced += sum(name not in self._known for name in asked)
+        heads = [str(record.ts), str(record.cpu), str(record.pid), cell(record.comm), cell(record.event)]
+        self._write([*heads, *(row.get(name, "") for name in self._columns)])
+
+    def finish(self) -> None:
+        """Every row is whole."""
+
+    def _write(self, cells: list[str]) -> None:
+        self._out.write((",".join(cells) + "\r\n").encode())
+
+
+def column_name(field: str) -> str:
+    """A field's column: one that is called as a column of all events are gets an underscore behind its name."""
+    return f"{field}_" if field in HEADS else field
+
+
+def cell(value: Value) -> str:
+    """A value as it stands in the file."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    text = show(value)
+    return _quoted("'" + text if text.startswith(_FORMULA) else text)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,131 @@
+r"""Folded stacks, `frame;frame;frame NUMBER` a line: what flamegraph.pl, inferno and speedscope read.
+
+Where kernel stacks were recorded (`stacktrace`), each counts once under its task, outermost frame first. Else the
+frames are the calls that were seen inside each other, by both ends, and the number is the time in nanoseconds that
+a call took without those inside it. Frames that hold a `;` or a control character have it as `\xNN`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from events.export.source import Source
+from events.export.spans import Item, Part, Spans
+from events.export.stacks import stack_of, stacks_in
+from events.pairing import idle_task
+from events.record import Record
+
+_MOST = 1 << 18
+"""Different stacks that are kept; what comes behind them is one line of its own."""
+_REST = ("[more different stacks than are kept]",)
+_SPECIAL = re.compile(r"[;\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+Stack = tuple[str, ...]
+
+
+@dataclass
+class _Frame:
+    """A call that has begun."""
+
+    seq: int
+    name: str
+    began: int
+    inside: int = 0
+    """Time of the calls inside it."""
+    late: bool = False
+    """Not proven yet: it is no part of the stack of others."""
+
+
+class FoldedStacks:
+    """See the module."""
+
+    def __init__(self, source: Source, out: BinaryIO) -> None:
+        self._source = source
+        self._out = out
+        self._spans = Spans(source.ends, source.lost_between)
+        self._open: dict[int, list[_Frame]] = {}
+        self._times: Counter[Stack] = Counter()
+        self._counts: Counter[Stack] = Counter()
+        self._events = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self._counts or self._times or not self._events:
+            return ()
+        return ("no event has a kernel stack, and no call has both ends: there is nothing to fold",)
+
+    def take(self, record: Record) -> None:
+        self._events += 1
+        stack = stack_of(record)
+        for addresses in (*stacks_in(record), *(() if stack is None else (stack,))):
+            self._add(self._counts, (_clean(record.comm), *map(self._name, reversed(addresses))), 1)
+        self._follow(self._spans.take(record))
+
+    def finish(self) -> None:
+        self._follow(self._spans.finish())
+        found = self._counts or self._times
+        for stack, amount in sorted(found.items()):
+            self._out.write(f"{';'.join(stack)} {amount}\n".encode("utf-8", "backslashreplace"))
+
+    def _add(self, where: Counter[Stack], stack: Stack, amount: int) -> None:
+        where[stack if stack in where or len(where) < _MOST else _REST] += amount
+
+    def _name(self, address: int) -> str:
+        symbols = self._source.symbols()
+        return _clean(symbols.text(address, offset=False) if symbols else f"0x{address:x}")
+
+    def _follow(self, items: Iterator[Item]) -> None:
+        for item in items:
+            record = item.record
+            if item.part in (Part.BEGIN, Part.LATE):
+                frames = self._open.setdefault(_task(record), [])
+                name = _clean(self._source.subject(record.event))
+                frames.append(_Frame(record.seq, name, record.ts, late=item.part is Part.LATE))
+            elif item.part is Part.END:
+                frames = self._open.get(_task(record), [])
+                at = max((at for at, frame in enumerate(frames) if not frame.late), default=None)
+                if at is not None:
+                    self._end(frames, at, record)
+            elif item.part is Part.CALL and item.leave is not None:
+                self._end_late(record, item.leave)
+            elif item.alone:
+                self._drop(record)
+
+    def _end_late(self, entry: Record, leave: Record) -> None:
+        frames = self._open.get(_task(entry), [])
+        at = next((at for at, frame in enumerate(frames) if frame.seq == entry.seq), None)
+        if at is not None:
+            self._end(frames, at, leave)
+
+    def _end(self, frames: list[_Frame], at: int, leave: Record) -> None:
+        frame = frames.pop(at)
+        took = leave.ts - frame.began
+        names = (outer.name for outer in frames[:at] if not outer.late)
+        self._add(self._times, (_clean(leave.comm), *names, frame.name), max(0, took - frame.inside))
+        if at:
+            frames[at - 1].inside += took
+        if not frames:
+            self._open.pop(_task(leave), None)
+
+    def _drop(self, record: Record) -> None:
+        """A late entry whose exit was not seen: what was inside it was inside what is around it."""
+        frames = self._open.get(_task(record), [])
+        at = next((at for at, frame in enumerate(frames) if frame.seq == record.seq), None)
+        if at is not None:
+            frame = frames.pop(at)
+            if at:
+                frames[at - 1].inside += frame.inside
+            if not frames:
+                del self._open[_task(record)]
+
+
+def _task(record: Record) -> int:
+    return record.pid or idle_task(record.cpu)
+
+
+def _clean(frame: str) -> str:
+    return _SPECIAL.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match.group().encode()), frame)

@@ -1,0 +1,64 @@
+"""The formats that events can be given out in, as a table; what makes each is imported when it is asked for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Format(NamedTuple):
+    """One format."""
+
+    name: str
+    """What is said for it: `jsonl`."""
+    title: str
+    """What it is, in a few words."""
+    suffix: str
+    """Of its files, with the dot."""
+    keeps: str
+    """What is in it and what is left out, in a line."""
+    binary: bool = False
+    """Not for a terminal."""
+    of_events: bool = True
+    """Made of the events; else of what is on the screen."""
+
+
+FORMATS = (
+    Format("jsonl", "JSON lines", ".jsonl", "every field of every event as a number and by its name"),
+    Format("csv", "CSV", ".csv", "a row an event, a column a field; no names of values"),
+    Format(
+        "parquet",
+        "Parquet",
+        ".parquet",
+        "typed columns, for pandas, DuckDB and the like; no names of values",
+        binary=True,
+    ),
+    Format(
+        "perfetto",
+        "Perfetto trace",
+        ".pftrace",
+        "calls as spans, other events as marks, a track a task; for ui.perfetto.dev",
+        binary=True,
+    ),
+    Format(
+        "folded",
+        "folded stacks",
+        ".folded",
+        "kernel stacks by their number, else calls by their own time; no values",
+    ),
+    Format("text", "the kernel's text", ".txt", "lines as trace_pipe prints them; no names of values"),
+    Format("svg", "picture (SVG)", ".svg", "what is on the screen, nothing else", of_events=False),
+)
+"""In the order in which they are offered."""
+
+OF_EVENTS = tuple(one.name for one in FORMATS if one.of_events)
+"""Names of the formats that are made of events."""
+
+
+def format_named(name: str) -> Format | None:
+    """The format of a name; None: there is none."""
+    return next((one for one in FORMATS if one.name == name), None)
+
+
+def format_of_file(path: str) -> Format | None:
+    """The format that a file's name ends with; None: it does not say."""
+    return next((one for one in FORMATS if path.endswith(one.suffix)), None)

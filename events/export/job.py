@@ -1,0 +1,86 @@
+"""An export as work that goes on in steps: how far it is, and what was left out."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from events.export.formats import Format
+from events.export.source import Source, Writer
+
+if TYPE_CHECKING:
+    from events.store import Store
+
+_AT_ONCE = 64
+"""Events between two looks at the clock."""
+
+_WRITERS = {
+    "jsonl": ("jsonlines", "JsonLines"),
+    "csv": ("csvtable", "CsvTable"),
+    "parquet": ("parquet", "ParquetTable"),
+    "perfetto": ("perfetto", "PerfettoTrace"),
+    "folded": ("folded", "FoldedStacks"),
+    "text": ("text", "KernelText"),
+}
+"""Format -> module here and class in it."""
+
+
+def writer_of(form: Format, source: Source, out: BinaryIO) -> Writer:
+    """What writes a format of events.
+
+    Raises:
+        events.export.parquet.NoPyarrow: it can't be written here; the text says what is missing.
+        OSError: of the file.
+    """
+    module, name = _WRITERS[form.name]
+    made = getattr(importlib.import_module(f"events.export.{module}"), name)
+    return cast("Writer", made(source, out))
+
+
+class Job:
+    """The rows that a store has at the start, into one file; belongs to the thread that feeds the store."""
+
+    def __init__(self, store: Store, writer: Writer) -> None:
+        self.total = len(store)
+        """Rows to be written."""
+        self.done = 0
+        """Rows that were looked at."""
+        self.dropped = 0
+        """Rows that the store let go of before they were written."""
+        self.finished = False
+        self._store = store
+        self._writer = writer
+        self._seq, self._stop = store.first_seq, store.next_seq
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not in the file, a line each."""
+        gone = f"{self.dropped:,} events were dropped for newer ones before they were written"
+        return (*((gone,) if self.dropped else ()), *self._writer.notes)
+
+    @property
+    def written(self) -> int:
+        """Rows that are in the file."""
+        return self.done - self.dropped
+
+    def step(self, budget: float = 0.02) -> bool:
+        """Go on for about so many seconds; True when all is written. Raises OSError."""
+        deadline = time.monotonic() + budget
+        while self._seq < self._stop:
+            if self._seq < self._store.first_seq:  # dropped since the start
+                gone = min(self._store.first_seq, self._stop) - self._seq
+                self._seq += gone
+                self.done += gone
+                self.dropped += gone
+            stop = min(self._seq + _AT_ONCE, self._stop)
+            for seq in range(self._seq, stop):
+                self._writer.take(self._store.record(seq))
+            self.done += max(0, stop - self._seq)
+            self._seq = max(self._seq, stop)
+            if time.monotonic() >= deadline:
+                return False
+        if not self.finished:
+            self.finished = True
+            self._writer.finish()
+        return True

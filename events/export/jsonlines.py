@@ -1,0 +1,61 @@
+"""JSON lines: one object an event, in ASCII.
+
+    {"ts":18307518370,"cpu":1,"pid":221,"comm":"head","event":"group/name","values":{...},"text":{...}}
+
+- `ts` nanoseconds of the trace clock (ticks where another clock was chosen), `pid` the thread id, `comm` its name
+- `values` each field as a number, true or false, a string, or an array of those; null where the kernel could not read
+  it. Integers have all their digits, up to 2^64 - 1: a reader with doubles has to ask for them (`jq` keeps them from
+  1.7 on). Strings as `events.export.escape` writes them, structures as their bytes in hex
+- `text` the same fields as they are shown, enums, errors and symbols by their names
+
+Control characters are escaped as JSON does, so a line is a line and is safe for a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, BinaryIO
+
+from events.decode import Value
+from events.export.escape import exact_values
+from events.export.source import Source
+from events.record import Record
+
+_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
+
+
+def json_object(source: Source, record: Record) -> dict[str, Any]:
+    """The object of one event."""
+    unasked = source.of(record.event).unasked
+    values = {name: _plain(value) for name, value in exact_values(record).items() if name not in unasked}
+    return {
+        "ts": record.ts,
+        "cpu": record.cpu,
+        "pid": record.pid,
+        "comm": record.comm,
+        "event": record.event,
+        "values": values,
+        "text": {name: text for name, text in source.shown(record) if name in values},
+    }
+
+
+def _plain(value: Value) -> object:
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value.hex() if isinstance(value, bytes) else value
+
+
+class JsonLines:
+    """See the module."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, source: Source, out: BinaryIO) -> None:
+        self._source = source
+        self._out = out
+
+    def take(self, record: Record) -> None:
+        self._out.write(_ENCODER.encode(json_object(self._source, record)).encode() + b"\n")
+
+    def finish(self) -> None:
+        """Every line is whole."""

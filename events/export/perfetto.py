@@ -1,0 +1,141 @@
+"""A trace for https://ui.perfetto.dev: protocol buffers, `TracePacket`s with `TrackEvent`s.
+
+Every task has a track (each idle task its own, by CPU), below one of all that was probed. A call with both ends is
+a slice, named after its function; its fields are arguments named `entry.…` and `exit.…`. Every other event is an
+instant, and an end of a call without its other end says why (`alone`). Values are typed; where one has a name
+(enums, errors, symbols), that stands beside it as `NAME (name)`. Time stamps are those of the trace clock, in
+nanoseconds.
+
+Numbers of the fields: protos/perfetto/trace/trace_packet.proto, track_event/{track_event,track_descriptor,
+debug_annotation}.proto of Perfetto. Task tracks are no thread tracks: a record holds the thread id, and not the
+process that Perfetto would want to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from events.decode import Scalar, Value
+from events.export.escape import exact_values
+from events.export.protobuf import content, number, string
+from events.export.source import Source
+from events.export.spans import Item, Part, Spans
+from events.pairing import idle_task
+from events.record import Record
+
+_TRACE_PACKET = 1
+_TIMESTAMP, _SEQUENCE_ID, _TRACK_EVENT, _SEQUENCE_FLAGS, _TRACK_DESCRIPTOR, _FIRST_PACKET = 8, 10, 11, 13, 60, 87
+_DEBUG_ANNOTATIONS, _TYPE, _TRACK_UUID, _CATEGORIES, _NAME = 4, 9, 11, 22, 23
+_SLICE_BEGIN, _SLICE_END, _INSTANT = 1, 2, 3
+_UUID, _TRACK_NAME, _PARENT_UUID = 1, 2, 5
+_VALUE_BOOL, _VALUE_UINT, _VALUE_INT, _VALUE_STRING, _ANNOTATION_NAME, _VALUE_ARRAY = 2, 3, 4, 6, 10, 12
+_STATE_CLEARED = 1
+"""SEQ_INCREMENTAL_STATE_CLEARED."""
+_SEQUENCE = 1
+_ROOT = 1
+_FIRST_TASK, _FIRST_IDLE = 1 << 33, 1 << 34
+"""Tracks of tasks by their thread ids, and of idle tasks by their CPUs."""
+
+
+class PerfettoTrace:
+    """See the module."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, source: Source, out: BinaryIO) -> None:
+        self._source = source
+        self._out = out
+        self._spans = Spans(source.ends, source.lost_between)
+        self._tracks: dict[int, str] = {}
+        """Track -> name under which it is known."""
+        root = number(_UUID, _ROOT) + string(_TRACK_NAME, source.title or "probewright")
+        flags = number(_SEQUENCE_FLAGS, _STATE_CLEARED) + number(_FIRST_PACKET, 1)
+        self._packet(flags + content(_TRACK_DESCRIPTOR, root))
+
+    def take(self, record: Record) -> None:
+        self._write(self._spans.take(record))
+
+    def finish(self) -> None:
+        self._write(self._spans.finish())
+
+    def _write(self, items: Iterator[Item]) -> None:
+        for item in items:
+            if item.part is Part.BEGIN:
+                self._begin(item.record)
+            elif item.part is Part.END:
+                self._end(item.record)
+            elif item.part is Part.CALL and item.leave is not None:
+                self._begin(item.record)
+                self._end(item.leave)
+            elif item.part is Part.EVENT:
+                self._instant(item.record, item.alone)
+
+    def _begin(self, record: Record) -> None:
+        named = string(_NAME, self._source.subject(record.event)) + string(_CATEGORIES, "call")
+        self._event(record, _SLICE_BEGIN, named + self._values(record, "entry."))
+
+    def _end(self, record: Record) -> None:
+        self._event(record, _SLICE_END, self._values(record, "exit."))
+
+    def _instant(self, record: Record, alone: str) -> None:
+        named = string(_NAME, record.event.rpartition("/")[2]) + string(_CATEGORIES, "event")
+        why = _annotation("alone", alone) if alone else b""
+        self._event(record, _INSTANT, named + self._values(record, "") + why)
+
+    def _event(self, record: Record, kind: int, rest: bytes) -> None:
+        event = number(_TYPE, kind) + number(_TRACK_UUID, self._track(record)) + rest
+        self._packet(number(_TIMESTAMP, record.ts) + content(_TRACK_EVENT, event))
+
+    def _track(self, record: Record) -> int:
+        """The task's track, described before its first event; again where its name was not known then."""
+        task = record.pid or idle_task(record.cpu)
+        track = _FIRST_TASK + task if task > 0 else _FIRST_IDLE - task
+        known = self._tracks.get(track)
+        if known is None or (known == "<...>" and record.comm != known):
+            self._tracks[track] = record.comm
+            name = f"{record.comm}-{record.pid}" + ("" if record.pid else f" on CPU {record.cpu}")
+            described = number(_UUID, track) + string(_TRACK_NAME, name) + number(_PARENT_UUID, _ROOT)
+            self._packet(content(_TRACK_DESCRIPTOR, described))
+        return track
+
+    def _values(self, record: Record, prefix: str) -> bytes:
+        values = exact_values(record)
+        asked = self._source.fields(record.format) if record.format else tuple(values)
+        shown = dict(self._source.shown(record))
+        found = bytearray()
+        for name in asked:
+            value = values.get(name)
+            found += _annotation(prefix + name, value)
+            text = shown.get(name, "")
+            if isinstance(value, int) and not isinstance(value, bool) and text and not _is_number(text):
+                found += _annotation(f"{prefix}{name} (name)", text)
+        return bytes(found)
+
+    def _packet(self, fields: bytes) -> None:
+        self._out.write(content(_TRACE_PACKET, fields + number(_SEQUENCE_ID, _SEQUENCE)))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        int(text, 0)
+    except ValueError:
+        return False
+    return True
+
+
+def _annotation(name: str, value: Value) -> bytes:
+    if isinstance(value, tuple):
+        parts = b"".join(content(_VALUE_ARRAY, _scalar(part)) for part in value)
+        return content(_DEBUG_ANNOTATIONS, string(_ANNOTATION_NAME, name) + parts)
+    return content(_DEBUG_ANNOTATIONS, string(_ANNOTATION_NAME, name) + _scalar(value))
+
+
+def _scalar(value: Scalar) -> bytes:
+    if isinstance(value, bool):
+        return number(_VALUE_BOOL, value)
+    if isinstance(value, int):
+        return number(_VALUE_INT if value < 1 << 63 else _VALUE_UINT, value)
+    if value is None:
+        return string(_VALUE_STRING, "(fault)")
+    return string(_VALUE_STRING, value.hex() if isinstance(value, bytes) else value)

@@ -1,0 +1,36 @@
+"""Messages of protocol buffers, written by hand: https://protobuf.dev/programming-guides/encoding/.
+
+Each function gives the bytes of one field with its key; a message is the fields one behind the other.
+"""
+
+from __future__ import annotations
+
+_VARINT, _BYTES = 0, 2
+"""Wire types."""
+_MASK = (1 << 64) - 1
+
+
+def varint(number: int) -> bytes:
+    """A number of 64 bits; a negative one as its two's complement."""
+    number &= _MASK
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def number(field: int, value: int) -> bytes:
+    """A field of type int64, uint64, int32, uint32, bool or of an enum."""
+    return varint(field << 3 | _VARINT) + varint(value)
+
+
+def content(field: int, value: bytes) -> bytes:
+    """A field of type bytes, or a message in a message."""
+    return varint(field << 3 | _BYTES) + varint(len(value)) + value
+
+
+def string(field: int, value: str) -> bytes:
+    """A field of type string; what is no text (lone surrogates) is escaped."""
+    return content(field, value.encode("utf-8", "backslashreplace"))

@@ -1,0 +1,91 @@
+"""What is given out, and what is known of it: events with their meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from events.format import PROBE_FIELDS, EventFormat
+from events.kallsyms import Symbols
+from events.pairing import EndOf
+from events.record import Record
+
+
+class About(NamedTuple):
+    """What the probe behind an event says of it."""
+
+    subject: str = ""
+    """Function, tracepoint or event it was put on; empty: not known."""
+    unasked: frozenset[str] = frozenset()
+    """Fields that are left out: nobody asked for them."""
+    frame: str = ""
+    """The field that only tells one call from another."""
+    attached: str = ""
+    """`group.event` that an event probe is attached to."""
+    user: bool = False
+    """It is of a probe in a program."""
+
+
+UNKNOWN = About()
+"""An event that nobody says anything of."""
+
+
+def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as `Source.shown` is called
+    return ()
+
+
+def _no_symbols() -> Symbols | None:
+    return None
+
+
+def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.lost_between` is called
+    return False
+
+
+@dataclass(frozen=True)
+class Source:
+    """See the module."""
+
+    about: Mapping[str, About] = field(default_factory=dict)
+    """By the events' `group/name`."""
+    formats: tuple[EventFormat, ...] = ()
+    """Of all events that may come: columns are made of their fields before the first one does."""
+    ends: Mapping[str, EndOf] = field(default_factory=dict)
+    """The events that are ends of calls, by their `group/name`."""
+    lost_between: Callable[[int, int], bool] = _nothing_lost
+    """Whether events may have been lost between two time stamps."""
+    shown: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
+    """Name and text of each field as it is shown, values by their names."""
+    symbols: Callable[[], Symbols | None] = _no_symbols
+    """Names of addresses."""
+    title: str = ""
+    """Where the events are from, in a few words."""
+
+    def of(self, event: str) -> About:
+        """What is known of an event."""
+        return self.about.get(event, UNKNOWN)
+
+    def fields(self, fmt: EventFormat) -> tuple[str, ...]:
+        """Names of the fields of an event that somebody asked for, in the order of the format."""
+        about = self.of(fmt.path)
+        hidden = PROBE_FIELDS | about.unasked | {about.frame}
+        return tuple(name for name in fmt.names if name not in hidden)
+
+    def subject(self, event: str) -> str:
+        """The function of a probe, else the event's own name."""
+        return self.of(event).subject or event.rpartition("/")[2]
+
+
+class Writer(Protocol):
+    """Events in, bytes of one format out."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What had to be left out, a line each; empty: nothing."""
+
+    def take(self, record: Record) -> None:
+        """Write one event; they come in the order of their sequence numbers."""
+
+    def finish(self) -> None:
+        """Write what is held back, and the end. The file stays open."""

@@ -1,0 +1,130 @@
+"""Events in their order, each with what it is of a call: where a span begins and ends is only known later.
+
+An entry waits until its exit proves it, and holds back what comes behind it, so that spans come out nested. That is
+bounded: when too much waits, the entry is passed by (`Part.LATE`), and is given together with its exit when that
+comes.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from events.call_ends import end_of
+from events.pairing import EndOf, Pairing
+from events.record import Record
+
+
+class Part(enum.Enum):
+    """What an event is of a call."""
+
+    EVENT = "event"
+    """None of one, or of one that is not proven."""
+    BEGIN = "begin"
+    """The entry of a call whose exit comes."""
+    END = "end"
+    """The exit of the youngest call of its task that has begun, `LATE` ones aside."""
+    LATE = "late"
+    """An entry that may turn out to be a `CALL` or an `EVENT`; given again as what it turned out to be."""
+    CALL = "call"
+    """Both ends of a call that was `LATE`, in the place of its exit."""
+
+
+class Item(NamedTuple):
+    """One event in its place."""
+
+    part: Part
+    record: Record
+    """Of a `CALL` its entry."""
+    leave: Record | None = None
+    """Of a `CALL` its exit."""
+    alone: str = ""
+    """Why an end of a call has no other end."""
+
+
+NOT_OVER = "it had not ended"
+"""Why an entry is alone at the end of what is given out."""
+
+
+class Spans:
+    """See the module. At most `waiting` events are held back, and as many entries as a `Pairing` keeps open."""
+
+    def __init__(
+        self, ends: Mapping[str, EndOf], lost_between: Callable[[int, int], bool], waiting: int = 1 << 14
+    ) -> None:
+        """Take what the events are, by their `group/name`; and see `events.pairing`."""
+        self._ends = ends
+        self._pairing = Pairing(lost_between)
+        self._most = waiting
+        self._queue: deque[Record] = deque()
+        self._undecided: set[int] = set()
+        self._known: dict[int, tuple[Part, str]] = {}
+        """Sequence number of an end in the queue -> what it turned out to be."""
+        self._late: dict[int, Record] = {}
+        self._entry_of: dict[int, int] = {}
+        """Exit in the queue -> its entry that was late."""
+
+    def take(self, record: Record) -> Iterator[Item]:
+        """One event more; gives what is ready."""
+        self._queue.append(record)
+        end_of_call = self._ends.get(record.event)
+        end = end_of(record, end_of_call) if end_of_call else None
+        if end is not None:
+            if not end.at_exit:
+                self._undecided.add(record.seq)
+            for call in self._pairing.take(end):
+                alone = call.alone.value if call.alone else ""
+                if call.entry is not None and call.exit is not None:
+                    self._pair(call.entry, call.exit)
+                elif call.exit is not None:
+                    self._known[call.exit] = (Part.EVENT, alone)
+                elif call.entry is not None:
+                    yield from self._never_proven(call.entry, alone)
+        yield from self._ready()
+
+    def finish(self) -> Iterator[Item]:
+        """What is held back; entries that wait stay alone."""
+        for seq in sorted(self._late):
+            yield from self._never_proven(seq, NOT_OVER)
+        for seq in self._undecided:
+            self._known[seq] = (Part.EVENT, NOT_OVER)
+        self._undecided.clear()
+        yield from self._ready()
+
+    def _pair(self, entry: int, leave: int) -> None:
+        if entry in self._late:
+            self._known[leave] = (Part.CALL, "")
+            self._entry_of[leave] = entry
+        else:
+            self._undecided.discard(entry)
+            self._known[entry] = (Part.BEGIN, "")
+            self._known[leave] = (Part.END, "")
+
+    def _never_proven(self, entry: int, alone: str) -> Iterator[Item]:
+        late = self._late.pop(entry, None)
+        if late is not None:
+            yield Item(Part.EVENT, late, alone=alone)
+        else:
+            self._undecided.discard(entry)
+            self._known[entry] = (Part.EVENT, alone)
+
+    def _ready(self) -> Iterator[Item]:
+        queue = self._queue
+        while queue:
+            record = queue[0]
+            if record.seq in self._undecided:
+                if len(queue) <= self._most:
+                    return
+                self._undecided.discard(record.seq)
+                self._late[record.seq] = record
+                queue.popleft()
+                yield Item(Part.LATE, record)
+                continue
+            queue.popleft()
+            part, alone = self._known.pop(record.seq, (Part.EVENT, ""))
+            if part is Part.CALL:
+                yield Item(part, self._late.pop(self._entry_of.pop(record.seq)), record)
+            else:
+                yield Item(part, record, alone=alone)

@@ -1,0 +1,55 @@
+"""Kernel stacks that were recorded: the addresses, the innermost first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import takewhile
+
+from events.format import EventFormat
+from events.record import Record
+
+STACK_EVENT = "kernel_stack"
+"""struct stack_entry of kernel/trace/trace_entries.h: what the `stacktrace` trigger and option record."""
+_ENDS = (0, (1 << 32) - 1, (1 << 64) - 1)
+"""What stands behind the last address, where the stack is shorter than its place."""
+
+
+def stack_of(record: Record) -> tuple[int, ...] | None:
+    """The stack of a `kernel_stack` event; None: it is no such event.
+
+    Its format declares eight callers, the record has `size`.
+    """
+    fmt, layout = record.format, record.layout
+    if fmt is None or layout is None or fmt.name != STACK_EVENT:
+        return None
+    fields = {field.name: field for field in fmt.fields}
+    callers, size = fields.get("caller"), fields.get("size")
+    number = record.values.get("size")
+    if callers is None or size is None or not isinstance(number, int):
+        return None
+    width = callers.width or 8
+    stop = min(callers.offset + max(0, number) * width, len(record.raw))
+    return _until_end(
+        int.from_bytes(record.raw[at : at + width], layout.byteorder)
+        for at in range(callers.offset, stop - width + 1, width)
+    )
+
+
+def stacks_in(record: Record) -> tuple[tuple[int, ...], ...]:
+    """Stacks in fields of an event: those of synthetic events (print_synth_event(), trace_events_synth.c)."""
+    if record.format is None:
+        return ()
+    values = (record.values.get(name) for name in _stack_fields(record.format))
+    return tuple(
+        _until_end(part for part in value if isinstance(part, int)) for value in values if isinstance(value, tuple)
+    )
+
+
+def _stack_fields(fmt: EventFormat) -> tuple[str, ...]:
+    if "__get_stacktrace(" not in fmt.print_fmt:
+        return ()
+    return tuple(name for name in fmt.names if f"__get_stacktrace({name})" in fmt.print_fmt)
+
+
+def _until_end(addresses: Iterable[int]) -> tuple[int, ...]:
+    return tuple(takewhile(lambda address: address not in _ENDS, addresses))

@@ -1,0 +1,89 @@
+"""Text exactly as the kernel prints it, a line an event, as trace_pipe gives it with its default options.
+
+    head-221     [001] ...1.    18.307518: rd: (vfs_read+0x4/0x490) count=1024
+
+Sources: kernel/trace/trace_output.c, trace_print_context() and trace_print_lat_fmt(); what stands behind the time
+stamp is made by `events.text.kernel_text`. An event that came as text has no flags: they stand where the kernel's
+option `irq-info` is off. Strings are the bytes that were recorded, whatever they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import BinaryIO
+
+from events.export.escape import exact_values, unescaped
+from events.export.source import Source
+from events.export.stacks import stack_of
+from events.record import Record
+from events.text import kernel_text
+
+_IRQS_OFF, _RESCHED_LAZY, _RESCHED, _HARDIRQ, _SOFTIRQ, _PREEMPT, _NMI, _BH_OFF = (1 << bit for bit in range(8))
+"""enum trace_flag_type, include/linux/trace_events.h."""
+_RESCHEDULE = {
+    _RESCHED | _RESCHED_LAZY | _PREEMPT: "B",
+    _RESCHED | _PREEMPT: "N",
+    _RESCHED_LAZY | _PREEMPT: "L",
+    _RESCHED | _RESCHED_LAZY: "b",
+    _RESCHED: "n",
+    _RESCHED_LAZY: "l",
+    _PREEMPT: "p",
+}
+
+
+def latency_flags(flags: int, preempt_count: int) -> str:
+    """The five characters that say in what state a CPU was: `d.h2.`; of `common_flags` and `common_preempt_count`."""
+    off = {_IRQS_OFF | _BH_OFF: "D", _IRQS_OFF: "d", _BH_OFF: "b"}.get(flags & (_IRQS_OFF | _BH_OFF), ".")
+    reschedule = _RESCHEDULE.get(flags & (_RESCHED | _RESCHED_LAZY | _PREEMPT), ".")
+    hard, soft = flags & _HARDIRQ, flags & _SOFTIRQ
+    if flags & _NMI:
+        interrupt = "Z" if hard else "z"
+    else:
+        interrupt = "H" if hard and soft else "h" if hard else "s" if soft else "."
+    depth, migrate = preempt_count & 0xF, preempt_count >> 4
+    return f"{off}{reschedule}{interrupt}{f'{depth:x}' if depth else '.'}{f'{migrate:x}' if migrate else '.'}"
+
+
+def context(record: Record) -> str:
+    """What stands in front of an event's own text: task, CPU, flags, time in microseconds."""
+    micro = (record.ts + 500) // 1000
+    flags = f" {latency_flags(record.raw[2], record.raw[3])}" if len(record.raw) > 3 else ""
+    task = f"{record.comm:>16}-{record.pid:<7}"
+    return f"{task} [{record.cpu:03}]{flags} {micro // 1_000_000:5}.{micro % 1_000_000:06}: "
+
+
+def _exact(record: Record) -> Record:
+    """The same event with strings that can be told from their escapes."""
+    values = exact_values(record)
+    if values is record.values:
+        return record
+    same = replace(record)
+    same.__dict__["values"] = values  # where cached_property keeps what it has computed
+    return same
+
+
+class KernelText:
+    """See the module."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, source: Source, out: BinaryIO) -> None:
+        self._source = source
+        self._out = out
+
+    def take(self, record: Record) -> None:
+        line = context(record) + self._text(_exact(record))
+        # What is no UTF-8 was made `\xNN` when it was decoded: the kernel prints the bytes.
+        self._out.write((unescaped(line) if "\\x" in line else line.encode()) + b"\n")
+
+    def _text(self, record: Record) -> str:
+        symbols = self._source.symbols()
+        stack = stack_of(record)
+        if stack is not None:  # trace_stack_print()
+            names = (symbols.instruction(address, offset=False) if symbols else f"{address:x}" for address in stack)
+            return "\n".join(["<stack trace>", *(f" => {name}" for name in names)])
+        about = self._source.of(record.event)
+        return kernel_text(record, symbols, about.attached, about.user)
+
+    def finish(self) -> None:
+        """Every line is whole."""
