@@ -23,7 +23,7 @@ from kernel.surroundings import Surroundings
 from kernel.target import Target
 from probes.attaching.catalog import Catalog, Function
 from probes.check import Checked, armable, check_plan, check_typed, is_function
-from probes.command import Armable, Deletion, SyntheticEvent, UserProbe, is_own, parse_command
+from probes.command import Armable, Deletion, UserProbe, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.fields import Tree
@@ -32,7 +32,6 @@ from probes.lowering.tracepoint import STUB
 from probes.names import MAX_EVENT_NAME, event_name, split_name
 from probes.plan import Plan
 from probes.probe import Kind, Probe
-from probes.static_events import Latency, StaticEvent
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 
@@ -142,7 +141,7 @@ class Connection:
         """Events, symbols and files there, each looked up when it is asked for."""
         return Surroundings(self.target, self.facts.tracefs)
 
-    def lower(self, probe: Armable, group: str, taken: Container[str] = ()) -> Plan:
+    def lower(self, probe: Armable, group: str, taken: Container[str] = (), gone: Container[str] = ()) -> Plan:
         """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`.
 
         Args:
@@ -150,6 +149,8 @@ class Connection:
             group: of its events.
             taken: paths of events that are armed. Another probe on the same function gets a number behind its name,
                 unless the user chose that name.
+            gone: paths of events that were another probe's, which may still be seen: even a name that the user chose
+                gets a number then, and the plan says so.
         """
         probe = by_name(probe, lambda: self.symbols)
         if (kept := self._recorded(probe)) is not None:
@@ -159,14 +160,18 @@ class Connection:
             self.surroundings.forget()
         around = self._around(probe)
         plan = lower(probe, btf, facts, group, environment=around)
+        chosen = _chosen_name(probe)
         # Of two events each puts its end behind the name it is given.
-        name = plan.events[0].event if len(plan.events) == 1 else probe.subject
-        number = 2
-        while not _is_named(probe) and any(event.path in taken for event in plan.events):
+        name = chosen or (plan.events[0].event if len(plan.events) == 1 else probe.subject)
+        number, not_free = 2, gone if chosen else taken
+        while _can_be_numbered(probe) and any(event.path in not_free for event in plan.events):
             numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
             plan = lower(probe, btf, facts, group, numbered, around)
             number += 1
-        return plan
+        if not chosen or number == 2:
+            return plan
+        why = f"{chosen}: events of an earlier probe of this name may still be seen; this one's are called {numbered}"
+        return replace(plan, losses=(*plan.losses, why))
 
     def load_symbols(self) -> None:
         """Read the symbols now, so that nobody has to wait for them later; for a worker."""
@@ -240,11 +245,16 @@ class Connection:
         return self.btf_of(known.place.module or self.function(symbol).module)
 
 
-def _is_named(probe: Armable) -> bool:
-    """Whether the user chose the event's name."""
+def _can_be_numbered(probe: Armable) -> bool:
+    """Whether its events can have another name; those of others are what they are, or are named by what uses them."""
+    return isinstance(probe, Probe | UserProbe)
+
+
+def _chosen_name(probe: Armable) -> str:
+    """The event's name where the user chose it."""
     if isinstance(probe, UserProbe):
-        return bool(split_name(probe.name or "")[1])
-    return isinstance(probe, SyntheticEvent | StaticEvent | Latency) or bool(probe.event)
+        return split_name(probe.name or "")[1]
+    return probe.event if isinstance(probe, Probe) else ""
 
 
 def _prototype(types: Btf, name: str) -> str:

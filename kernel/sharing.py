@@ -22,9 +22,11 @@ from probes.verdict import Refusal, Verdict
 
 
 def refuse_joining(plan: Plan, others: Sequence[Plan]) -> None:
-    """Refuse a probe in a program on an event that another plan has, and an event that one has. Raises ProbeRefused.
+    """Refuse a probe on an event that another plan has, where both can't be. Raises ProbeRefused.
 
     An event of the kernel's own is on or off; a time between events has one synthetic event, which one plan makes.
+    No event that is shared has two filters, or one filter for one of its probes: the later would hold for all. What
+    a trigger does it does for all of them, too, and goes with the first that leaves.
     """
     taken = {event.path for other in others for event in other.events if event.recorded or event.line}
     if isinstance(plan.probe, StaticEvent | Latency) and any(e.path in taken for e in plan.events if e.recorded):
@@ -35,6 +37,25 @@ def refuse_joining(plan: Plan, others: Sequence[Plan]) -> None:
         hint = "A probe in a program can't join one that is armed: give it a name of its own"
         refusal = Refusal("event_in_use", f"{found.event} is the event of another probe", 0, plan.probe.head, hint)
         raise ProbeRefused(Verdict(str(plan.probe), refusal))
+
+    _refuse_other_conditions(plan, others)
+
+
+def _refuse_other_conditions(plan: Plan, others: Sequence[Plan]) -> None:
+    made = [event for other in others for event in other.events if event.line]
+    for event in plan.events:
+        for there in (one for one in made if event.line and one.path == event.path):
+            if there.filter != event.filter:
+                held = f"the filter {there.filter}" if there.filter else "no filter"
+                said = f"{event.event} is the event of another probe, which has {held}"
+            elif there.triggers or event.triggers:
+                said = f"{event.event} is the event of another probe, and a trigger would be that one's, too"
+            else:
+                continue
+            hint = "Probes that share an event share its filter and triggers: give this one a name of its own"
+            raise ProbeRefused(
+                Verdict(str(plan.probe), Refusal("event_in_use", said, 0, str(plan.probe).split(" ")[0], hint))
+            )
 
 
 class Shared(NamedTuple):

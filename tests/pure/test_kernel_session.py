@@ -132,6 +132,43 @@ def test_probes_that_share_an_event_go_one_by_one():
     assert not target.guarded
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "fits"),
+    [
+        ({}, {}, True),
+        ({"filter": "a == 1"}, {"filter": "a == 1"}, True),
+        ({"filter": "a == 1"}, {"filter": "a == 2"}, False),
+        ({"filter": "a == 1"}, {}, False),
+        ({}, {"filter": "a == 2"}, False),
+        ({"triggers": ("stacktrace",)}, {"triggers": ("stacktrace",)}, False),
+        ({}, {"triggers": ("stacktrace",)}, False),
+    ],
+)
+def test_probes_that_share_an_event_have_one_filter_and_no_triggers(first, second, fits):
+    """The kernel keeps both with the event: the later probe's would hold for the earlier one as well."""
+    target = FakeTarget()
+    with open_session(target) as session:
+        path = f"{session.group}/ev"
+        plans = [
+            Plan(
+                Probe(Place(place), event="ev"),
+                (PlannedEvent(session.group, "ev", f"p:{path} {place} a=$arg1", f"-:{path}", **extra),),
+            )
+            for place, extra in (("vfs_read", first), ("vfs_write", second))
+        ]
+        session.arm(plans[0])
+        before = dict(target.files)
+        if fits:
+            session.arm(plans[1])
+            return
+        with pytest.raises(ProbeRefused) as caught:
+            session.arm(plans[1])
+        error = caught.value.verdict.error
+        assert error is not None and error.code == "event_in_use" and "name of its own" in error.hint
+        assert caught.value.verdict.command[error.column :].startswith(error.token)
+        assert target.files == before
+
+
 def test_a_probe_in_a_program_joins_no_other():
     target = FakeTarget()
     with open_session(target) as session:
