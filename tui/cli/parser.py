@@ -8,7 +8,10 @@ from __future__ import annotations
 import argparse
 import math
 
-COMMANDS = ("list", "show", "check", "run", "record", "doctor", "clean", "lab")
+COMMANDS = ("list", "show", "check", "run", "record", "export", "doctor", "clean", "lab")
+
+DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "comment")
+"""Names of `probes.export.export.DIALECTS`, which takes longer to import than all of this."""
 
 _STATUS = "exit status: 0 done, 1 refused or nothing found, 2 usage, 3 target unusable"
 _TARGETS = f"""targets:
@@ -108,6 +111,10 @@ def _commands() -> argparse.ArgumentParser:
     _specs(sub)
     _bounds(sub)
     sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
+    sub = printing("export", "Say probes in the words of another tool: a script or text that arms them without us.")
+    _specs(sub)
+    sub.add_argument("--as", dest="dialect", required=True, choices=DIALECTS, help="what to make")
+    sub.add_argument("-o", "--output", metavar="FILE", help="must not be there yet; else it is printed")
     printing("doctor", "Say what this machine or target can do, what it can not, and what would help.")
     printing("clean", "Remove what a session that died has left in the kernel.")
     sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.", _STATUS)

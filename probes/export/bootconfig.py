@@ -1,0 +1,88 @@
+"""A bootconfig for boot-time tracing: probes from early in the boot on, in a trace instance.
+
+Documentation/trace/boottime-trace.rst, Documentation/admin-guide/bootconfig.rst; limits: kernel/trace/trace_boot.c,
+lib/bootconfig.c. The kernel needs CONFIG_BOOTTIME_TRACING and `bootconfig` on its command line, or in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from probes.command import SyntheticEvent, parse_command
+from probes.export.dialect import CannotExport, Exported, gather
+from probes.export.names import events_of, group_names, is_synthetic, notes_of
+from probes.export.quoting import is_plain, one_line
+from probes.facts import TargetFacts
+from probes.plan import Plan, PlannedEvent
+
+INSTANCE = "probewright"
+_LONGEST = 255
+"""Characters of one value, and of the command that is made of one (MAX_BUF_LEN)."""
+_GROUP = "kprobes"
+"""Of all probes that are made at boot time."""
+
+
+def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+    """See the module. Raises CannotExport."""
+    events, reasons, blocks = events_of(plans), list[str](), list[str]()
+    groups = group_names(events)
+    for event in events:
+        try:
+            blocks.append(_event(event, groups))
+        except CannotExport as error:
+            reasons += error.reasons
+    gather(reasons)
+    head = [
+        f"boot-time tracing, made by probewright for {facts.title}",
+        *(f"  {plan.probe}" for plan in plans),
+        *(f"note: {note}" for note in notes_of(plans)),
+        "put it into the initrd: bootconfig -a THIS INITRD; and `bootconfig` on the kernel's command line",
+        f"the events: /sys/kernel/tracing/instances/{INSTANCE}/trace",
+    ]
+    comments = "".join(f"# {one_line(line)}\n" for line in head)
+    text = comments + f"ftrace.instance.{INSTANCE} {{\n" + "".join(blocks) + "}\n"
+    return Exported(text, notes_of(plans))
+
+
+def _event(event: PlannedEvent, groups: re.Pattern[str]) -> str:
+    if is_synthetic(event):
+        command = parse_command(event.line)
+        fields = command.fields if isinstance(command, SyntheticEvent) else ()
+        values = [_value(event, " ".join(map(str, each))) for each in fields]
+        return f"  event.synthetic.{event.event}.fields = {', '.join(values)}\n"
+    place = event.line.split(" ")[1]
+    if event.line[0] not in "pr" or "/" in place:
+        raise CannotExport(f"{event.event}: boot-time tracing makes kprobes and synthetic events only")
+    if re.fullmatch(r"r\d+", event.line.split(":", 1)[0]):
+        raise CannotExport(f"{event.event}: boot-time tracing sets no maxactive")
+    probes = ", ".join(_probe(event, line) for line in event.lines)
+    lines = [f"  event.{_GROUP}.{event.event} {{", f"    probes = {probes}", "    enable"]
+    if event.filter:
+        lines.append(f"    filter = {_value(event, event.filter)}")
+    if event.triggers:
+        triggers = (groups.sub(_GROUP, trigger) for trigger in event.triggers)
+        lines.append(f"    actions = {', '.join(_value(event, trigger) for trigger in triggers)}")
+    return "\n".join([*lines, "  }\n"])
+
+
+def _probe(event: PlannedEvent, line: str) -> str:
+    """What stands behind `p:kprobes/EVENT`, which the kernel writes itself; an exit is said by its place."""
+    head, place, *words = line.split(" ")
+    suffix = "%return" if head.startswith("r") and not place.endswith("%return") else ""
+    body = " ".join([place + suffix, *words])
+    if len(f"p:{_GROUP}/{event.event} {body}") > _LONGEST:
+        raise CannotExport(f"{event.event}: boot-time tracing takes {_LONGEST} characters for a probe; record less")
+    return _value(event, body)
+
+
+def _value(event: PlannedEvent, text: str) -> str:
+    """A value in quotes, in which nothing can be escaped."""
+    if not is_plain(text):
+        raise CannotExport(f"{event.event}: a bootconfig holds printable ASCII only: {one_line(text)}")
+    if len(text) > _LONGEST:
+        raise CannotExport(f"{event.event}: boot-time tracing takes {_LONGEST} characters at most: {text}")
+    quote = next((mark for mark in "\"'" if mark not in text), None)
+    if quote is None:
+        raise CannotExport(f"{event.event}: a bootconfig can't hold both kinds of quotes: {text}")
+    return f"{quote}{text}{quote}"

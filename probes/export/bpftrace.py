@@ -1,0 +1,196 @@
+"""A script for bpftrace: the same values, read by registers and offsets, printed as the kernel prints its events.
+
+An exit probe that records arguments keeps them from the entry by task and stack pointer, as the kernel keeps them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from probes.command import Deletion, SyntheticEvent, UserProbe, parse_command
+from probes.convention import pushed_by_call
+from probes.export.bpftrace_filter import condition
+from probes.export.bpftrace_value import Place, Shown, shown
+from probes.export.dialect import CannotExport, Exported, gather
+from probes.export.names import events_of, notes_of
+from probes.export.quoting import one_line
+from probes.facts import TargetFacts
+from probes.fetcharg import Dereference, EventField, FetchArg
+from probes.names import split_name
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Kind, Probe
+from probes.syntax.parse_error import ParseError
+
+_REGISTERS = {"x86_64": 6, "aarch64": 8}
+"""Arguments that bpftrace has: those in registers."""
+_SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_PATH = re.compile(r"/[A-Za-z0-9_./+-]+")
+_MOST_TEXTS = 3
+"""Strings of one event: each takes 64 bytes of a BPF program's stack of 512, some twice."""
+_TEXT_NOTE = "bpftrace cuts strings at 63 characters (BPFTRACE_STRLEN), and shows one that can't be read as empty"
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Arguments that an exit needs from the entry."""
+
+    name: str
+    machine: str
+    numbers: set[int] = field(default_factory=set)
+
+    def argument(self, number: int) -> str:
+        """What was kept."""
+        _limit(number, self.machine)
+        self.numbers.add(number)
+        return f"@{self.name}_arg{number}[tid, {self.frame(at_exit=True)}]"
+
+    def frame(self, *, at_exit: bool) -> str:
+        """What tells one call of a task from another: the stack pointer, as at the entry."""
+        shift = pushed_by_call(self.machine) if at_exit else 0
+        return f'reg("sp") - {shift}' if shift else 'reg("sp")'
+
+
+def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+    """See the module. Raises CannotExport."""
+    events, reasons, blocks = events_of(plans), list[str](), list[str]()
+    texts = False
+    for event in events:
+        try:
+            text = _event(event, facts)
+        except CannotExport as error:
+            reasons += [
+                reason if reason.startswith(event.event) else f"{event.event}: {reason}" for reason in error.reasons
+            ]
+            continue
+        texts |= "str(" in text
+        blocks.append(text)
+    gather(reasons)
+    notes = (*notes_of(plans), *((_TEXT_NOTE,) if texts else ()))
+    head = [f"bpftrace script, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans)]
+    head += ["Offsets are of this kernel. usage, as root: bpftrace THIS", *(f"note: {note}" for note in notes)]
+    comments = "".join(f"// {one_line(line)}".rstrip(" \\") + "\n" for line in head)
+    return Exported("#!/usr/bin/env bpftrace\n" + comments + "".join(f"\n{block}\n" for block in blocks), notes)
+
+
+def _event(event: PlannedEvent, facts: TargetFacts) -> str:
+    strange = [trigger for trigger in event.triggers if trigger != "stacktrace"]
+    if strange:
+        raise CannotExport(f"triggers are the kernel's own: {strange[0]}")
+    try:
+        command = parse_command(event.line)
+        places = [_attached(parse_command(line), event) for line in event.lines]
+    except ParseError as error:
+        raise CannotExport(str(error)) from None
+    if isinstance(command, SyntheticEvent | Deletion):
+        raise CannotExport("bpftrace makes no synthetic events")
+    stack = "stacktrace" in event.triggers
+    if isinstance(command, Probe) and command.kind is Kind.EVENT:
+        values = [(_name(arg), _field(arg)) for arg in command.fetchargs]
+        return _block(
+            places, values, _condition(command.filter, {}) or _condition(event.filter, dict(values)), event, stack
+        )
+    user = isinstance(command, UserProbe)
+    at_exit = command.returns if isinstance(command, UserProbe) else command.kind is Kind.KRETPROBE
+    kept = _Kept(event.event, facts.machine)
+    place = Place(kept.argument if at_exit else lambda number: _argument(number, facts.machine), at_exit, user)
+    values = [(_name(arg), shown(arg, place)) for arg in command.fetchargs]
+    where = _condition(event.filter, dict(values))
+    blocks = [] if not kept.numbers else [_keep(kept, places)]
+    if kept.numbers:
+        held = f"@{kept.name}_held[tid, {kept.frame(at_exit=True)}]"
+        where = f"{held} == 1 && ({where})" if where else f"{held} == 1"
+    blocks.append(_block(places, values, where, event, stack))
+    if kept.numbers:  # also of calls that the filter leaves out
+        blocks.append(_forget(kept, places))
+    return "\n\n".join(blocks)
+
+
+def _limit(number: int, machine: str) -> None:
+    if number >= _REGISTERS.get(machine, 0):
+        raise CannotExport(f"argument {number + 1} is in no register on {machine}: bpftrace can't read it")
+
+
+def _argument(number: int, machine: str) -> str:
+    _limit(number, machine)
+    return f"arg{number}"
+
+
+def _name(arg: FetchArg) -> str:
+    return arg.name or str(arg.expression).lstrip("$")
+
+
+def _field(arg: FetchArg) -> Shown:
+    """A field of an event."""
+    inner = arg.expression
+    if isinstance(inner, EventField) and arg.type in ("string", "ustring"):
+        raise CannotExport(f"{arg}: whether it is an array or lies elsewhere can't be said for bpftrace")
+    if str(inner) in ("$comm", "$COMM"):
+        return Shown('\\"%s\\"', ("comm",), "comm", is_text=True)
+    if not isinstance(inner, EventField) or isinstance(inner, Dereference):
+        raise CannotExport(f"{arg}: fields of events can be read as they are only")
+    name = f"args->{inner.name}"
+    signed = (arg.type or "x").startswith("s")
+    formats = {"s": "%lld", "u": "%llu", "x": "0x%llx"}
+    letter = (arg.type or "x64")[0]
+    if letter not in formats or arg.type in ("symbol", "symstr"):
+        raise CannotExport(f"{arg}: type {arg.type} has no counterpart")
+    return Shown(formats[letter], (f"({'int64' if signed else 'uint64'}){name}",), name)
+
+
+def _attached(command: object, event: PlannedEvent) -> str:
+    """The attach point of one line."""
+    if isinstance(command, UserProbe):
+        raise CannotExport("bpftrace places probes in programs by symbol, not by an offset in the file")
+    if not isinstance(command, Probe):
+        return ""
+    place = command.place
+    if command.kind is Kind.EVENT:
+        group, name = split_name(place.symbol)
+        if not re.fullmatch(r"\w+", group) or not re.fullmatch(r"\w+", name):
+            raise CannotExport(f"no name of an event: {place.symbol}")
+        return f"tracepoint:{group}:{name}"
+    if command.kind not in (Kind.KPROBE, Kind.KRETPROBE) or command.maxactive:
+        raise CannotExport(f"bpftrace makes kprobes without maxactive: {event.line.split(' ')[0]}")
+    if not _SYMBOL.fullmatch(place.symbol):
+        raise CannotExport(f"bpftrace finds functions by name: {place}")
+    offset = place.told.rpartition("+")[2] if "+" in place.told else ""
+    letter = "kretprobe" if command.kind is Kind.KRETPROBE else "kprobe"
+    return f"{letter}:{place.symbol}" + (f"+{int(offset, 0)}" if offset else "")
+
+
+def _condition(text: str, fields: dict[str, Shown]) -> str:
+    return condition(text, fields) if text else ""
+
+
+def _block(
+    places: Sequence[str], values: Sequence[tuple[str, Shown]], where: str, event: PlannedEvent, stack: bool
+) -> str:
+    if sum(value.is_text for _, value in values) > _MOST_TEXTS:
+        raise CannotExport(f"more than {_MOST_TEXTS} strings do not fit on a BPF program's stack")
+    shape = " ".join(f"{name}={value.format}" for name, value in values)
+    format_ = f"%s-%d [%03d] %llu.%06llu: {event.event}: {shape}"
+    told = ["comm", "tid", "cpu", "nsecs / 1000000000", "(nsecs / 1000) % 1000000"]
+    told += [expression for _, value in values for expression in value.values]
+    if stack:
+        format_, told = f"{format_}%s", [*told, "kstack"]
+    condition_ = f"/{where}/\n" if where else ""
+    head = ",\n".join(places)
+    return f'{head}\n{condition_}{{\n  printf("{format_}\\n",\n    {", ".join(told)});\n}}'
+
+
+def _keep(kept: _Kept, places: Sequence[str]) -> str:
+    """At the entry: remember the arguments that the exit shows."""
+    entries = ",\n".join(place.replace("kretprobe:", "kprobe:", 1) for place in places)
+    key = f"[tid, {kept.frame(at_exit=False)}]"
+    lines = [f"  @{kept.name}_arg{number}{key} = arg{number};" for number in sorted(kept.numbers)]
+    return f"{entries}\n{{\n" + "\n".join([*lines, f"  @{kept.name}_held{key} = 1;"]) + "\n}"
+
+
+def _forget(kept: _Kept, places: Sequence[str]) -> str:
+    key = f"[tid, {kept.frame(at_exit=True)}]"
+    names = [*(f"{kept.name}_arg{number}" for number in sorted(kept.numbers)), f"{kept.name}_held"]
+    head = ",\n".join(places)
+    end = "\n".join(f"  clear(@{name});" for name in names)
+    return f"{head}\n{{\n" + "\n".join(f"  delete(@{name}{key});" for name in names) + f"\n}}\n\nEND\n{{\n{end}\n}}"

@@ -1,0 +1,88 @@
+"""A filter of the kernel as a condition of bpftrace (kernel/trace/trace_events_filter.c says what it means)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from probes.export.bpftrace_value import Shown
+from probes.export.dialect import CannotExport
+from probes.export.quoting import is_plain
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<string>"[^"]*"|'[^']*')
+      | (?P<name>[A-Za-z_]\w*(?:\.\w+)?)
+      | (?P<number>-?(?:0[xX][0-9a-fA-F]+|\d+)\b)
+      | (?P<join>&&|\|\||[()])
+      | (?P<operator>==|!=|<=|>=|<|>|~|&)
+      | (?P<no>!))\s*""",
+    re.VERBOSE,
+)
+_COMMON = {
+    "common_pid": Shown("", (), "(int32)tid"),
+    "common_cpu": Shown("", (), "cpu"),
+    "CPU": Shown("", (), "cpu"),
+    "cpu": Shown("", (), "cpu"),
+    "COMM": Shown("", (), "comm", is_text=True),
+    "common_comm": Shown("", (), "comm", is_text=True),
+    "comm": Shown("", (), "comm", is_text=True),
+}
+
+
+def condition(text: str, fields: Mapping[str, Shown]) -> str:
+    """The condition, without the slashes around it.
+
+    Args:
+        text: the filter.
+        fields: values by their names.
+
+    Raises CannotExport with the reason, without the event's name.
+    """
+    tokens, at = list[tuple[str, str]](), 0
+    while at < len(text.rstrip()):
+        match = _TOKEN.match(text, at)
+        if match is None or match.end() == at:
+            raise CannotExport(f"the filter can't be said: {text[at:]}")
+        tokens.append((match.lastgroup or "", match[match.lastgroup or 0]))
+        at = match.end()
+    made, index = list[str](), 0
+    while index < len(tokens):
+        kind, word = tokens[index]
+        if kind in ("join", "no"):
+            made.append(word)
+            index += 1
+        elif kind == "name" and [k for k, _ in tokens[index + 1 : index + 3]] in (
+            ["operator", "number"],
+            ["operator", "string"],
+        ):
+            made.append(_predicate(word, tokens[index + 1][1], tokens[index + 2], fields))
+            index += 3
+        else:
+            raise CannotExport(f"the filter can't be said from `{word}` on: {text}")
+    return " ".join(made)
+
+
+def _predicate(name: str, operator: str, operand: tuple[str, str], fields: Mapping[str, Shown]) -> str:
+    field = fields.get(name) or _COMMON.get(name)
+    if field is None or not field.compared:
+        raise CannotExport(f"{name}: bpftrace can't compare it")
+    kind, word = operand
+    if field.is_text != (kind == "string"):
+        raise CannotExport(f"{name}: a text and a number are compared")
+    if not field.is_text:
+        if operator == "~":
+            raise CannotExport(f"{name}: patterns are for text")
+        number = int(word, 0) if not re.fullmatch(r"-?0\d+", word) else int(word, 8)
+        return f"({field.compared} & {number}) != 0" if operator == "&" else f"{field.compared} {operator} {number}"
+    words = word[1:-1]
+    if not is_plain(words) or "\\" in words:
+        raise CannotExport(f"{name}: the text can't be said: {words}")
+    quoted = '"' + words.replace('"', '\\"') + '"'
+    if operator == "~":
+        stem = words.removesuffix("*")
+        if not words.endswith("*") or re.search(r"[*?\[]", stem) or not stem:
+            raise CannotExport(f"{name}: of patterns bpftrace knows a beginning only (abc*), not {words}")
+        return f'strncmp({field.compared}, "{stem.replace(chr(34), chr(92) + chr(34))}", {len(stem)}) == 0'
+    if operator not in ("==", "!="):
+        raise CannotExport(f"{name}: text is equal or not")
+    return f"{field.compared} {operator} {quoted}"

@@ -1,0 +1,180 @@
+"""Values of a probe in the language of bpftrace: what the kernel's fetchargs read, by registers and offsets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from probes.export.dialect import CannotExport
+from probes.export.quoting import is_plain
+from probes.fetcharg import (
+    Argument,
+    Comm,
+    Dereference,
+    Expression,
+    FetchArg,
+    Immediate,
+    Register,
+    ReturnValue,
+    Stack,
+    Symbol,
+)
+from probes.syntax.text import kstrtol, kstrtoul
+
+_NUMBER = re.compile(r"([usx])(8|16|32|64)")
+_BITS = re.compile(r"b(\d+)@(\d+)/(8|16|32|64)")
+_ARRAY = re.compile(r"(.+)\[(\w+)\]")
+_MOST_ELEMENTS = 16
+"""Of an array: each is a value of its own, and a BPF program's stack has 512 bytes."""
+
+
+class Shown(NamedTuple):
+    """One value."""
+
+    format: str
+    """For printf, `name=%d` without the name."""
+    values: tuple[str, ...]
+    """Expressions that go with it."""
+    compared: str = ""
+    """Expression for a filter; empty: a filter can't name it."""
+    is_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the values are read."""
+
+    argument: Callable[[int], str]
+    """Expression of the N-th argument, from 0. Raises CannotExport."""
+    at_exit: bool
+    user: bool
+    """In a program: addresses are its own."""
+
+
+def shown(arg: FetchArg, place: Place) -> Shown:
+    """One fetcharg. Raises CannotExport with the reason, without the event's name."""
+    kind = arg.type or "x64"
+    if isinstance(arg.expression, Comm):
+        return Shown('"%s"', ("comm",), "comm", is_text=True)
+    if isinstance(arg.expression, Immediate):
+        return _immediate(arg.expression, kind)
+    array = _ARRAY.fullmatch(kind)
+    if array is not None:
+        return _array(arg, array[1], kstrtoul(array[2]) or 0, place)
+    return _one(arg.expression, kind, place, 0)
+
+
+def _immediate(expression: Immediate, kind: str) -> Shown:
+    text = expression.text
+    if text.startswith('"'):
+        words = text[1:].removesuffix('"')
+        if not is_plain(words):
+            raise CannotExport(f"{expression}: text that is not printable")
+        return Shown('\\"' + literal(words) + '\\"', ())
+    number = kstrtol(text)
+    if number is None:
+        raise CannotExport(f"{expression}: no number")
+    return _numeric(f"{number}", kind)
+
+
+def literal(text: str) -> str:
+    """Text inside a format of printf, between its quotes."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+
+
+def _array(arg: FetchArg, kind: str, count: int, place: Place) -> Shown:
+    number = _NUMBER.fullmatch(kind)
+    if number is None or not isinstance(arg.expression, Dereference) or not 0 < count <= _MOST_ELEMENTS:
+        raise CannotExport(f"{arg}: arrays of at most {_MOST_ELEMENTS} numbers in memory can be said")
+    each = [_one(arg.expression, kind, place, index * int(number[2]) // 8) for index in range(count)]
+    values = tuple(value for one in each for value in one.values)
+    return Shown("{" + ",".join(one.format for one in each) + "}", values)
+
+
+def _one(expression: Expression, kind: str, place: Place, behind: int) -> Shown:
+    """A value that is no array; `behind` bytes behind where the expression points."""
+    if kind in ("string", "ustring"):
+        address = _address(expression, place, kind)
+        text = f"str({'uptr' if kind == 'ustring' or place.user else 'kptr'}({address}))"
+        return Shown('\\"%s\\"', (text,), text, is_text=True)
+    bits = _BITS.fullmatch(kind)
+    size = (
+        int(bits[3]) if bits else int(found[2]) if (found := _NUMBER.fullmatch(kind)) else 8 if kind == "char" else 64
+    )
+    raw = _read(expression, size, place, behind)
+    if bits:
+        width, shift = int(bits[1]), int(bits[2])
+        return _numeric(f"((({raw}) >> {shift}) & {(1 << width) - 1})", "u64")
+    return _numeric(raw, kind)
+
+
+def _numeric(value: str, kind: str) -> Shown:
+    """A number by its type; the cast gives it its width and sign."""
+    if kind in ("symbol", "symstr"):
+        return Shown("%s", (f"ksym({value})",))
+    if kind == "char":
+        return Shown("'%c'", (f"(int8)({value})",), f"(int8)({value})")
+    found = _NUMBER.fullmatch(kind)
+    if found is None:
+        raise CannotExport(f"type {kind} has no counterpart")
+    signed, bits = found[1] == "s", found[2]
+    cast = f"({'int' if signed else 'uint'}{bits})({value})"
+    formats = {"s": "%lld", "u": "%llu", "x": "0x%llx"}
+    # To 64 bits with its sign: what printf gets is as wide as it says.
+    whole = cast if bits == "64" else f"({'int' if signed else 'uint'}64){cast}"
+    return Shown(formats[found[1]], (whole,), cast)
+
+
+def _read(expression: Expression, bits: int, place: Place, behind: int = 0) -> str:
+    """An unsigned value of so many bits."""
+    if isinstance(expression, Dereference):
+        address = _plus(_pointer(expression.inner, place), _offset(expression) + behind)
+        space = "uptr" if expression.user or place.user else "kptr"
+        return f"*(uint{bits}*){space}({address})"
+    return _pointer(expression, place)
+
+
+def _pointer(expression: Expression, place: Place) -> str:
+    """What a value holds, 64 bits wide."""
+    if isinstance(expression, Dereference):
+        return _read(expression, 64, place)
+    if isinstance(expression, Argument):
+        return place.argument(expression.number - 1)
+    if isinstance(expression, ReturnValue) and not expression.path:
+        if not place.at_exit:
+            raise CannotExport("$retval is there at the exit only")
+        return "retval"
+    if isinstance(expression, Stack):
+        number = kstrtoul(expression.number or "0", 10) or 0
+        return f'*(uint64*)kptr(reg("sp") + {number * 8})' if expression.number else 'reg("sp")'
+    if isinstance(expression, Register):
+        if not re.fullmatch(r"[a-z0-9_]+", expression.name):
+            raise CannotExport(f"{expression}: no register")
+        return f'reg("{expression.name}")'
+    if isinstance(expression, Symbol):
+        found = re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)([+-]\d+)?", expression.text)
+        if found is None or place.user:
+            raise CannotExport(f"{expression}: only names of the kernel's data can be said")
+        base = f'kaddr("{found[1]}")'
+        return f"*(uint64*)kptr({_plus(base, int(found[2] or 0))})"
+    raise CannotExport(f"{expression}: bpftrace has no word for it")
+
+
+def _address(expression: Expression, place: Place, kind: str) -> str:
+    """Where a text is."""
+    if isinstance(expression, Dereference):
+        return _plus(_pointer(expression.inner, place), _offset(expression))
+    raise CannotExport(f"{expression}:{kind}: text is read from memory")
+
+
+def _offset(expression: Dereference) -> int:
+    number = kstrtol(expression.offset)
+    if number is None:
+        raise CannotExport(f"{expression}: no offset")
+    return number
+
+
+def _plus(base: str, offset: int) -> str:
+    return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else base

@@ -1,0 +1,39 @@
+"""All dialects, and the one door to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probes.export import bootconfig, bpftrace, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
+from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, Dialect, Exported
+from probes.facts import Feature, TargetFacts
+from probes.plan import Plan
+
+DIALECTS = (
+    Dialect("sh", "POSIX shell script", ".sh", posix_sh.write),
+    Dialect("trace-cmd", "trace-cmd script", ".sh", trace_cmd.write),
+    Dialect("perf", "perf script", ".sh", perf_probe.write, BY_NUMBER),
+    Dialect("bpftrace", "bpftrace script", ".bt", bpftrace.write, BY_NUMBER, frozenset({Feature.ENTRY_ARGS_AT_EXIT})),
+    Dialect("bootconfig", "boot-time tracing", ".bconf", bootconfig.write, KPROBES_ONLY),
+    Dialect("cmdline", "kernel command line", ".txt", kernel_cmdline.write, KPROBES_ONLY),
+    Dialect("comment", "comment in C", ".c", comment.write),
+)
+"""In the order in which they are offered."""
+
+
+def dialect_named(name: str) -> Dialect:
+    """The dialect behind a word. Raises KeyError."""
+    return next(dialect for dialect in DIALECTS if dialect.name == name)
+
+
+def export(dialect: Dialect, plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+    """Say plans in a dialect.
+
+    Args:
+        dialect: one of `DIALECTS`.
+        plans: lowered for `dialect.lowered_for(facts)`.
+        facts: of the kernel the plans are for.
+
+    Raises CannotExport.
+    """
+    return dialect.write(plans, facts)

@@ -1,0 +1,48 @@
+"""`kprobe_event=` for the kernel's command line: probes from early in the boot on.
+
+Documentation/trace/kprobetrace.rst ("Kernel Boot Parameter"): commas stand for spaces and semicolons for line ends
+(setup_boot_kprobe_events, kernel/trace/trace_kprobe.c), and nothing else can be escaped. The events are switched on in
+the kernel's own buffer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from probes.export.dialect import Exported, gather
+from probes.export.names import events_of, notes_of
+from probes.facts import TargetFacts
+from probes.plan import Plan, PlannedEvent
+
+LONGEST = 2047
+"""Characters of a whole command line (COMMAND_LINE_SIZE on x86 and arm64, with its NUL)."""
+_SAYABLE = re.compile(r"[!#-+\--:<-~]+")
+"""Printable ASCII without space, quote, comma and semicolon."""
+
+
+def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+    """See the module. Raises CannotExport."""
+    events, reasons = events_of(plans), list[str]()
+    for event in events:
+        reasons += _reasons(event)
+    text = "kprobe_event=" + ";".join(line.replace(" ", ",") for event in events for line in event.lines)
+    if len(text) > LONGEST:
+        reasons.append(f"{len(text)} characters are too many: a kernel's command line has {LONGEST}")
+    gather(reasons)
+    note = f"a boot loader has its own way with $ and ;: see what came of them in /proc/cmdline on {facts.title}"
+    return Exported(text + "\n", (*notes_of(plans), note))
+
+
+def _reasons(event: PlannedEvent) -> list[str]:
+    found = []
+    if event.line[0] not in "pr" or "/" in event.line.split(" ")[1]:
+        found.append(f"{event.event}: the command line makes kprobes and kretprobes only")
+    if event.filter:
+        found.append(f"{event.event}: the command line has no filters: {event.filter}")
+    if event.triggers:
+        found.append(f"{event.event}: the command line has no triggers for probes: {event.triggers[0]}")
+    for word in (word for line in event.lines for word in line.split(" ")):
+        if not _SAYABLE.fullmatch(word):
+            found.append(f"{event.event}: comma, semicolon, quote and space can't be escaped there: {word}")
+    return found

@@ -1,0 +1,160 @@
+"""A script that has perf make the probes, record them, print their events, and remove the probes.
+
+perf probe knows kprobes, kretprobes and uprobes; arguments reach the kernel as they stand where they are no names, so
+they are lowered to registers and offsets: perf itself would need debug information for names. Events that exist, such
+as sched:sched_switch, perf records whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from probes.command import Deletion, SyntheticEvent, UserProbe, parse_command
+from probes.export.dialect import CannotExport, Exported, gather
+from probes.export.names import events_of, notes_of
+from probes.export.quoting import sh_word
+from probes.export.shell import BEGIN, CALM, TRAPS, header
+from probes.facts import TargetFacts
+from probes.fetcharg import EventField, FetchArg
+from probes.names import split_name
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Kind, Probe
+from probes.syntax.parse_error import ParseError
+
+_USAGE = (
+    "usage, as root: sh THIS [SECONDS [FILE]]",
+    "Records until SECONDS are over or Ctrl+C comes, then prints the events; they stay in FILE (perf.data).",
+)
+_ARGUMENT = re.compile(r"[A-Za-z0-9_+\-()$%@:.=/\[\]]+")
+"""What perf hands on as it is; quotes and backslashes are its own."""
+_PATH = re.compile(r"/[A-Za-z0-9_./+-]+")
+
+_NEEDS = """
+file=${2-perf.data}
+added=0
+if ! command -v perf >/dev/null; then
+  say "perf is not installed"
+  exit 3
+fi
+add() {
+  added=$((added + 1))
+  perf probe -q "$@" >&2 && return
+  added=$((added - 1))
+  exit 1
+}
+"""
+
+_TAKE_AWAY = """\
+  if [ -n "$reader" ]; then
+    kill -INT "$reader" 2>/dev/null
+    wait "$reader" 2>/dev/null
+  fi
+  if [ "$added" -gt 0 ]; then perf probe -q --del "$group:*" >&2 || say "left behind: $group:*"; fi
+}
+"""
+
+_REPORT = """
+reader=$!
+wait_for_end
+take_away
+perf script -i "$file" -F comm,tid,cpu,time,event,trace"""
+
+
+def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+    """See the module. Raises CannotExport."""
+    events, reasons, adds, records = events_of(plans), list[str](), list[str](), list[str]()
+    for event in events:
+        try:
+            add, record = _event(event)
+            adds += add
+            records.append(record)
+        except CannotExport as error:
+            reasons += error.reasons
+    gather(reasons)
+    stacks = any("stacktrace" in event.triggers for event in events)
+    notes = list(notes_of(plans))
+    if stacks and not all("stacktrace" in event.triggers for event in events):
+        notes.append("perf records the stack with every event, not only where it was asked for")
+    begin = f'perf record -q -a -k CLOCK_MONOTONIC{" -g" if stacks else ""} -o "$file"'
+    record_all = " \\\n  ".join([begin, *records])
+    text = header("perf script", plans, facts, (*_USAGE, *(f"note: {n}" for n in notes[len(notes_of(plans)) :])))
+    text += BEGIN + _NEEDS + "\ntake_away() {\n" + CALM + _TAKE_AWAY + TRAPS + "\n" + "\n".join(adds)
+    text += f"\n{record_all} >&2 &" + _REPORT + (",ip,sym\n" if stacks else "\n")
+    return Exported(text, tuple(notes))
+
+
+def _event(event: PlannedEvent) -> tuple[list[str], str]:
+    """Lines that make it, and the words that record it. Raises CannotExport."""
+    strange = [trigger for trigger in event.triggers if trigger != "stacktrace"]
+    if strange:
+        raise CannotExport(f"{event.event}: perf has no triggers: {strange[0]}")
+    try:
+        command = parse_command(event.line)
+    except ParseError as error:
+        raise CannotExport(f"{event.event}: {error}") from None
+    if isinstance(command, SyntheticEvent | Deletion):
+        raise CannotExport(f"{event.event}: perf makes no synthetic events")
+    if isinstance(command, Probe) and command.kind is Kind.EVENT:
+        return [], _existing(event, command)
+    returns = command.returns if isinstance(command, UserProbe) else command.kind is Kind.KRETPROBE
+    base = event.event.removesuffix("__exit") if returns else event.event
+    name = f"{base}__return" if returns else base
+    if len(name) > 63:
+        raise CannotExport(f"{event.event}: perf puts __return behind the name, which is too long then")
+    adds = [_add(base, parse_command(line), returns) for line in event.lines]
+    return adds, _record(f'"$group":{name}', event.filter)
+
+
+def _add(name: str, command: object, returns: bool) -> str:
+    if not isinstance(command, UserProbe | Probe):
+        raise CannotExport(f"{name}: perf makes probes only")
+    words = [_argument(name, arg) for arg in command.fetchargs]
+    options = ""
+    if isinstance(command, UserProbe):
+        if not _PATH.fullmatch(command.path) or command.reference is not None:
+            raise CannotExport(f"{name}: perf takes neither this path nor reference counters: {command.subject}")
+        options += f"-x {sh_word(command.path)}"
+        place = f"0x{int(command.offset, 0):x}"
+    else:
+        if command.maxactive:
+            raise CannotExport(f"{name}: perf sets no maxactive")
+        if command.kind not in (Kind.KPROBE, Kind.KRETPROBE):
+            raise CannotExport(f"{name}: perf makes kprobes, no {command.kind} probes")
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", command.place.symbol):
+            raise CannotExport(f"{name}: perf finds functions by name: {command.place}")
+        options += f"-m {sh_word(command.place.module)}" if command.place.module else ""
+        offset = command.place.told.rpartition("+")[2] if "+" in command.place.told else ""
+        place = command.place.symbol + (f"+{int(offset, 0)}" if offset else "")
+    text = " ".join([f"={place}{'%return' if returns else ''}", *words])
+    return f'add {options}{" " if options else ""}--add "$group:"{sh_word(f"{name}{text}")}'
+
+
+def _argument(name: str, arg: FetchArg) -> str:
+    text = str(arg)
+    if not _ARGUMENT.fullmatch(text):
+        raise CannotExport(f"{name}: perf has quotes and backslashes of its own: {text}")
+    return text
+
+
+def _existing(event: PlannedEvent, command: Probe) -> str:
+    """An event probe reads fields of an event, which perf records itself, all of it."""
+    group, name = split_name(command.place.symbol)
+    if not re.fullmatch(r"[\w-]+", group) or not re.fullmatch(r"\w+", name):
+        raise CannotExport(f"{event.event}: no name of an event: {command.place.symbol}")
+    for arg in command.fetchargs:
+        plain = isinstance(arg.expression, EventField)
+        if not plain and str(arg.expression) not in ("$comm", "$COMM"):
+            raise CannotExport(f"{event.event}: perf records an event's fields as they are: {arg}")
+        if event.filter and plain and arg.name not in (None, str(arg.expression)[1:]):
+            raise CannotExport(f"{event.event}: perf knows the event's own names of fields in a filter: {arg}")
+    if event.filter and command.filter:
+        raise CannotExport(f"{event.event}: two filters on one event")
+    return _record(f"{group}:{name}", command.filter or event.filter)
+
+
+def _record(name: str, condition: str) -> str:
+    try:
+        return f"-e {name}" + (f" --filter {sh_word(condition)}" if condition else "") + " --exclude-perf"
+    except ValueError as error:
+        raise CannotExport(str(error)) from None

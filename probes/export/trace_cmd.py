@@ -1,0 +1,73 @@
+"""A script that has trace-cmd record the probes: it makes their events, which trace-cmd can't, and removes them.
+
+trace-cmd(1) records into a file, by page, without making text of the events while they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probes.export.dialect import CannotExport, Exported
+from probes.export.names import events_of, notes_of
+from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, TRAPS, Script, header
+from probes.facts import TargetFacts
+from probes.plan import Plan, PlannedEvent
+
+_USAGE = (
+    "usage, as root: sh THIS [SECONDS [FILE]]",
+    "Records until SECONDS are over or Ctrl+C comes, then prints the events; they stay in FILE (probewright.dat).",
+)
+
+_NEEDS = """
+file=${2-probewright.dat}
+if ! command -v trace-cmd >/dev/null; then
+  say "trace-cmd is not installed"
+  exit 3
+fi
+"""
+
+_STOP = """
+  if [ -n "$reader" ]; then
+    kill -INT "$reader" 2>/dev/null
+    wait "$reader" 2>/dev/null
+    lost
+  fi
+"""
+
+_REPORT = """
+reader=$!
+wait_for_end
+take_away
+trace-cmd report -i "$file"
+"""
+
+
+def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
+    """See the module. Raises CannotExport for text with NUL in it."""
+    events = events_of(plans)
+    script = Script(events, instance=True)
+    try:
+        for event in events:
+            script.define(event)
+        words = [word for event in events for word in _options(script, event)]
+    except ValueError as error:
+        raise CannotExport(str(error)) from None
+    record = " \\\n  ".join(['trace-cmd record -q -o "$file" -B "probewright-$owner" -C mono', *words])
+    take_away = [
+        "\ntake_away() {\n" + CALM,
+        _STOP,
+        "\n".join(reversed(script.back)),
+        '\n  [ "$step" -lt 1 ] || remove_instance\n}\n',
+    ]
+    text = header("trace-cmd script", plans, facts, _USAGE) + BEGIN + _NEEDS + INSTANCE + "".join(take_away) + TRAPS
+    text += MAKE_INSTANCE + "\n".join(script.forth) + f"\n{record} >&2 &\n" + _REPORT.lstrip("\n")
+    return Exported(text, notes_of(plans))
+
+
+def _options(script: Script, event: PlannedEvent) -> list[str]:
+    """What switches one event on; a filter and triggers belong to the event before them (trace-cmd-record(1))."""
+    words = [f"-e {script.group(event)}:{script.word(event.event)}"]
+    if event.filter:
+        words.append(f"-f {script.word(event.filter)}")
+    words += [f"-R {script.word(trigger)}" for trigger in event.triggers]
+    return words
