@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,7 +13,7 @@ from typing import Self
 from kernel.lab import build, cache, initramfs, kernels, keys, needs, userland
 from kernel.lab.errors import LabError
 from kernel.lab.kernels import KernelImage
-from kernel.lab.qemu import Machine
+from kernel.lab.qemu import MEMORY, Machine
 from kernel.lab.work import Progress, Work, wait_until
 
 _BOOT_SECONDS = 90.0  # 5 on an idle machine
@@ -108,6 +108,8 @@ def boot(
     cancel: threading.Event | None = None,
     workload: bool = True,
     append: str = "",
+    extra: Sequence[Path | bytes] = (),
+    memory: int = MEMORY,
 ) -> Guest:
     """Boot a kernel and wait until it can be reached; what is missing is fetched or built first, once.
 
@@ -118,6 +120,8 @@ def boot(
         cancel: set it from another thread to stop.
         workload: whether the process that reads files runs from the start.
         append: more words for the kernel's command line.
+        extra: more initramfs archives, or what else stands behind them in an initrd.
+        memory: of the guest, in MB.
 
     Raises:
         LabError: with the way out in `remedy`.
@@ -129,11 +133,11 @@ def boot(
         work.say(image.note)
     words = f"{'workload=on' if workload else ''} {append}".strip()
     try:
-        return _boot(work, image, base, words)
+        return _boot(work, image, base, words, extra, memory)
     except _Crashed:
         # Emulation is not perfect: a guest's kernel fails by itself now and then. Once more, and only then.
         work.say(f"Linux {image.release} crashed while it booted; once more")
-        return _boot(work, image, base, words)
+        return _boot(work, image, base, words, extra, memory)
 
 
 def prepare(kernel: str, *, python: bool, work: Work) -> tuple[KernelImage, Path]:
@@ -155,17 +159,19 @@ class _Crashed(LabError):
     """The guest's kernel had an accident while it booted."""
 
 
-def _boot(work: Work, kernel: KernelImage, base: Path, append: str) -> Guest:
+def _boot(
+    work: Work, kernel: KernelImage, base: Path, append: str, extra: Sequence[Path | bytes], memory: int
+) -> Guest:
     folder = cache.run_folder()
     machine = None
     try:
         made = keys.make(work, folder)
         personal = userland.personal("lab", made.authorized, made.host)
         modules = [kernel.modules] if kernel.modules else []
-        initramfs.join([base, *modules, personal], folder / "initrd")
+        initramfs.join([base, *modules, personal, *extra], folder / "initrd")
         for _ in range(_LOST_PORTS):
             work.say(f"booting Linux {kernel.release}".rstrip())
-            machine = Machine(folder, kernel, folder / "initrd", append)
+            machine = Machine(folder, kernel, folder / "initrd", append, memory)
             if _comes_up(work, machine):
                 break
             machine.close()

@@ -17,13 +17,17 @@ _MACHINES = {
     "amd64": ("-M", "q35", "-accel", "tcg,thread=single", "-cpu", "max,cx16=off"),
     "arm64": ("-M", "virt", "-accel", "tcg,thread=single", "-cpu", "max,pauth-impdef=on"),
 }
+MEMORY = 1024
+"""Of a guest, in MB."""
 _CONSOLES = {"amd64": "ttyS0", "arm64": "ttyAMA0"}
 _CRASH = re.compile(
     r"Oops|BUG: |Kernel panic|general protection fault|double fault|Internal error:|Unable to handle kernel"
 )
 
 
-def command_line(kernel: KernelImage, initrd: Path, console: Path, port: int, append: str = "") -> list[str]:
+def command_line(
+    kernel: KernelImage, initrd: Path, console: Path, port: int, append: str = "", memory: int = MEMORY
+) -> list[str]:
     """The whole command. `port` on 127.0.0.1 leads to the guest's port 22; the guest reaches nothing."""
     network = f"user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"
     # panic=-1 with -no-reboot: a guest that panics ends at once.
@@ -31,7 +35,7 @@ def command_line(kernel: KernelImage, initrd: Path, console: Path, port: int, ap
     return [
         PROGRAMS[kernel.arch],
         *_MACHINES[kernel.arch],
-        *("-smp", "2", "-m", "1024", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *("-smp", "2", "-m", str(memory), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-serial", f"file:{console}"),
         *("-netdev", network),
         *("-device", "virtio-net-pci,netdev=n,romfile="),
@@ -49,12 +53,12 @@ def free_port() -> int:
 class Machine:
     """One running QEMU; ends with us."""
 
-    def __init__(self, folder: Path, kernel: KernelImage, initrd: Path, append: str) -> None:
+    def __init__(self, folder: Path, kernel: KernelImage, initrd: Path, append: str, memory: int = MEMORY) -> None:
         self.port = free_port()
         self._console = folder / "console"
         self._log = folder / "qemu.log"
         self._console.write_bytes(b"")
-        argv = command_line(kernel, initrd, self._console, self.port, append)
+        argv = command_line(kernel, initrd, self._console, self.port, append, memory)
         with self._log.open("wb") as log:
             self._process = start_kept(argv, stdout=subprocess.DEVNULL, stderr=log.fileno(), remove=folder)
 
