@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -28,6 +28,7 @@ from kernel.sessions import AnySession, open_session
 from kernel.tape import Tape
 from kernel.undo import UndoFailure
 from probes.command import Armable
+from probes.plan import Plan
 
 if TYPE_CHECKING:
     from events.store import Store
@@ -119,8 +120,8 @@ class Watch:
                 # An event's name means one thing for as long as its events may be seen.
                 others = [plan for plan in self.known.plans if plan.probe != probe]
                 plans = [*others, *(armed.plan for armed in session.armed)]
-                taken = {event.path for plan in plans for event in plan.events}
-                plan = self.connection.lower(probe, session.group, taken)
+                taken = _paths(plans)
+                plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session))
                 # What is in the queue was made under the formats that hold until now.
                 self._inbox += session.pump.drain()
                 armed = session.arm(plan)
@@ -131,6 +132,12 @@ class Watch:
         if self.known.wants_symbols(armed):
             self.connection.load_symbols()
         return armed
+
+    def _gone(self, probe: Armable, session: AnySession) -> set[str]:
+        """Paths of events that only other probes had, none of which is armed; their rows are still to be read."""
+        kept = [plan for plan in self.known.plans if plan.probe == probe]
+        kept += [armed.plan for armed in session.armed]
+        return _paths(self.known.plans) - _paths(kept)
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
         """Take one probe away; its events stay in the store."""
@@ -271,3 +278,7 @@ class Watch:
 
     def _tell(self) -> None:
         self.on_data()
+
+
+def _paths(plans: Iterable[Plan]) -> set[str]:
+    return {event.path for plan in plans for event in plan.events}

@@ -5,6 +5,7 @@ import struct
 import threading
 import time
 from collections.abc import Container
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from probes.plan import Column, Plan, PlannedEvent
 from probes.probe import Place, Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tests.fake_target import FakeStream, FakeTarget
+from tests.fake_target import FACTS, FakeStream, FakeTarget
 
 
 class Stream(FakeStream):
@@ -59,7 +60,7 @@ class Target(FakeTarget):
 class Anything(Connection):
     """Lowers each probe to one line without looking at it."""
 
-    def lower(self, probe: Armable, group: str, taken: Container[str] = ()) -> Plan:
+    def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
         name = probe.subject
         return Plan(probe, (PlannedEvent(group, name, f"f:{group}/{name} {name}", f"-:{group}/{name}"),))
 
@@ -128,6 +129,30 @@ def test_a_tick_without_time_leaves_the_rest_in_the_queue(watch, target):
     assert not watch.behind
 
 
+def test_a_name_that_the_user_chose_means_one_probe_while_its_rows_are_there():
+    """What plans say of values goes by the event's path; so do the pairs of calls, and a search by columns."""
+    functions = ("vfs_read", "vfs_write", "vfs_readv", "vfs_writev")
+    watch = Watch(Connection(Target(facts=replace(FACTS, functions=functions))))
+    first, other = armable("p:my/ev vfs_read v=$stack"), armable("p:my/ev vfs_write v=$stack if v > 3")
+    plans = []
+    for wanted in (first, other, first, other):
+        armed = watch.arm(wanted)
+        watch.disarm(armed)
+        plans.append(armed.plan)
+    assert [plan.events[0].event for plan in plans] == ["ev", "ev_2", "ev", "ev_2"]
+    assert [bool(plan.losses) for plan in plans] == [False, True, False, True]
+    assert "ev_2" in plans[1].losses[0]
+    one = watch.arm(first)
+    joins = watch.arm(armable("p:my/ev vfs_readv v=$stack"))  # the event is there: several probes share it
+    assert joins.plan.events[0].path == one.plan.events[0].path
+    assert not joins.plan.losses
+    with pytest.raises(ProbeRefused):
+        watch.arm(armable("p:my/ev vfs_writev v=$stack if v > 3"))
+    both = watch.arm(armable("p:my/ev_2 vfs_write%both v=$stack"))
+    assert [event.event for event in both.plan.events] == ["ev_2__entry", "ev_2__exit"]
+    watch.close()
+
+
 def test_what_came_before_a_refused_probe_is_told(watch, target):
     number = id_of(watch.arm(probe("vfs_read")))
     target.event(1000, number)
@@ -189,7 +214,7 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
     line = "p:{0}/work /bin/tool:0x10 di=%di"
 
     class Program(Anything):
-        def lower(self, probe: Armable, group: str, taken: Container[str] = ()) -> Plan:
+        def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
             made = PlannedEvent(group, "work", line.format(group), f"-:{group}/work", columns=(Column("di", "%di"),))
             return Plan(probe, (made,))
 
