@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kernel.errors import FileRefused
+from kernel.meter import hits_of
 from kernel.pump import Pump
-from kernel.tracefs import Instance, Tracefs
+from kernel.tracefs import Instance, Profile, Tracefs
 from probes.plan import PlannedEvent
 
 
@@ -27,6 +28,11 @@ class Counts:
     """Events that our own queue dropped."""
     dropped_bytes: int
     read_errors: int
+    written: int = 0
+    """Events that were written to the ring buffer, the lost ones included."""
+    hits: Mapping[str, int] = field(default_factory=dict)
+    """By `group/event`, of the probes that are armed now: how often they ran. Of kprobes and kretprobes, and of what
+    is only counted."""
 
     @property
     def lost(self) -> int:
@@ -42,6 +48,7 @@ class LossCounter:
         self._instance = instance
         self._overrun: dict[int, _Sum] = {}
         self._full: dict[int, _Sum] = {}
+        self._written: dict[int, _Sum] = {}
         self._gone: dict[str, int | None] = {}
 
     def look(self) -> None:
@@ -50,12 +57,18 @@ class LossCounter:
             for cpu, stats in self._instance.stats().items():
                 self._overrun.setdefault(cpu, _Sum()).see(stats.overrun)
                 self._full.setdefault(cpu, _Sum()).see(stats.dropped)
+                self._written.setdefault(cpu, _Sum()).see(stats.entries + stats.overrun + stats.read)
 
-    def counts(self, events: Iterable[PlannedEvent], pump: Pump) -> Counts:
-        """Look, and add what is not the ring buffer's. Raises TargetLost."""
+    def counts(self, events: Iterable[PlannedEvent], pump: Pump, counting: Iterable[PlannedEvent] = ()) -> Counts:
+        """Look, and add what is not the ring buffer's; `counting`: events that only count. Raises TargetLost."""
         self.look()
         nmissed = dict(self._gone)
-        for path, count in self.missed(events).items():
+        profile = self._profile(events := tuple(events))
+        hits = {path: profile[path].hits for path in profile.keys() & {event.path for event in events}}
+        for event in counting:
+            with contextlib.suppress(FileRefused):
+                hits[event.path] = hits_of(self._instance.read(f"events/{event.path}/hist")).get(False, 0)
+        for path, count in _missed(events, profile).items():
             nmissed[path] = nmissed.get(path) if count is None else (nmissed.get(path) or 0) + count
         return Counts(
             overrun={cpu: count.total for cpu, count in self._overrun.items()},
@@ -64,6 +77,8 @@ class LossCounter:
             dropped=pump.dropped_events,
             dropped_bytes=pump.dropped_bytes,
             read_errors=pump.read_errors,
+            written=sum(count.total for count in self._written.values()),
+            hits=hits,
         )
 
     def remember(self, events: Iterable[PlannedEvent], before: Mapping[str, int | None]) -> None:
@@ -83,12 +98,17 @@ class LossCounter:
     def missed(self, events: Iterable[PlannedEvent]) -> dict[str, int | None]:
         """Misses of the probes that are on some events now, by `group/event`. Raises TargetLost."""
         events = tuple(events)
-        missed: dict[str, int | None] = dict.fromkeys(event.path for event in events)
-        if any(event.line[:1] in "pr" for event in events):
+        return _missed(events, self._profile(events))
+
+    def _profile(self, events: Sequence[PlannedEvent]) -> Mapping[str, Profile]:
+        if any(event.line[:1] in ("p", "r") for event in events):
             with contextlib.suppress(FileRefused):
-                profile = self._tracefs.kprobe_profile()
-                missed |= {path: profile[path].missed for path in missed if path in profile}
-        return missed
+                return self._tracefs.kprobe_profile()
+        return {}
+
+
+def _missed(events: Sequence[PlannedEvent], profile: Mapping[str, Profile]) -> dict[str, int | None]:
+    return {event.path: profile[event.path].missed if event.path in profile else None for event in events}
 
 
 class _Sum:

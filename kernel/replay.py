@@ -9,10 +9,12 @@ from functools import cached_property
 from events.batch import Batch
 from events.format import EventFormat
 from events.recording import Recording, RecordingError
+from kernel.arming import Mode
 from kernel.counts import Counts
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
+from kernel.limits import Limits
 from kernel.recording import RecordingTarget
-from kernel.session import Armed
+from kernel.session import UNLIMITED, Armed
 from kernel.undo import UndoFailure
 from probes.plan import Plan, PlannedEvent
 from probes.plan_json import plan_from_dict
@@ -91,7 +93,7 @@ class ReplaySession:
     def armed(self) -> tuple[Armed, ...]:
         return tuple(self._armed)
 
-    def arm(self, plan: Plan) -> Armed:
+    def arm(self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD) -> Armed:  # noqa: ARG002
         """Show a recorded probe again. Raises ProbeRefused where the recording does not hold it."""
         same = [armed for armed in self.recorded if armed.plan.probe.subject == plan.probe.subject]
         for armed in same:
@@ -106,6 +108,32 @@ class ReplaySession:
         if armed in self._armed:
             self._armed.remove(armed)
         return []
+
+    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:  # noqa: ARG002 - nothing happens any more
+        """Raises TargetUnusable."""
+        raise TargetUnusable("a recording has no probe that could be switched")
+
+    def mode(self, armed: Armed) -> Mode:  # noqa: ARG002 - of all the same
+        return Mode.RECORD
+
+    def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> Mapping[int, EventFormat]:  # noqa: ARG002
+        """Raises TargetUnusable."""
+        raise TargetUnusable("a recording takes no triggers")
+
+    def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
+        """Nothing: there is none that is at work."""
+
+    def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
+        """Those it was recorded with."""
+        return tuple((event, text) for event in armed.plan.events for text in event.triggers)
+
+    def resize(self, kb: int) -> int:  # noqa: ARG002 - there is none
+        """Raises TargetUnusable."""
+        raise TargetUnusable("a recording has no buffer")
+
+    @property
+    def buffer_kb(self) -> int:
+        return 0
 
     def cmdlines(self) -> dict[int, str]:
         return self._cmdlines

@@ -7,32 +7,30 @@ told from what a living one holds (`kernel.leftovers`).
 from __future__ import annotations
 
 import contextlib
-import errno
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
-from typing import NamedTuple
 
-from events.format import EventFormat, FormatError, HeaderPage, parse_format
+from events.format import EventFormat, FormatError, HeaderPage
 from events.subbuffer import events_in
+from kernel.arming import Arming, Holding, Mode
 from kernel.counts import Counts, LossCounter
 from kernel.errors import FileRefused, KernelError, TargetUnusable
+from kernel.instances import make_instance, require_usable
+from kernel.limits import Limits, Measured, TooFast, too_fast
+from kernel.meter import measured
 from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.pump import Pump
-from kernel.refusal import refused
 from kernel.settings import configure, leave_out
 from kernel.sharing import refuse_joining, removals, shared
-from kernel.target import Effect, Step, Target
-from kernel.tracefs import Instance, LogEntry, Tracefs
+from kernel.target import Target
+from kernel.tracefs import Instance, Tracefs
 from kernel.undo import UndoFailure, UndoList
 from probes.plan import Plan, PlannedEvent
 
-_MOST_SESSIONS = 64
-"""Of one process on one target."""
-
-_STACK_EVENTS = ("ftrace/kernel_stack", "ftrace/user_stack")
-"""What triggers such as `stacktrace` put into the buffer beside the event."""
+UNLIMITED = Limits(0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,13 +40,8 @@ class Armed:
     plan: Plan
     formats: Mapping[int, EventFormat] = field(repr=False)
     """Of its events, by id. A kernel may give the id of a removed event to the next one that is made."""
-
-
-class _Holding(NamedTuple):
-    """The ways back from one armed probe."""
-
-    defined: UndoList
-    enabled: UndoList
+    measured: Measured | None = None
+    """How often its events happened just before; None: that is not known."""
 
 
 class Session:
@@ -70,8 +63,9 @@ class Session:
         self._tracefs = tracefs
         self._undo = undo
         self._lock = threading.RLock()
-        self._armed: dict[Armed, _Holding] = {}
-        self._stuck: list[_Holding] = []
+        self._arming = Arming(target, tracefs, instance, header.long_size)
+        self._armed: dict[Armed, Holding] = {}
+        self._stuck: list[Holding] = []
         self._formats: dict[int, EventFormat] = {}
         self._losses = LossCounter(tracefs, instance)
         self._closed = False
@@ -81,11 +75,12 @@ class Session:
         """Oldest first."""
         return tuple(self._armed)
 
-    def arm(self, plan: Plan) -> Armed:
+    def arm(self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD) -> Armed:
         """Define the events of a plan, set filters and triggers, and switch them on, in our instance only.
 
         Raises:
             ProbeRefused: the kernel said no; everything of this plan is undone.
+            TooFast: its events come faster than the limits allow; undone as well.
             FileRefused: a file of the new events could not be read; undone as well.
             TargetLost: the far side undoes what it was told to guard.
         """
@@ -93,17 +88,17 @@ class Session:
             if self._closed:
                 raise TargetUnusable("the session is closed")
             refuse_joining(plan, [armed.plan for armed in self._armed])
-            holding = _Holding(UndoList(self.target), UndoList(self.target))
+            holding = self._arming.holding()
             try:
                 leave_out(self.target, self.instance, append=self.follows_forks)
+                self._arming.define(plan, holding.defined)
+                formats = MappingProxyType(self._arming.read_formats(plan))
+                self._arming.set_filters(plan, holding.defined)
+                armed = Armed(plan, formats, self._measure(plan, holding, limits))
                 for event in plan.events:
-                    self._define(event, holding.defined)
-                armed = Armed(plan, MappingProxyType(self._read_formats(plan)))
-                for event in plan.events:
-                    self._condition(event, holding.defined)
-                # The exit first: an exit without an entry is seen to be one, an entry without an exit is not.
-                for event in reversed(plan.events):
-                    self._enable(event, holding.enabled)
+                    for text in event.triggers:
+                        self._arming.add_trigger(event, text, holding)
+                self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
                 self._remove([holding])
@@ -111,6 +106,62 @@ class Session:
             self._armed[armed] = holding
             self._formats |= armed.formats
             return armed
+
+    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
+        """Let a probe record, only count, or do nothing; the others go on, and what is in the buffer stays.
+
+        An event that another probe has too is switched for both. Returns the steps that failed; close() tries them
+        again. Raises ProbeRefused, FileRefused, TargetLost.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                return []
+            return self._arming.switch(armed.plan, self._armed[armed], mode)
+
+    def mode(self, armed: Armed) -> Mode:
+        """What an armed probe does; OFF where it is not armed any more."""
+        return self._armed[armed].mode if armed in self._armed else Mode.OFF
+
+    def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> Mapping[int, EventFormat]:
+        """Give an armed probe's event one more trigger; it goes with the probe.
+
+        Gives formats of what the trigger may put into the buffer. Raises ProbeRefused, FileRefused, TargetLost.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                raise TargetUnusable("this probe is not armed any more")
+            self._arming.add_trigger(event, text, self._armed[armed])
+            formats = self._arming.read_formats(armed.plan, stacks=True)
+            self._formats |= formats
+            return MappingProxyType(formats)
+
+    def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
+        """Take a trigger away; one that is not there is no error. Raises FileRefused, TargetLost."""
+        with self._lock:
+            if armed in self._armed:
+                self._arming.remove_trigger(event, text, self._armed[armed])
+
+    def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
+        """The triggers of an armed probe, the oldest first; of one that is not armed none."""
+        return tuple(self._armed[armed].triggers) if armed in self._armed else ()
+
+    def resize(self, kb: int) -> int:
+        """Make the ring buffer of each CPU so large, in KB; gives the size it had.
+
+        To grow loses nothing of what is in it; to shrink loses what has no room (ring_buffer_resize). It goes with
+        the instance. Raises FileRefused (no memory: it stays as it was), TargetLost.
+        """
+        with self._lock:
+            before = self.buffer_kb
+            self.target.perform(self.instance.write("buffer_size_kb", str(kb)))
+            return before
+
+    @property
+    def buffer_kb(self) -> int:
+        """KB of the ring buffer of each CPU. Raises FileRefused, TargetLost."""
+        # `7 (expanded: 1408)` before the first event; `X` where CPUs differ.
+        numbers = re.findall(r"\d+", self.instance.read("buffer_size_kb"))
+        return int(numbers[-1]) if numbers else 0
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
         """Switch off, let the pump read what is in the buffers, then remove the events.
@@ -141,7 +192,10 @@ class Session:
         """What was lost since the session began. Raises TargetLost."""
         with self._lock:
             events = [event for armed in self._armed for event in armed.plan.events]
-            return self._losses.counts(events, self.pump)
+            counting = [armed for armed, holding in self._armed.items() if holding.mode is Mode.COUNT]
+            return self._losses.counts(
+                events, self.pump, [event for armed in counting for event in armed.plan.events]
+            )
 
     def close(self) -> list[UndoFailure]:
         """Disarm everything and remove the instance; every step is tried. Empty: nothing is left.
@@ -182,56 +236,29 @@ class Session:
                 holding.defined.forget(self._tracefs.define(one.event.remove))
         return failures
 
-    def _define(self, event: PlannedEvent, undo: UndoList) -> None:
-        line = event.line
-        try:
-            undo.do(self._tracefs.define(line), self._tracefs.define(event.remove))
-            for line in event.more:  # what removes the event removes them too
-                self.target.perform(self._tracefs.define(line))
-        except FileRefused as error:
-            raise refused(line, error, _log(self._tracefs)) from None
-
-    def _condition(self, event: PlannedEvent, undo: UndoList) -> None:
-        """Filter and triggers. A filter goes with its event; a trigger keeps it busy and has to be taken away."""
-        text = event.filter
-        try:
-            if text:
-                self.target.perform(self.instance.filter(event.path, text))
-            for text in event.triggers:
-                undo.do(self.instance.trigger(event.path, text), self.instance.trigger(event.path, f"!{text}"))
-        except FileRefused as error:
-            raise refused(text, error, _log(self.instance)) from None
-
-    def _enable(self, event: PlannedEvent, undo: UndoList) -> None:
-        try:
-            undo.do(self.instance.enable(event.path, True), self.instance.enable(event.path, False))
-        except FileRefused as error:
-            # Since Linux 6.17 an fprobe is registered only here, and error_log says nothing.
-            raise refused(event.line, error, ()) from None
-
-    def _read_formats(self, plan: Plan) -> dict[int, EventFormat]:
-        texts = {event.path: self.instance.read(f"events/{event.path}/format") for event in plan.events}
-        if any(event.triggers for event in plan.events):
-            for path in _STACK_EVENTS:
-                with contextlib.suppress(FileRefused):
-                    texts[path] = self._tracefs.read(f"events/{path}/format")
-        found: dict[int, EventFormat] = {}
-        for path, text in texts.items():
-            with contextlib.suppress(FormatError):  # the store counts its records as undecodable
-                parsed = parse_format(text, path.split("/")[0], self.header.long_size)
-                found[parsed.id] = parsed
+    def _measure(self, plan: Plan, holding: Holding, limits: Limits) -> Measured | None:
+        """How often its events happen, where limits ask for it. Raises TooFast, TargetLost."""
+        taken = {event.path for armed in self._armed for event in armed.plan.events}
+        # A synthetic event does not happen until its triggers are there.
+        events = [event for event in plan.events if event.recorded and not event.line.startswith("s:")]
+        # An event that another probe has too would count both.
+        if not limits.max_rate or not events or any(event.path in taken for event in events):
+            return None
+        found = measured(self.instance, events, holding.counted)
+        if found is not None and too_fast(plan, found, limits):
+            raise TooFast(plan, found, limits)
         return found
 
-    def _remove(self, holdings: list[_Holding]) -> list[UndoFailure]:
+    def _remove(self, holdings: list[Holding]) -> list[UndoFailure]:
         """Switch off first, all of them; then let the pump read on, for removing an event empties our buffer."""
         if not holdings:
             return []
-        failures = [failure for holding in reversed(holdings) for failure in holding.enabled.run()]
+        failures = [failure for holding in reversed(holdings) for failure in holding.switch_off()]
         self.pump.settle()
         with contextlib.suppress(KernelError):
             self._losses.look()
         failures += [failure for holding in reversed(holdings) for failure in holding.defined.run()]
-        self._stuck += [holding for holding in holdings if holding.enabled or holding.defined]
+        self._stuck += [holding for holding in holdings if holding.stuck]
         return failures
 
 
@@ -247,12 +274,12 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
         TargetUnusable: nothing can be armed there; carries the troubles of its facts.
         TargetLost: it went away meanwhile.
     """
-    _require_usable(target)
+    require_usable(target)
     tracefs = Tracefs(target, target.facts().tracefs)
     undo = UndoList(target)
     pump: Pump | None = None
     try:
-        instance = _make_instance(target, tracefs, undo)
+        instance = make_instance(target, tracefs, undo)
         target.hold(instance.file("tracing_on"))
         follows_forks = configure(target, instance, buffer_kb)
         pump = Pump(target.stream(instance.path), limit_bytes)
@@ -271,32 +298,3 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
         if isinstance(error, FileRefused | FormatError):
             raise TargetUnusable(f"{target.name}: {error}", troubles=target.facts().troubles) from error
         raise
-
-
-def _require_usable(target: Target) -> None:
-    facts = target.facts()
-    if not facts.usable or not target.owner:
-        fatal = [trouble for trouble in facts.troubles if trouble.fatal]
-        why = "; ".join(trouble.what for trouble in fatal) or "it is not a living kernel"
-        raise TargetUnusable(f"{target.name}: {why}", fatal[0].remedy if fatal else "", facts.troubles)
-
-
-def _make_instance(target: Target, tracefs: Tracefs, undo: UndoList) -> Instance:
-    """Make it under the first name of this owner that is free."""
-    for number in range(1, _MOST_SESSIONS + 1):
-        suffix = f"_{number}" if number > 1 else ""
-        instance = tracefs.instance(f"{INSTANCE_PREFIX}{target.owner}{suffix}")
-        try:
-            undo.do(Step(Effect.MKDIR, instance.path), Step(Effect.RMDIR, instance.path))
-            return instance
-        except FileRefused as error:
-            if error.errno != errno.EEXIST:
-                raise
-    raise TargetUnusable(f"{target.name}: this process has {_MOST_SESSIONS} sessions there")
-
-
-def _log(place: Instance) -> list[LogEntry]:
-    try:
-        return place.error_log()
-    except FileRefused:
-        return []

@@ -18,17 +18,20 @@ from typing import TYPE_CHECKING, cast
 from events.batch import Batch
 from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
+from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import KernelError, TargetUnusable
+from kernel.guard import Guard
 from kernel.known import Known
+from kernel.limits import Limits
 from kernel.recorder import Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
 from kernel.tape import Tape
 from kernel.undo import UndoFailure
 from probes.command import Armable
-from probes.plan import Plan
+from probes.plan import Plan, PlannedEvent
 
 if TYPE_CHECKING:
     from events.store import Store
@@ -47,8 +50,17 @@ Entry = Batch | Mapping[int, EventFormat] | Armed
 class Watch:
     """See the module. The session is opened by the first `arm`."""
 
-    def __init__(self, connection: Connection, limit_bytes: int = STORE_BYTES) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        limit_bytes: int = STORE_BYTES,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+    ) -> None:
         self.connection = connection
+        self.limits = limits
+        """How fast a probe may be."""
+        self.guard = Guard(limits.storm)
+        """Stops what is faster; `counts` has it look."""
         self.known = Known(connection)
         """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
@@ -112,8 +124,15 @@ class Watch:
             self._open()
         self.on_data()
 
-    def arm(self, probe: Armable) -> Armed:
-        """Lower and arm. Raises CannotLower, ProbeRefused, TargetUnusable, TargetLost."""
+    def arm(self, probe: Armable, *, at_any_rate: bool = False, mode: Mode = Mode.RECORD) -> Armed:
+        """Lower and arm. Raises CannotLower, ProbeRefused, TooFast, TargetUnusable, TargetLost.
+
+        Args:
+            probe: what is wanted.
+            at_any_rate: also where its events come faster than the limit.
+            mode: COUNT: the kernel counts its hits and records nothing.
+        """
+        limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
         try:
             with self._lock:
                 session = self._open()
@@ -124,7 +143,7 @@ class Watch:
                 plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session))
                 # What is in the queue was made under the formats that hold until now.
                 self._inbox += session.pump.drain()
-                armed = session.arm(plan)
+                armed = session.arm(plan, limits, mode)
                 self._inbox.append(armed)
                 self.known.add(armed)
         finally:
@@ -151,6 +170,31 @@ class Watch:
                 self._inbox.append(Batch((), drained=False, after_gap=True))
         self.on_data()
         return failures
+
+    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
+        """Let a probe record, only count, or do nothing. Raises ProbeRefused, FileRefused, TargetLost."""
+        with self._lock:
+            session = self._session
+            if session is None:
+                return []
+            if mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
+                # An entry of before must not be paired with an exit of now.
+                self._inbox += session.pump.drain()
+                self._inbox.append(Batch((), drained=False, after_gap=True))
+            failures = session.switch(armed, mode)
+        if mode is not Mode.OFF:
+            self.guard.forget(armed)
+        self.on_data()
+        return failures
+
+    def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
+        """Give an armed probe's event a trigger. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""
+        with self._lock:
+            if self._session is not None:
+                formats = self._session.add_trigger(armed, event, text)
+                self._inbox += self._session.pump.drain()
+                self._inbox.append(formats)
+        self.on_data()
 
     def tick(self, budget: float = 1.0) -> int:
         """Move what has come into the store; gives the number of new rows.
@@ -215,8 +259,19 @@ class Watch:
             self.store = self._new_store(self._formats, self.store.decoder.header, self.store.cmdlines)
 
     def counts(self) -> Counts | None:
-        """What was lost so far; asks the kernel."""
-        return self._session.counts() if self._session else None
+        """What was lost so far; asks the kernel, and stops a probe that is too fast (see `guard`)."""
+        session = self._session
+        if session is None:
+            return None
+        counts = session.counts()
+        if self.connection.target.owner:
+            self.guard.look(session, counts, self._seen(), self.switch)
+        return counts
+
+    def _seen(self) -> dict[str, int]:
+        """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""
+        store = self.store
+        return {store.event(number): count for number, count in dict(store.totals).items()} if store else {}
 
     def names(self) -> dict[int, str]:
         """Names of tasks; asks the kernel."""

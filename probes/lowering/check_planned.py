@@ -40,6 +40,16 @@ def check_planned(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: 
                 raise CannotLower(replace(refusal, column=None, token=trigger))
 
 
+def trigger_refusal(
+    event: PlannedEvent, text: str, btf: Btf | None, facts: TargetFacts, environment: Environment
+) -> Refusal | None:
+    """What the kernel would say of one more trigger of an armed event; None: it takes it, or can't be known."""
+    if not _is_known(event, btf, facts, environment):
+        return None
+    there = [*event.lines, *(f"events/{event.path}/trigger|{trigger}" for trigger in event.triggers)]
+    return _refusal(event, "trigger", text, there, btf, facts, environment)
+
+
 def _place(text: str, column: int, token: str) -> int:
     """Where a filter's wrong word begins: the kernel's caret mostly stands one column behind that."""
     return column - 1 if token and text.startswith(token, column - 1) else min(column, len(text))

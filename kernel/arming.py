@@ -1,0 +1,163 @@
+"""The steps that bring one probe's events into the kernel, each with its way back; which of them is on, and how."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from dataclasses import dataclass, field
+
+from events.format import EventFormat, FormatError, parse_format
+from kernel.errors import FileRefused
+from kernel.meter import Meter
+from kernel.refusal import refused
+from kernel.target import Target
+from kernel.tracefs import Instance, LogEntry, Tracefs
+from kernel.undo import UndoFailure, UndoList
+from probes.plan import Plan, PlannedEvent
+
+_STACK_EVENTS = ("ftrace/kernel_stack", "ftrace/user_stack")
+"""What triggers such as `stacktrace` put into the buffer beside the event."""
+
+
+class Mode(enum.Enum):
+    """What an armed probe does."""
+
+    RECORD = "record"
+    COUNT = "count only"
+    """The kernel counts its hits; nothing is recorded."""
+    OFF = "stopped"
+    """It is defined and does nothing."""
+
+
+@dataclass(slots=True, eq=False)
+class Holding:
+    """What one armed probe does, and the ways back from it."""
+
+    defined: UndoList
+    counted: UndoList
+    """The triggers of our own that count hits: they keep an event busy."""
+    enabled: UndoList
+    mode: Mode = Mode.OFF
+    triggers: list[tuple[PlannedEvent, str]] = field(default_factory=list)
+    """Triggers of its events, the oldest first."""
+
+    @property
+    def stuck(self) -> bool:
+        """Whether something could not be taken away."""
+        return bool(self.enabled or self.counted or self.defined)
+
+    def switch_off(self) -> list[UndoFailure]:
+        """Events off, counts off; what is defined stays."""
+        return self.enabled.run() + self.counted.run()
+
+
+class Arming:
+    """Makes events on one target, and switches them in one instance."""
+
+    def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, long_size: int) -> None:
+        self._target = target
+        self._tracefs = tracefs
+        self._instance = instance
+        self._long_size = long_size
+
+    def holding(self) -> Holding:
+        """For a probe of which nothing is there yet."""
+        return Holding(UndoList(self._target), UndoList(self._target), UndoList(self._target))
+
+    def define(self, plan: Plan, undo: UndoList) -> None:
+        """Make the events, with all their probes. Raises ProbeRefused, TargetLost."""
+        for event in plan.events:
+            line = event.line
+            if not line:
+                continue  # an event of the kernel's own
+            try:
+                undo.do(self._tracefs.define(line), self._tracefs.define(event.remove))
+                for line in event.more:  # what removes the event removes them too
+                    self._target.perform(self._tracefs.define(line))
+            except FileRefused as error:
+                raise refused(line, error, _log(self._tracefs)) from None
+
+    def set_filters(self, plan: Plan, undo: UndoList) -> None:
+        """A filter goes with our event; on one of the kernel's own it would stay. Raises ProbeRefused, TargetLost."""
+        for event in plan.events:
+            if not event.filter:
+                continue
+            effect = self._instance.filter(event.path, event.filter)
+            try:
+                if event.line:
+                    self._target.perform(effect)
+                else:
+                    undo.do(effect, self._instance.filter(event.path, "0"))
+            except FileRefused as error:
+                raise refused(event.filter, error, _log(self._instance)) from None
+
+    def add_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
+        """A trigger keeps its event busy and has to be taken away. Raises ProbeRefused, TargetLost."""
+        effect, undo = self._instance.trigger(event.path, text), self._instance.trigger(event.path, f"!{text}")
+        try:
+            holding.defined.do(effect, undo)
+        except FileRefused as error:
+            raise refused(text, error, _log(self._instance)) from None
+        holding.triggers.append((event, text))
+
+    def remove_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
+        """Take one away; what is not there is no error. Raises FileRefused, TargetLost."""
+        if (event, text) in holding.triggers:
+            step = self._instance.trigger(event.path, f"!{text}")
+            self._target.perform(step)
+            holding.triggers.remove((event, text))
+            holding.defined.forget(step)
+
+    def enable(self, plan: Plan, undo: UndoList) -> None:
+        """Switch its events on, in our instance only. Raises ProbeRefused, TargetLost."""
+        # The exit first: an exit without an entry is seen to be one, an entry without an exit is not.
+        for event in reversed([event for event in plan.events if event.recorded]):
+            try:
+                undo.do(self._instance.enable(event.path, True), self._instance.enable(event.path, False))
+            except FileRefused as error:
+                # Since Linux 6.17 an fprobe is registered only here, and error_log says nothing.
+                raise refused(event.line, error, ()) from None
+
+    def switch(self, plan: Plan, holding: Holding, mode: Mode) -> list[UndoFailure]:
+        """From any mode to another; what is defined stays, so that nothing in the buffer is lost.
+
+        Raises:
+            ProbeRefused: it could not be switched on.
+            FileRefused: this kernel can't count.
+            TargetLost: the line is gone.
+        """
+        failures: list[UndoFailure] = []
+        # The new way before the old one ends: an event that is in use all the time is not patched out and in again.
+        if mode is Mode.RECORD and not holding.enabled:
+            self.enable(plan, holding.enabled)
+        if mode is Mode.COUNT and not holding.counted:
+            recorded = [event for event in plan.events if event.recorded]
+            Meter(self._instance, holding.counted).start(recorded, passing=False)
+        if mode is not Mode.RECORD:
+            failures += holding.enabled.run()
+        if mode is not Mode.COUNT:
+            failures += holding.counted.run()
+        holding.mode = mode
+        return failures
+
+    def read_formats(self, plan: Plan, *, stacks: bool = False) -> dict[int, EventFormat]:
+        """Of its events, by id; `stacks`: and of what triggers put beside them. Raises FileRefused, TargetLost."""
+        events = [event for event in plan.events if event.recorded]
+        texts = {event.path: self._instance.read(f"events/{event.path}/format") for event in events}
+        if stacks or any(event.triggers for event in plan.events):
+            for path in _STACK_EVENTS:
+                with contextlib.suppress(FileRefused):
+                    texts[path] = self._tracefs.read(f"events/{path}/format")
+        found: dict[int, EventFormat] = {}
+        for path, text in texts.items():
+            with contextlib.suppress(FormatError):  # the store counts its records as undecodable
+                parsed = parse_format(text, path.split("/")[0], self._long_size)
+                found[parsed.id] = parsed
+        return found
+
+
+def _log(place: Instance) -> list[LogEntry]:
+    try:
+        return place.error_log()
+    except FileRefused:
+        return []

@@ -1,0 +1,99 @@
+"""Looks after what is armed: a probe that is too fast is stopped, and what was stopped is told once."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kernel.arming import Mode
+from kernel.counts import Counts
+from kernel.errors import KernelError
+from kernel.session import Armed
+from kernel.storm import StormGuard, Watched, look_at
+from kernel.undo import UndoFailure
+
+if TYPE_CHECKING:
+    from kernel.sessions import AnySession
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A probe that was switched off because its events came too fast."""
+
+    armed: Armed
+    rate: float
+    """Events a second."""
+    limit: float
+    failures: tuple[UndoFailure, ...] = ()
+    """What could not be switched off."""
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        name = self.armed.plan.probe.subject
+        text = f"{name} was stopped: some {self.rate:,.0f} events a second, and {self.limit:,.0f} are allowed"
+        return f"{text}; not all of it: {self.failures[0].error}" if self.failures else text
+
+
+class Guard:
+    """One for a watch. `look` waits for the kernel; calls may come from any thread."""
+
+    def __init__(self, limit: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take the most events a second of one probe; 0: any number."""
+        self._storms = StormGuard(limit)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._untold: list[Stopped] = []
+        self.stopped: Mapping[Armed, Stopped] = {}
+        """What was stopped and was not switched on again."""
+
+    @property
+    def limit(self) -> float:
+        """Events a second of one probe."""
+        return self._storms.limit
+
+    @limit.setter
+    def limit(self, limit: float) -> None:
+        self._storms.limit = limit
+
+    def look(
+        self, session: AnySession, counts: Counts, seen: Mapping[str, int], switch: Callable[[Armed, Mode], object]
+    ) -> None:
+        """Compare with the last look, and switch off what is too fast, by `switch`.
+
+        Args:
+            session: says what is armed, and how.
+            counts: of the session, now.
+            seen: events by `group/event` that reached the store so far.
+            switch: does it.
+        """
+        with self._lock:
+            on = [armed for armed in session.armed if session.mode(armed) is not Mode.OFF]
+            watched = [_watched(armed, session.mode(armed)) for armed in on]
+            for storm in self._storms.look(look_at(counts, seen, self._clock()), watched):
+                failures: object = ()
+                with contextlib.suppress(KernelError):  # a line that is gone is told by the pump
+                    failures = switch(on[storm.number], Mode.OFF)
+                left = tuple(failures) if isinstance(failures, list) else ()
+                told = Stopped(on[storm.number], storm.rate, self.limit, left)
+                self._untold.append(told)
+                self.stopped = {**self.stopped, told.armed: told}
+
+    def forget(self, armed: Armed) -> None:
+        """It was switched on again, or is gone."""
+        with self._lock:
+            self.stopped = {one: told for one, told in self.stopped.items() if one is not armed}
+
+    def take(self) -> list[Stopped]:
+        """What was stopped and nobody was told of yet."""
+        with self._lock:
+            untold, self._untold = self._untold, []
+            return untold
+
+
+def _watched(armed: Armed, mode: Mode) -> Watched:
+    return Watched(frozenset(event.path for event in armed.plan.events), mode is Mode.COUNT)

@@ -1,0 +1,86 @@
+"""How much a probe may bring: what is asked about before it is armed, and what stops it while it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kernel.errors import KernelError
+from probes.cost import EventRate, cost_of, percent
+from probes.plan import Plan
+
+MAX_RATE = 50_000
+"""Events a second: what a person can still look at in some way, and one CPU in twenty is busy with."""
+MAX_COST = 0.5
+"""Share of one CPU: a filter can make events of a hot function few, and each call costs all the same."""
+STORM = 2_000_000
+"""Events a second of one probe: twice of what this program can take in. At that pace a buffer of 1.4 MB is
+overwritten forty times a second, and about one CPU does nothing but write events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Events a second; 0: no limit."""
+
+    max_rate: float = MAX_RATE
+    """More than that is asked about before it is armed; 0: the rate is not measured."""
+    storm: float = STORM
+    """More than that stops a probe that is armed."""
+
+
+class Measured(NamedTuple):
+    """How often a probe's events happened in a moment before it was armed."""
+
+    rates: Mapping[str, EventRate]
+    """By `group/event`."""
+    seconds: float
+    """How long that moment was."""
+
+    @property
+    def hits(self) -> float:
+        """A second, all events."""
+        return sum(rate.hits for rate in self.rates.values())
+
+    @property
+    def records(self) -> float:
+        """A second, all events: what would be recorded."""
+        return sum(rate.records for rate in self.rates.values())
+
+    def text(self, plan: Plan, *, counting: bool = False) -> str:
+        """`about 12,000 events a second, 2 % of a CPU`."""
+        cost = percent(cost_of(plan, self.rates, counting=counting))
+        hits, records = _figure(self.hits), _figure(self.records)
+        if not self.hits:
+            return f"no call in the {self.seconds:.2f} s before it was armed"
+        if hits == records:
+            return f"about {records} events a second, {cost}"
+        return f"about {records} events a second of {hits} hits, {cost}"
+
+
+class TooFast(KernelError):
+    """A probe was not armed: its events would come faster than what was allowed."""
+
+    def __init__(self, plan: Plan, measured: Measured, limits: Limits) -> None:
+        self.plan = plan
+        self.measured = measured
+        self.limits = limits
+        super().__init__(
+            f"{plan.probe.subject}: {measured.text(plan)}; the limit is {limits.max_rate:,.0f} a second",
+            "a filter makes them fewer; --force arms it all the same, --max-rate sets the limit",
+        )
+
+
+def too_fast(plan: Plan, measured: Measured, limits: Limits) -> bool:
+    """Whether a probe has to be asked about before it is armed."""
+    if not limits.max_rate:
+        return False
+    return measured.records > limits.max_rate or cost_of(plan, measured.rates) > MAX_COST
+
+
+def _figure(rate: float) -> str:
+    """Two digits are what a moment can tell."""
+    if rate < 100:
+        return f"{rate:.0f}"
+    unit = 10 ** (len(f"{rate:.0f}") - 2)
+    return f"{round(rate / unit) * unit:,}"

@@ -1,0 +1,87 @@
+"""What a probe costs the machine it is on: an estimate, from its kind, what it records and how often it is hit.
+
+The figures are for a machine of today, each for one hit that nobody waits for; an emulated one takes twenty times as
+long. Of kprobes in general: Documentation/trace/kprobes.rst, "Probe Overhead".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from probes.command import UserProbe
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Probe
+
+ENTRY_NS = {"f": 50, "p": 60, "r": 120, "t": 30, "e": 150, "s": 0}
+"""To get into a probe and out again, by the letter of its line. An fprobe and a kprobe at a function's beginning
+sit on ftrace's call."""
+EXIT_NS = 60
+"""More, for an fprobe at the exit: the return address is kept and given back."""
+TRAP_NS = 500
+"""A kprobe within a function, which may stand on a breakpoint instruction."""
+USER_NS = {"p": 1500, "r": 3000}
+"""A probe in a program: a trap, and the way into the kernel."""
+RECORD_NS = 120
+"""To find room in the buffer and write an event without fields."""
+DISCARD_NS = 60
+"""An event that its filter throws away: it was filled in all the same."""
+FIELD_NS = 15
+"""To fetch one field."""
+COUNT_NS = 80
+"""A hist trigger adds one."""
+
+
+class EventRate(NamedTuple):
+    """How often an event happens."""
+
+    hits: float
+    """A second: how often the probe runs."""
+    records: float
+    """A second: of these, the ones that pass the event's filter."""
+
+
+def cost_of(plan: Plan, rates: Mapping[str, EventRate], *, counting: bool = False) -> float:
+    """Share of one CPU that a probe takes: 0.05 is five percent of it.
+
+    Args:
+        plan: its events.
+        rates: by `group/event`; events that are not in it cost nothing.
+        counting: the kernel counts its hits and records nothing.
+    """
+    ns = 0.0
+    for event in plan.events:
+        rate = rates.get(event.path, EventRate(0, 0))
+        fields = len(event.columns) * FIELD_NS
+        if counting:
+            ns += rate.hits * (hit_ns(plan, event) + fields + DISCARD_NS + COUNT_NS)
+        else:
+            passed = min(rate.hits, rate.records)
+            ns += rate.hits * (hit_ns(plan, event) + fields) + passed * RECORD_NS
+            ns += (rate.hits - passed) * DISCARD_NS
+    return ns / 1e9
+
+
+def hit_ns(plan: Plan, event: PlannedEvent) -> int:
+    """Nanoseconds to get to an event's handler and back."""
+    letter = event.line[:1]
+    if isinstance(plan.probe, UserProbe):
+        returns = letter == "r" or plan.probe.returns
+        return USER_NS["r" if returns else "p"]
+    if letter == "p" and event.at_exit:
+        letter = "r"
+    ns = ENTRY_NS.get(letter or "t", ENTRY_NS["p"])  # an event of the kernel's own is a tracepoint
+    if letter == "f" and event.at_exit:
+        ns += EXIT_NS
+    if letter == "p" and isinstance(plan.probe, Probe) and plan.probe.place.offset:
+        ns = TRAP_NS
+    return ns
+
+
+def percent(share: float) -> str:
+    """`12 %`, `0.3 %`, `< 0.1 %` of one CPU; of more than one their number: `2.5 CPUs`."""
+    if share >= 1:
+        return f"{share:.1f} CPUs"
+    if share < 0.001:
+        return "< 0.1 % of a CPU"
+    return f"{share:.0%} of a CPU".replace("%", " %") if share >= 0.1 else f"{share * 100:.1f} % of a CPU"
