@@ -11,7 +11,7 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,15 @@ _NONE = -1
 _REASONS = tuple(Alone)
 _PIECE = 1 << 13
 """Events between two looks at the clock."""
+
+
+class Timed(NamedTuple):
+    """Proven calls; both arrays have one length."""
+
+    functions: NDArray[np.int64]
+    """As `EndOf.function`."""
+    took: NDArray[np.int64]
+    """Nanoseconds from entry to exit."""
 
 
 class Calls:
@@ -45,6 +54,8 @@ class Calls:
         self._entries = array("q")
         self._exits = array("q")
         self._reasons = bytearray()
+        self._functions = array("q")
+        self._took = array("q")
 
     @property
     def next(self) -> int:
@@ -94,6 +105,13 @@ class Calls:
             _REASONS[reason - 1] if reason else None,
         )
 
+    def timed(self, start: int, stop: int) -> Timed:
+        """Of the rows from `start` to before `stop` those that are pairs, also where their events were dropped."""
+        part = slice(max(start - self.first, 0), max(stop - self.first, 0))
+        paired = np.frombuffer(self._reasons[part], np.uint8) == 0
+        functions, took = (np.array(column[part], np.int64)[paired] for column in (self._functions, self._took))
+        return Timed(functions, took)
+
     def _take(self, ends: Ends) -> None:
         if not len(ends.seqs):
             return
@@ -103,9 +121,12 @@ class Calls:
         else:
             entries, exits, rest = matched(ends)
         # Behind the event that showed a call to be over, in the order of those.
-        shown_by, found = [ends.seqs[exits]], [np.stack((ends.seqs[entries], ends.seqs[exits], 0 * exits), axis=1)]
+        took = ends.stamps[exits] - ends.stamps[entries]
+        pairs = np.stack((ends.seqs[entries], ends.seqs[exits], 0 * exits, ends.functions[exits], took), axis=1)
+        shown_by, found = [ends.seqs[exits]], [pairs]
         for end in _one_by_one(ends, rest):
             rows = _rows(self._pairing.take(end))
+            rows[:, 3:] = end.function, self._pairing.took  # of what is no pair nobody asks
             if len(rows):
                 shown_by.append(np.full(len(rows), end.seq))
                 found.append(rows)
@@ -113,10 +134,12 @@ class Calls:
         self._add(np.concatenate(found)[order])
 
     def _add(self, rows: NDArray[np.int64]) -> None:
-        """Add rows of entry, exit and reason."""
+        """Add rows as `_rows` gives them."""
         self._entries.frombytes(np.ascontiguousarray(rows[:, 0]).tobytes())
         self._exits.frombytes(np.ascontiguousarray(rows[:, 1]).tobytes())
         self._reasons += rows[:, 2].astype(np.uint8).tobytes()
+        self._functions.frombytes(np.ascontiguousarray(rows[:, 3]).tobytes())
+        self._took.frombytes(np.ascontiguousarray(rows[:, 4]).tobytes())
         counts = np.bincount(rows[:, 2], minlength=len(_REASONS) + 1).tolist()
         self.paired += counts[0]
         self.alone.update({reason: count for reason, count in zip(_REASONS, counts[1:], strict=True) if count})
@@ -128,18 +151,22 @@ class Calls:
         while gone < len(self._entries) and max(self._entries[gone], self._exits[gone]) < oldest:
             gone += 1
         del self._entries[:gone], self._exits[:gone], self._reasons[:gone]
+        del self._functions[:gone], self._took[:gone]
         self.first += gone
 
 
 def _rows(calls: list[Call]) -> NDArray[np.int64]:
-    return np.array([_row(call) for call in calls], np.int64).reshape(-1, 3)
+    """Entry, exit, number of the reason; room for the function and the nanoseconds of a pair."""
+    return np.array([_row(call) for call in calls], np.int64).reshape(-1, 5)
 
 
-def _row(call: Call) -> tuple[int, int, int]:
+def _row(call: Call) -> tuple[int, int, int, int, int]:
     return (
         _NONE if call.entry is None else call.entry,
         _NONE if call.exit is None else call.exit,
         0 if call.alone is None else _REASONS.index(call.alone) + 1,
+        _NONE,
+        0,
     )
 
 

@@ -82,6 +82,8 @@ class Pairing:
         self._lost_between = lost_between
         self.open = 0
         """Calls that have begun and not ended yet."""
+        self.took = 0
+        """Nanoseconds from entry to exit of the pair that was made last."""
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
         """Task -> its open entries, the outermost first; the task that entered a call last comes last."""
 
@@ -121,5 +123,6 @@ class Pairing:
                 calls = [Call(inner.seq, None, Alone.NO_EXIT) for inner in over]
                 if self._lost_between(entry.ts, end.ts):
                     return [*calls, Call(entry.seq, None, Alone.LOST), Call(None, end.seq, Alone.LOST)]
+                self.took = end.ts - entry.ts
                 return [*calls, Call(entry.seq, end.seq)]
         return [Call(None, end.seq, Alone.NO_ENTRY)]

@@ -1,0 +1,93 @@
+"""The values that came most often, in bounded memory.
+
+Exact while there are no more values than there is room for. Then the rarest are let go, and each value has what it
+may have been counted too few: as much as any value had that was let go (the lower bound of Space-Saving; Metwally,
+Agrawal, El Abbadi, 2005). What was let go is `others`, so that counts and others are always all there were.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Keys = NDArray[np.uint64]
+
+
+class Count(NamedTuple):
+    """One value."""
+
+    key: int
+    """As it was given to `add`."""
+    hits: int
+    """It came at least so often."""
+    error: int
+    """It came at most so many times more."""
+
+
+class Frequent:
+    """Counts 64-bit keys; see the module."""
+
+    def __init__(self, limit: int = 4096) -> None:
+        """Keep at least `limit` values, at most twice as many."""
+        self.limit = limit
+        self.total = 0
+        """Values that were given, all of them."""
+        self.others = 0
+        """Values among them that are not counted any more."""
+        self.floor = 0
+        """The most that any value that is not counted may have come."""
+        self._keys: Keys = np.empty(0, np.uint64)
+        self._counts: NDArray[np.int64] = np.empty(0, np.int64)
+        self._errors: NDArray[np.int64] = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: int) -> bool:
+        at = int(np.searchsorted(self._keys, np.uint64(key)))
+        return at < len(self._keys) and int(self._keys[at]) == key
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was let go."""
+        return not self.others
+
+    def add(self, keys: Keys) -> Keys:
+        """Count keys; gives those that are new, each once, in their order."""
+        found, counts = np.unique(keys, return_counts=True)
+        self.total += len(keys)
+        at = np.searchsorted(self._keys, found)
+        known = np.zeros(len(found), np.bool_)
+        inside = at < len(self._keys)
+        known[inside] = self._keys[at[inside]] == found[inside]
+        self._counts[at[known]] += counts[known]
+        new = found[~known]
+        if len(new):
+            places = at[~known]
+            self._keys = np.insert(self._keys, places, new)
+            self._counts = np.insert(self._counts, places, counts[~known])
+            self._errors = np.insert(self._errors, places, self.floor)
+            if len(self._keys) > 2 * self.limit:
+                self._let_go()
+        return new
+
+    def _let_go(self) -> None:
+        most = self._counts + self._errors
+        order = np.argsort(-most, kind="stable")
+        gone = order[self.limit :]
+        self.floor = max(self.floor, int(most[gone].max()))
+        self.others += int(self._counts[gone].sum())
+        kept = np.sort(order[: self.limit])
+        self._keys, self._counts, self._errors = self._keys[kept], self._counts[kept], self._errors[kept]
+
+    def top(self, number: int) -> list[Count]:
+        """The most frequent first; those that came equally often by their keys."""
+        order = np.lexsort((self._keys, -self._counts))[:number]
+        columns = (self._keys[order], self._counts[order], self._errors[order])
+        return [Count(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+    def rest(self, number: int) -> int:
+        """What came besides the first `number`."""
+        return self.total - sum(one.hits for one in self.top(number))

@@ -1,0 +1,164 @@
+"""What the events of a store are in sum: how many when, of whom, which values, and how long calls took.
+
+Rows are taken as columns, in bounded steps, when somebody looks; what was counted stays counted when the store drops
+it. Whatever was dropped before it was counted is in `unseen`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from events.calls import Calls
+from events.columns import PIECE, Columns
+from events.pairing import EndOf
+from events.record import Record
+from events.summary.distribution import Distribution
+from events.summary.frequent import Count, Frequent
+from events.summary.timeline import Timeline
+from events.summary.values import FieldValues
+
+if TYPE_CHECKING:
+    from events.store import Store
+
+Take = Callable[[Columns, list[Record]], None]
+"""Takes rows as columns, and those that came as text as records."""
+
+
+class Scan:
+    """One pass over a store that goes on where it stopped."""
+
+    def __init__(self, store: Store, take: Take) -> None:
+        self.at = store.first_seq
+        self.seen = 0
+        """Rows that were taken."""
+        self.unseen = store.first_seq
+        """Rows that the store dropped before they were."""
+        self._take = take
+
+    def skip_to(self, first_seq: int) -> None:
+        """Rows before this one are gone."""
+        if self.at < first_seq:
+            self.unseen += first_seq - self.at
+            self.at = first_seq
+
+    def take(self, columns: Columns, texts: list[Record]) -> None:
+        """Take what begins at `at`."""
+        self._take(columns, texts)
+        self.seen += len(columns)
+        self.at += len(columns)
+
+
+class Summary:
+    """Counts all events, the values of one field at a time, and the latencies of calls."""
+
+    def __init__(self, store: Store, limit: int = 4096) -> None:
+        """Count the rows of a store; of values and processes at least `limit` each."""
+        self.timeline = Timeline()
+        """By path of the event."""
+        self.tasks = Frequent(limit)
+        """By thread id."""
+        self.values: FieldValues | None = None
+        """Of the field that was chosen."""
+        self.calls = Calls(store)
+        """From the store's events; its counts say what has no pair."""
+        self._latencies: dict[int, Distribution] = {}
+        self._next_call = 0
+        self._store = store
+        self._limit = limit
+        self._events = Scan(store, self._count)
+        self._fields: Scan | None = None
+        self._ends: Mapping[str, EndOf] = {}
+
+    @property
+    def seen(self) -> int:
+        """Events that were counted."""
+        return self._events.seen
+
+    @property
+    def unseen(self) -> int:
+        """Events that the store dropped before they were counted."""
+        return self._events.unseen
+
+    @property
+    def values_unseen(self) -> int:
+        """The same, for the values of the field, which may have been chosen later."""
+        return self._fields.unseen if self._fields else 0
+
+    @property
+    def behind(self) -> int:
+        """Events that are to be looked at yet, by whoever is the farthest behind."""
+        at = min(scan.at for scan in self._scans)
+        calls = self.calls.behind if self._ends else 0
+        return max(calls, self._store.next_seq - max(at, self._store.first_seq))
+
+    @property
+    def _scans(self) -> list[Scan]:
+        return [self._events, *([self._fields] if self._fields else [])]
+
+    def use(self, ends: Mapping[str, EndOf]) -> None:
+        """Take what the events are, by their `group/name`; `EndOf.function` tells latencies apart."""
+        self._ends = ends
+        self.calls.use(ends)
+
+    def choose(self, event: str, field: str) -> None:
+        """Count the values of a field of an event; begins anew with what the store has."""
+        chosen = FieldValues(event, field, self._limit)
+        self.values, self._fields = chosen, Scan(self._store, chosen.take)
+
+    def latencies(self, function: int) -> Distribution:
+        """Nanoseconds that the proven calls of a function took."""
+        return self._latencies.setdefault(function, Distribution())
+
+    @property
+    def functions(self) -> list[int]:
+        """Those that have latencies."""
+        return sorted(number for number, latencies in self._latencies.items() if latencies.count)
+
+    def top_tasks(self, number: int) -> list[Count]:
+        """Thread ids with the most events."""
+        return self.tasks.top(number)
+
+    def tick(self, budget: float = 0.01) -> None:
+        """Look at what came, for about so many seconds."""
+        deadline = time.monotonic() + budget
+        while self._step() and time.monotonic() < deadline:
+            pass
+        # Half the time each, or pairing would begin when all else is done.
+        if self._ends:
+            self.calls.tick(max(budget / 2, deadline - time.monotonic()))
+            self._time_calls()
+
+    def _step(self) -> bool:
+        """Take one piece; False: there is none."""
+        scans = self._scans
+        for scan in scans:
+            scan.skip_to(self._store.first_seq)
+        at = min(scan.at for scan in scans)
+        stop = min([at + PIECE, self._store.next_seq, *(scan.at for scan in scans if scan.at > at)])
+        if at >= stop:
+            return False
+        columns = self._store.columns(at, stop)
+        texts = [self._store.record(at + place) for place in np.flatnonzero(columns.is_text).tolist()]
+        for scan in scans:
+            if scan.at == at:
+                scan.take(columns, texts)
+        return True
+
+    def _count(self, columns: Columns, texts: list[Record]) -> None:
+        for table in columns.tables.values():
+            self.timeline.add(table.layout.format.path, table.stamps)
+            self.tasks.add(table.pids.astype(np.int64).view(np.uint64))
+        for record in texts:
+            self.timeline.add(record.event, np.array([record.ts], np.int64))
+        if texts:
+            self.tasks.add(np.array([record.pid for record in texts], np.int64).view(np.uint64))
+
+    def _time_calls(self) -> None:
+        timed = self.calls.timed(max(self._next_call, self.calls.first), self.calls.next)
+        for function in np.unique(timed.functions).tolist():
+            self.latencies(function).add(timed.took[timed.functions == function])
+        self._next_call = self.calls.next

@@ -1,0 +1,75 @@
+"""Events by the time at which they happened, in a fixed number of intervals that become longer as time goes on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+BUCKETS = 512
+"""Intervals at most; when all are full they are put together two by two."""
+FINEST = 50_000_000
+"""Nanoseconds of an interval in the beginning."""
+
+
+class Timeline:
+    """Counts of events by their kind and time; memory is bounded by the number of kinds."""
+
+    def __init__(self, finest: int = FINEST, buckets: int = BUCKETS) -> None:
+        """Begin with intervals of `finest` ns; `buckets` of them, an even number."""
+        self.width = finest
+        """Nanoseconds of an interval."""
+        self.start: int | None = None
+        """Time stamp at which the first interval begins; None: nothing came yet."""
+        self._buckets = buckets
+        self._counts: dict[str, NDArray[np.int64]] = {}
+        self._used = 0
+
+    @property
+    def used(self) -> int:
+        """Intervals from the first to the last that has an event."""
+        return self._used
+
+    @property
+    def kinds(self) -> list[str]:
+        """Those that came, in the order in which they did."""
+        return list(self._counts)
+
+    def add(self, kind: str, stamps: NDArray[np.int64]) -> None:
+        """Count events of one kind; what is older than the first of all belongs to the first interval."""
+        if not len(stamps):
+            return
+        if self.start is None:
+            self.start = int(stamps.min()) // self.width * self.width
+        last = (int(stamps.max()) - self.start) // self.width
+        while last >= self._buckets:
+            self._coarsen()
+            last = (int(stamps.max()) - self.start) // self.width
+        places = np.maximum((stamps - self.start) // self.width, 0)
+        counts = self._counts.setdefault(kind, np.zeros(self._buckets, np.int64))
+        counts += np.bincount(places, minlength=self._buckets)
+        self._used = max(self._used, last + 1, 1)
+
+    def counts(self, kind: str) -> list[int]:
+        """Of each interval up to the last that has an event of any kind."""
+        if kind not in self._counts:
+            return [0] * self._used
+        found: list[int] = self._counts[kind][: self._used].tolist()
+        return found
+
+    def total(self, kind: str) -> int:
+        """Of all intervals."""
+        return int(self._counts[kind].sum()) if kind in self._counts else 0
+
+    def _coarsen(self) -> None:
+        self.width *= 2
+        for kind, counts in self._counts.items():
+            halved = np.zeros_like(counts)
+            halved[: self._buckets // 2] = counts.reshape(-1, 2).sum(axis=1)
+            self._counts[kind] = halved
+        self._used = (self._used + 1) // 2
+
+
+def squeezed(counts: list[int], columns: int) -> list[int]:
+    """The counts in at most so many columns: as many neighbours put together as it takes, the same number in each."""
+    each = max(1, -(-len(counts) // max(1, columns)))
+    return [sum(counts[at : at + each]) for at in range(0, len(counts), each)]

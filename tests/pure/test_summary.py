@@ -1,0 +1,121 @@
+"""What is counted of events equals what a naive count gives."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.summary.distribution import Distribution, Power, exponents
+from events.summary.frequent import Frequent
+from events.summary.keys import of_values
+from events.summary.timeline import Timeline, squeezed
+
+NUMBERS = st.one_of(
+    st.integers(0, 100), st.integers(0, (1 << 64) - 1), st.integers(0, 64).map(lambda n: (1 << n) - 1)
+)
+
+
+def _ceil_log2(number: int) -> int:
+    """hist_field_log2: ilog2(roundup_pow_of_two(number))."""
+    return (number - 1).bit_length() if number else 0
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(NUMBERS, max_size=30), max_size=4))
+def test_a_distribution_is_that_of_the_sorted_numbers(pieces):
+    found = Distribution()
+    for piece in pieces:
+        found.add(np.array(piece, np.uint64))
+    numbers = sorted(number for piece in pieces for number in piece)
+    assert (found.count, found.total) == (len(numbers), sum(numbers))
+    by_power = Counter(map(_ceil_log2, numbers))
+    assert {power.exponent: power.hits for power in found.powers if power.hits} == by_power
+    if not numbers:
+        assert found.powers == () and found.quantile(0.5) == found.mean == 0
+        return
+    assert (found.least, found.most) == (numbers[0], numbers[-1])
+    assert [power.exponent for power in found.powers] == list(range(min(by_power), max(by_power) + 1))
+    for share in (0.01, 0.5, 0.9, 0.99, 1.0):
+        true = max(numbers[max(1, math.ceil(share * len(numbers))) - 1], min(1, numbers[-1]))
+        assert true <= found.quantile(share) <= true + true // 32 + (true > 64)
+
+
+@settings(deadline=None)
+@given(st.lists(NUMBERS, min_size=1))
+def test_powers_are_those_of_the_kernel(numbers):
+    assert exponents(np.array(numbers, np.uint64)).tolist() == [_ceil_log2(number) for number in numbers]
+
+
+def test_negative_numbers_count_as_zero():
+    found = Distribution()
+    found.add(np.array([-5, 3], np.int64))
+    assert found.powers == (Power(0, 1), Power(1, 0), Power(2, 1))
+
+
+@given(st.lists(st.lists(st.integers(0, 40), max_size=40), max_size=12), st.integers(1, 50))
+@settings(max_examples=200, deadline=None)
+def test_frequent_values_never_claim_what_is_not_so(pieces, limit):
+    found, true = Frequent(limit), Counter()
+    new = []
+    for piece in pieces:
+        new += found.add(np.array(piece, np.uint64)).tolist()
+        true.update(piece)
+        assert len(found) <= 2 * limit
+    top = found.top(100)
+    assert found.total == true.total() == sum(one.hits for one in top) + found.others
+    assert all(one.hits <= true[one.key] <= one.hits + one.error for one in top)
+    assert all(true[key] <= found.floor for key in true if key not in {one.key for one in top})
+    assert set(true) <= set(new)
+    if len(true) <= 2 * limit:
+        assert found.exact and {one.key: one.hits for one in top} == true
+    assert [one.hits for one in top] == sorted((one.hits for one in top), reverse=True)
+    assert found.rest(3) == found.total - sum(one.hits for one in top[:3])
+
+
+def test_a_value_far_more_frequent_than_others_is_found_among_any_number():
+    found = Frequent(64)
+    for n in range(200):
+        found.add(np.concatenate([np.arange(n * 500, (n + 1) * 500), np.full(20, 1 << 40)]).astype(np.uint64))
+    best = found.top(1)[0]
+    assert best.key == 1 << 40 and best.hits == 200 * 20 and not found.exact
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-50, 5000)), max_size=20), max_size=6),
+    st.sampled_from([2, 4, 16]),
+)
+def test_a_timeline_counts_each_event_once_in_its_interval(pieces, buckets):
+    line, true = Timeline(finest=10, buckets=buckets), []
+    for piece in pieces:
+        for kind in "ab":
+            line.add(kind, np.array([ts for k, ts in piece if k == kind], np.int64))
+            true += [(k, ts) for k, ts in piece if k == kind]
+    assert line.used <= buckets
+    for kind in "ab":
+        expected = [0] * line.used
+        for k, ts in true:
+            assert line.start is not None
+            if k == kind:
+                expected[max(0, (ts - line.start) // line.width)] += 1
+        assert line.counts(kind) == expected
+        assert line.total(kind) == sum(expected)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 9), max_size=600), st.integers(1, 80))
+def test_neighbours_are_put_together_without_loss(counts, columns):
+    found = squeezed(counts, columns)
+    assert sum(found) == sum(counts) and len(found) <= columns
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.text(max_size=5), st.none(), st.binary(max_size=3)), max_size=30))
+def test_values_of_any_kind_come_back_from_their_keys(values):
+    found = of_values(values)
+    known = found.values(np.unique(found.keys))
+    assert Counter(repr(known[key]) for key in found.keys.tolist()) == Counter(map(repr, values))
