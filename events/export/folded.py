@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from events.export.source import Source
-from events.export.spans import Item, Part, Spans
+from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.export.stacks import stack_of, stacks_in
 from events.pairing import idle_task
 from events.record import Record
@@ -43,10 +43,11 @@ class _Frame:
 class FoldedStacks:
     """See the module."""
 
-    def __init__(self, source: Source, out: BinaryIO) -> None:
+    def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING) -> None:
+        """See `events.export.spans` for how many events wait for the end of a call."""
         self._source = source
         self._out = out
-        self._spans = Spans(source.ends, source.lost_between)
+        self._spans = Spans(source.ends, source.lost_between, waiting)
         self._open: dict[int, list[_Frame]] = {}
         self._times: Counter[Stack] = Counter()
         self._counts: Counter[Stack] = Counter()

@@ -76,7 +76,7 @@ class ParquetTable:
         values = exact_values(record)
         asked = self._source.fields(record.format) if record.format else tuple(values)
         self._unplaced += sum(name not in self._fits for name in asked)
-        heads = (record.ts, record.cpu, record.pid, record.comm, record.event)
+        heads: tuple[Cell, ...] = (record.ts, record.cpu, record.pid, record.comm, record.event)
         for cells, head in zip(self._rows, heads, strict=False):
             cells.append(head)
         there = frozenset(asked)

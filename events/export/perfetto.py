@@ -20,7 +20,7 @@ from events.decode import Scalar, Value
 from events.export.escape import exact_values
 from events.export.protobuf import content, number, string
 from events.export.source import Source
-from events.export.spans import Item, Part, Spans
+from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.pairing import idle_task
 from events.record import Record
 
@@ -43,10 +43,11 @@ class PerfettoTrace:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, source: Source, out: BinaryIO) -> None:
+    def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING) -> None:
+        """See `events.export.spans` for how many events wait for the end of a call."""
         self._source = source
         self._out = out
-        self._spans = Spans(source.ends, source.lost_between)
+        self._spans = Spans(source.ends, source.lost_between, waiting)
         self._tracks: dict[int, str] = {}
         """Track -> name under which it is known."""
         root = number(_UUID, _ROOT) + string(_TRACK_NAME, source.title or "probewright")

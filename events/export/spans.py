@@ -44,6 +44,8 @@ class Item(NamedTuple):
     """Why an end of a call has no other end."""
 
 
+MOST_WAITING = 1 << 14
+"""Events that are held back, if nothing else is said."""
 NOT_OVER = "it had not ended"
 """Why an entry is alone at the end of what is given out."""
 
@@ -52,7 +54,7 @@ class Spans:
     """See the module. At most `waiting` events are held back, and as many entries as a `Pairing` keeps open."""
 
     def __init__(
-        self, ends: Mapping[str, EndOf], lost_between: Callable[[int, int], bool], waiting: int = 1 << 14
+        self, ends: Mapping[str, EndOf], lost_between: Callable[[int, int], bool], waiting: int = MOST_WAITING
     ) -> None:
         """Take what the events are, by their `group/name`; and see `events.pairing`."""
         self._ends = ends
@@ -63,7 +65,7 @@ class Spans:
         self._known: dict[int, tuple[Part, str]] = {}
         """Sequence number of an end in the queue -> what it turned out to be."""
         self._late: dict[int, Record] = {}
-        self._entry_of: dict[int, int] = {}
+        self._entry_of: dict[int, Record] = {}
         """Exit in the queue -> its entry that was late."""
 
     def take(self, record: Record) -> Iterator[Item]:
@@ -94,9 +96,10 @@ class Spans:
         yield from self._ready()
 
     def _pair(self, entry: int, leave: int) -> None:
-        if entry in self._late:
+        late = self._late.pop(entry, None)
+        if late is not None:
             self._known[leave] = (Part.CALL, "")
-            self._entry_of[leave] = entry
+            self._entry_of[leave] = late
         else:
             self._undecided.discard(entry)
             self._known[entry] = (Part.BEGIN, "")
@@ -125,6 +128,6 @@ class Spans:
             queue.popleft()
             part, alone = self._known.pop(record.seq, (Part.EVENT, ""))
             if part is Part.CALL:
-                yield Item(part, self._late.pop(self._entry_of.pop(record.seq)), record)
+                yield Item(part, self._entry_of.pop(record.seq), record)
             else:
                 yield Item(part, record, alone=alone)
