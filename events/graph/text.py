@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from events.graph.arguments import ArgumentTypes, registers_of
 from events.graph.arguments import kernel_text as arguments_text
+from events.graph.comments import comment
 from events.graph.ends import EndKind, GraphEnds
 from events.graph.style import GraphStyle, duration_text, mark, proc_text, retval_text
 from events.kallsyms import Symbols
 from events.record import Record
-from events.text import kernel_text
 
 _DEPTHS = 50
 """FTRACE_RETFUNC_DEPTH: calls of a task that the kernel remembers while it prints."""
@@ -40,7 +40,7 @@ class Names:
     """The event of a row, as `Store.record` gives it: for arguments, and for comments."""
     types: ArgumentTypes | None = None
     """None: arguments are not printed, as with a kernel without BTF."""
-    comment: Callable[[Record], str] = kernel_text
+    comment: Callable[[Record], str] = comment
     """What stands in a comment, for an event that is not of the tracer."""
 
 
@@ -84,7 +84,7 @@ class GraphPrinter:
         self._irq_code = range(low[0].address, high[0].address) if low and high else range(0)
 
     def text(self, ends: GraphEnds) -> list[str]:
-        """The lines of rows, without line ends. An entry whose exit comes in a later piece is not seen to be a leaf."""
+        """The lines of rows, without ends. An entry whose exit comes in a later piece is not seen to be a leaf."""
         exits = _leaf_exits(ends)
         taken = np.zeros(len(ends), np.bool_)
         taken[exits[exits >= 0]] = True
