@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 class Gaps:
     """Spans of time stamps, joined where they overlap."""
@@ -36,3 +39,14 @@ class Gaps:
         gone = bisect_left(self._ends, before)
         self._forgotten = self._ends[gone - 1] if gone else self._forgotten
         del self._starts[:gone], self._ends[:gone]
+
+    def before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether something may have been lost between each time stamp and the one in front of it; the first: no."""
+        broken = np.zeros(len(stamps), np.bool_)
+        if len(stamps) < 2 or not self.between(int(stamps[0]), int(stamps[-1])):
+            return broken
+        earlier, later = stamps[:-1], stamps[1:]
+        first = np.searchsorted(self._ends, earlier, "left")
+        starts = np.append(np.array(self._starts, np.int64), np.iinfo(np.int64).max)
+        broken[1:] = (earlier <= self._forgotten) | (starts[first] <= later)
+        return broken

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from events.batch import Batch
 from events.blocks import Blocks
@@ -182,6 +183,10 @@ class Store:
     def lost_between(self, start: int, end: int) -> bool:
         """Whether events of the times from `start` to `end` may have been lost, in the kernel or on the way."""
         return self._intake.gaps.between(start, end)
+
+    def lost_before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether events may have been lost between each of these times and the one in front of it."""
+        return self._intake.gaps.before(stamps)
 
     def at_time(self, ts: int) -> int:
         """Sequence number of the first row that is not older than a time stamp; `next_seq` where all are."""

@@ -71,7 +71,9 @@ class Brackets(NamedTuple):
     retval: Ints
     has_retval: Mask
 
-    def __len__(self) -> int:  # type: ignore[override]  # the length of the columns, not their number
+    @property
+    def size(self) -> int:
+        """Number of events."""
         return len(self.ts)
 
     def of(self, wanted: Mask | NDArray[np.intp] | slice) -> Brackets:
@@ -90,12 +92,12 @@ def together(parts: Sequence[Brackets]) -> Brackets:
     return Brackets(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))
 
 
-def by_depth(inner: Any, outer: Any) -> Any:
+def by_depth(inner: Any, outer: Any) -> Any:  # noqa: ANN401 - arrays or numbers
     """`Deeper` of the tracer's own depth."""
     return inner > outer
 
 
-def by_stack(inner: Any, outer: Any) -> Any:
+def by_stack(inner: Any, outer: Any) -> Any:  # noqa: ANN401
     """`Deeper` of stack pointers: on one stack, which grow downwards, an inner call has the lower one.
 
     An interrupt has a stack of its own: of two stacks nothing is concluded.
@@ -151,5 +153,5 @@ def _with_returns(made: Brackets) -> Brackets:
     # Which thread it gave way to is of no account when it comes back: any end of a switch ends its own.
     ends = back._replace(task=task, edge=np.full(len(switch), Edge.END, np.uint8))
     both = together([made, ends])
-    order = np.argsort(np.concatenate((np.arange(len(made)) * 2, switch * 2 + 1)), kind="stable")
+    order = np.argsort(np.concatenate((np.arange(made.size) * 2, switch * 2 + 1)), kind="stable")
     return both.of(order)

@@ -55,7 +55,7 @@ def _back(found: Nesting, order: Places) -> Nesting:
 
 
 def _nest(events: Brackets, groups: Ints, deeper: Deeper) -> Nesting:
-    size = len(events)
+    size = events.size
     nothing = np.full(size, -1, np.intp)
     found = Nesting(nothing, nothing.copy(), np.zeros(size, np.int64), nothing.copy())
     if not size:
@@ -85,7 +85,7 @@ def _pair(events: Brackets, groups: Ints, partner: Places) -> Mask:
         rest = np.ones(len(left), np.bool_)
         rest[at] = rest[at + 1] = False
         left, begin, key = left[rest], begin[rest], key[rest]
-    wrong = np.zeros(len(events), np.bool_)
+    wrong = np.zeros(events.size, np.bool_)
     both = (groups[left[:-1]] == groups[left[1:]]) & begin[:-1] & ~begin[1:]
     wrong[left[1:][both]] = True
     return wrong | _unequal(events, partner)
@@ -113,14 +113,14 @@ def _unequal(events: Brackets, partner: Places) -> Mask:
     same = (events.what[begins] == events.what[ends]) & (events.proof[begins] == events.proof[ends])
     same &= (events.function[begins] == events.function[ends]) | (events.what[begins] == What.SWITCH)
     same &= ~call | (events.place[begins] == events.place[ends])
-    wrong = np.zeros(len(events), np.bool_)
+    wrong = np.zeros(events.size, np.bool_)
     wrong[begins[~same]] = True
     return wrong
 
 
 def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -> Mask:
     """Fill in levels and parents; gives what is not deeper than the call around it."""
-    size = len(events)
+    size = events.size
     begin = events.edge == Edge.BEGIN
     matched_end = (events.edge == Edge.END) & (found.partner >= 0)
     change = begin.astype(np.int64) - matched_end

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,3 +33,14 @@ def test_an_end_before_its_start_is_a_point() -> None:
     gaps.add(7, 3)
     assert gaps.between(7, 7)
     assert not gaps.between(0, 6)
+
+
+@given(SPANS, st.lists(st.integers(0, 70), max_size=20), st.integers(0, 70))
+def test_many_times_as_one_by_one(spans: list[tuple[int, int]], times: list[int], before: int) -> None:
+    gaps = Gaps()
+    for span in spans:
+        gaps.add(*span)
+    gaps.forget(before)
+    stamps = sorted(times)
+    wanted = [False, *(gaps.between(a, b) for a, b in pairwise(stamps))][: len(stamps)]
+    assert gaps.before(np.array(stamps, np.int64)).tolist() == wanted

@@ -1,0 +1,70 @@
+"""Where the time went: calls, total, own time and percentiles by function."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.graph.brackets import Ints, What
+from events.graph.tree import CallTree, Flag
+
+
+class HotSpot(NamedTuple):
+    """One function; times in nanoseconds."""
+
+    function: int
+    """Its address."""
+    calls: int
+    """Those of which both ends were seen, or whose end says how long it took."""
+    total: int
+    """Of all of them. A call inside of a call of the same function counts in both."""
+    own: int
+    """What was not spent in the calls, interrupts and softirqs inside."""
+    p50: int
+    """Half of the calls took no longer."""
+    p99: int
+    """99 of 100 took no longer."""
+    longest: int
+    failed: int
+    """Calls that returned an error."""
+
+
+class Spent(NamedTuple):
+    """What is counted, a row a call; copied out of a tree, so that another thread may count."""
+
+    function: NDArray[np.uint64]
+    duration: Ints
+    own: Ints
+    failed: NDArray[np.bool_]
+
+
+def spent(tree: CallTree, task: int | None = None) -> Spent:
+    """The calls of a tree, or of one task, of which it is known how long they took."""
+    columns = tree.columns
+    duration = columns.column("duration")
+    wanted = (columns.column("what") == What.CALL) & (duration >= 0)
+    if task is not None:
+        wanted &= columns.column("task") == task
+    took = duration[wanted]
+    own = np.maximum(took - columns.column("inside")[wanted], 0)
+    return Spent(columns.column("function")[wanted], took, own, (columns.column("flags")[wanted] & Flag.FAILED) != 0)
+
+
+def hot_spots(calls: Spent) -> list[HotSpot]:
+    """By function, the one that took most time by itself first. 1,000,000 calls take some 0.2 s."""
+    if not len(calls.function):
+        return []
+    order = np.lexsort((calls.duration, calls.function))
+    function, duration = calls.function[order], calls.duration[order]
+    starts = np.flatnonzero(np.append(True, function[1:] != function[:-1]))
+    counts = np.diff(np.append(starts, len(function)))
+    totals, own = np.add.reduceat(duration, starts), np.add.reduceat(calls.own[order], starts)
+    failed = np.add.reduceat(calls.failed[order].astype(np.int64), starts)
+    # The smallest value that so many hundredths of the calls do not pass (nearest rank).
+    half, most = (duration[starts + (counts * part + 99) // 100 - 1] for part in (50, 99))
+    longest = duration[starts + counts - 1]
+    columns = (function[starts], counts, totals, own, half, most, longest, failed)
+    rows = [HotSpot(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    return sorted(rows, key=lambda row: (-row.own, -row.total, row.function))

@@ -1,0 +1,303 @@
+"""The calls of all tasks as rows, in the order in which they began: of one task that is its tree, from top to bottom.
+
+Built as events come, by columns. A row is a call, an interrupt, a time off the CPU, or an event between the calls;
+everything inside of it are the rows of its task up to `after`. Nothing is nested across a gap, and what has only one
+end is marked and counted: see `Flag`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.graph.brackets import Brackets, Deeper, Edge, Ints, Mask, What, by_depth, together
+from events.graph.call_columns import DTYPES, CallColumns
+from events.graph.nesting import Nesting, Places, nest
+
+LIMIT: Final = 1 << 20
+"""Rows that are kept (some 90 bytes each)."""
+MOST_OPEN: Final = 1 << 14
+"""Calls that may be open at once; of more, those of the tasks that have been still for longest are given up."""
+OPEN_END: Final = 1 << 62
+"""`after` of a row whose end is not known yet."""
+_MAX_ERRNO: Final = 4095
+
+
+class Flag(enum.IntFlag):
+    """What is true of a row; the value in `CallTree.flags`."""
+
+    OPEN = 1
+    """It has not returned yet."""
+    NO_ENTRY = 2
+    """Only its end was seen: it began before, or the begin was missed. It has no rows inside."""
+    NO_EXIT = 4
+    """What came after shows it to be over; its end was not seen."""
+    LOST = 8
+    """Events were lost while it was open."""
+    RETVAL = 16
+    """It has a return value."""
+    FAILED = 32
+    """That looks like an error, by the guess that the kernel makes (trace_functions_graph.c, print_graph_retval)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row; plain numbers."""
+
+    row: int
+    seq: int
+    """Sequence number of its first event; of its only one where that is an end."""
+    leave: int
+    """Of its last one; -1: not seen."""
+    ts: int
+    """Time stamp of the first event (of an end without a begin: of that)."""
+    duration: int
+    """Nanoseconds; -1: not known."""
+    own: int
+    """Nanoseconds that were not spent in the rows inside; -1: not known."""
+    function: int
+    """Address of the function; see `What` for the others."""
+    parent: int
+    """Row around it; -1: none that is kept."""
+    after: int
+    """First row that is not inside any more; `OPEN_END`: not known yet."""
+    retval: int
+    task: int
+    cpu: int
+    level: int
+    """Rows that are around it."""
+    what: What
+    flags: Flag
+
+
+class CallTree:
+    """See the module. `take` belongs to one thread."""
+
+    def __init__(self, deeper: Deeper = by_depth, limit: int = LIMIT) -> None:
+        """Take what proves a nesting, and the most rows to keep."""
+        self.columns = CallColumns()
+        self.counts: Counter[Flag] = Counter()
+        """Ends without a partner, by the reason."""
+        self.closed = 0
+        """Calls of which both ends were seen."""
+        self.latest = 0
+        """Youngest time stamp."""
+        self.changed = 0
+        """Oldest row that is another one since this was last set to `next`: it has ended."""
+        self._deeper = deeper
+        self._limit = limit
+        self._open: Brackets | None = None
+        """Begins of the calls that are open, in the order of their rows."""
+        self._open_rows = np.empty(0, np.int64)
+
+    @property
+    def first(self) -> int:
+        """Oldest row that is kept."""
+        return self.columns.first
+
+    @property
+    def next(self) -> int:
+        """Row that comes next."""
+        return self.columns.next
+
+    @property
+    def open(self) -> int:
+        """Calls that have begun and not ended yet."""
+        return len(self._open_rows)
+
+    def row(self, row: int) -> Row:
+        """A row. Raises IndexError where it was dropped, or there is none yet."""
+        if not self.first <= row < self.next:
+            raise IndexError(row)
+        at = row - self.first
+        one = {name: self.columns.column(name)[at].item() for name in _TAKEN}
+        spent, duration = self.columns.column("inside")[at].item(), one["duration"]
+        one["own"] = max(duration - spent, 0) if duration >= 0 else -1
+        one["parent"] = one["parent"] if one["parent"] >= self.first else -1
+        one["what"], one["flags"] = What(one["what"]), Flag(one["flags"])
+        return Row(row=row, **one)
+
+    def gap(self) -> None:
+        """Events went by unseen: what is open stays so for ever."""
+        self._give_up(np.ones(len(self._open_rows), np.bool_), Flag.LOST)
+
+    def take(self, events: Brackets, broken: Mask | None = None) -> None:
+        """Take events, which follow those that came before.
+
+        Args:
+            events: in order of time.
+            broken: where events may have been lost just before one; None: nowhere.
+        """
+        if not events.size:
+            return
+        segments: Ints = np.zeros(events.size, np.int64)
+        if broken is not None:
+            segments += np.cumsum(broken)
+        if broken is not None and broken[0]:
+            self.gap()
+            segments -= 1
+        waiting = self._waiting(events.task)
+        held = int(waiting.sum())
+        both = together([self._open.of(waiting), events]) if held and self._open is not None else events
+        segments = np.append(np.zeros(held, np.int64), segments)
+        found = nest(both, (segments << 32) + (both.task.astype(np.int64) & 0xFFFFFFFF), self._deeper)
+        rows, before = self._number(both, found, held, self._open_rows[waiting])
+        self._append(both, found, rows, held)
+        self._close(both, found, rows, before)
+        self._miss(found, rows, before)
+        self._go_on(both, found, rows, before, segments, waiting)
+        self.latest = max(self.latest, int(events.ts[-1]))
+        if len(self.columns) > self._limit:
+            self.columns.drop(len(self.columns) - self._limit)
+
+    def _waiting(self, tasks: NDArray[np.int32]) -> Mask:
+        """Which of the open calls belong to tasks that have events now."""
+        if self._open is None:
+            return np.zeros(0, np.bool_)
+        return np.isin(self._open.task, tasks)
+
+    def _number(self, both: Brackets, found: Nesting, held: int, held_rows: Ints) -> tuple[Ints, Ints]:
+        """The row of each event, and the row that comes next at its time; the first ones have theirs already."""
+        alone = (found.partner < 0) & (both.what != What.SWITCH)  # a thread that comes for the first time we see
+        is_row = (both.edge != Edge.END) | alone
+        is_row[:held] = False
+        count = np.cumsum(is_row)
+        before = self.next + count - is_row
+        rows = np.where(is_row, before, -1)
+        rows[:held] = held_rows
+        return rows, before
+
+    def _append(self, both: Brackets, found: Nesting, rows: Ints, held: int) -> None:
+        """Add the rows of the events, as if none had an end."""
+        at = np.flatnonzero(rows[held:] >= 0) + held
+        edge = both.edge[at]
+        begin, end = edge == Edge.BEGIN, edge == Edge.END
+        parent = found.parent[at]
+        flags = begin * np.uint8(Flag.OPEN) | end * np.uint8(Flag.NO_ENTRY) | self._returned(both, at) * end
+        self.columns.append(
+            {
+                "seq": both.seq[at],
+                "leave": np.where(end, both.seq[at], -1),
+                "ts": both.ts[at],
+                "duration": np.where(end, both.duration[at], -1),
+                "function": both.function[at],
+                "parent": np.where(parent >= 0, rows[parent], -1),
+                "after": np.where(begin, OPEN_END, rows[at] + 1),
+                "retval": both.retval[at],
+                "task": both.task[at],
+                "cpu": both.cpu[at],
+                "level": found.level[at],
+                "what": both.what[at],
+                "flags": flags,
+            }
+        )
+        self.counts[Flag.NO_ENTRY] += int(end.sum())
+
+    @staticmethod
+    def _returned(both: Brackets, at: Places) -> NDArray[np.uint8]:
+        """Flags about the return value of ends."""
+        value = both.retval[at]
+        # An int in a wide register has no sign there.
+        narrow = (value >> 31) == 1
+        value = np.where(narrow, value - (1 << 32), value)
+        failed = (value < 0) & (value >= -_MAX_ERRNO)
+        has: NDArray[np.uint8] = both.has_retval[at] * (np.uint8(Flag.RETVAL) | failed * np.uint8(Flag.FAILED))
+        return has
+
+    def _close(self, both: Brackets, found: Nesting, rows: Ints, before: Ints) -> None:
+        """Fill in the ends of rows that have one."""
+        begins = np.flatnonzero((both.edge == Edge.BEGIN) & (found.partner >= 0))
+        ends = found.partner[begins]
+        self.closed += len(begins)
+        duration = both.duration[ends]
+        duration = np.where(duration >= 0, duration, both.ts[ends] - both.ts[begins])
+        self._spend(
+            rows[found.parent[begins]], duration, (found.parent[begins] >= 0) & (both.what[begins] < What.SWITCH)
+        )
+        self._set(
+            rows[begins],
+            {
+                "leave": both.seq[ends],
+                "duration": duration,
+                "after": before[ends],
+                "retval": both.retval[ends],
+                "flags": self._returned(both, ends),
+            },
+        )
+
+    def _spend(self, parents: Ints, duration: Ints, wanted: Mask) -> None:
+        """Time that was spent inside of rows."""
+        at = parents - self.first
+        wanted &= at >= 0
+        np.add.at(self.columns.column("inside"), at[wanted], duration[wanted])
+
+    def _miss(self, found: Nesting, rows: Ints, before: Ints) -> None:
+        """Calls that are over, whose end was not seen."""
+        missed = np.flatnonzero(found.over >= 0)
+        if len(missed):
+            self.counts[Flag.NO_EXIT] += len(missed)
+            self._end(rows[missed], before[found.over[missed]], Flag.NO_EXIT)
+
+    def _go_on(self, both: Brackets, found: Nesting, rows: Ints, before: Ints, segments: Ints, waiting: Mask) -> None:
+        """What is open after these events."""
+        is_open = (both.edge == Edge.BEGIN) & (found.partner < 0) & (found.over < 0)
+        last = int(segments[-1])
+        if last:  # gaps: what was open at one stays open for ever
+            lost = np.flatnonzero(is_open & (segments < last))
+            starts = np.searchsorted(segments, segments[lost] + 1)
+            self.counts[Flag.LOST] += len(lost)
+            self._end(rows[lost], before[starts], Flag.LOST)
+            is_open &= segments == last
+            self._give_up(~waiting, Flag.LOST, before[int(np.searchsorted(segments, 1))])
+            waiting = np.ones(len(self._open_rows), np.bool_)
+        begins = both.of(is_open)
+        if self._open is None or not len(self._open_rows):
+            self._open, self._open_rows = begins, rows[is_open]
+        else:
+            self._open = together([self._open.of(~waiting), begins])
+            self._open_rows = np.concatenate((self._open_rows[~waiting], rows[is_open]))
+        if len(self._open_rows) > MOST_OPEN:
+            self._forget_still()
+
+    def _forget_still(self) -> None:
+        """Give up the calls of the tasks that have begun none for longest."""
+        if self._open is None:
+            return
+        tasks, places = np.unique(self._open.task, return_inverse=True)
+        youngest = np.zeros(len(tasks), np.int64)
+        np.maximum.at(youngest, places, self._open_rows)
+        order = np.argsort(youngest[places], kind="stable")[: len(self._open_rows) - MOST_OPEN // 2]
+        wanted = np.isin(places, places[order])
+        self._give_up(wanted, Flag.NO_EXIT)
+
+    def _give_up(self, which: Mask, why: Flag, after: int | None = None) -> None:
+        """Expect no end of open calls any more."""
+        if self._open is None or not which.any():
+            return
+        rows = self._open_rows[which]
+        self.counts[why] += len(rows)
+        self._end(rows, np.full(len(rows), self.next if after is None else after), why)
+        self._open, self._open_rows = self._open.of(~which), self._open_rows[~which]
+
+    def _end(self, rows: Ints, after: Ints, why: Flag) -> None:
+        """Rows whose end was not seen."""
+        self._set(rows, {"after": after, "flags": np.full(len(rows), why, np.uint8)})
+
+    def _set(self, rows: Ints, values: dict[str, NDArray[Any]]) -> None:
+        """Change rows, those that are kept."""
+        if not len(rows):
+            return
+        at = rows - self.first
+        kept = at >= 0
+        every = bool(kept.all())
+        self.changed = min(self.changed, int(rows.min()))
+        for name, column in values.items():
+            self.columns.column(name)[at if every else at[kept]] = column if every else column[kept]
+
+
+_TAKEN = tuple(name for name in DTYPES if name != "inside")

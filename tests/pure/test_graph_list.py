@@ -1,0 +1,127 @@
+"""What of a tree is on the list, and where its time went, against plain Python."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.graph.brackets import What, by_depth
+from events.graph.hot import hot_spots, spent
+from events.graph.tree import CallTree, Flag, Row
+from events.graph.visible import Visible, Wanted
+from tests.pure.test_graph_tree import PIECES, Event, brackets, grown, streams
+
+WANTED = st.builds(
+    Wanted, st.none() | st.integers(1, 3), st.sampled_from((0, 0, 30, 200)), st.sampled_from((1, 2, 3, 1 << 16))
+)
+
+
+class Plain(NamedTuple):
+    """The list, thought of one row at a time."""
+
+    wanted: Wanted
+    turned: set[int]
+
+    def folded(self, row: Row) -> bool:
+        return (row.level + 1 >= self.wanted.levels) != (row.row in self.turned)
+
+    def seen(self, tree: CallTree) -> list[int]:
+        rows = {n: tree.row(n) for n in range(tree.first, tree.next)}
+        return [row.row for row in rows.values() if self.shows(row, rows)]
+
+    def shows(self, row: Row, rows: dict[int, Row]) -> bool:
+        if self.wanted.task not in (None, row.task):
+            return False
+        if self.wanted.least and row.duration < self.wanted.least and not row.flags & Flag.OPEN:
+            return False
+        if row.parent < 0:
+            return True
+        around = rows[row.parent]
+        while True:
+            if self.folded(around):
+                return False
+            if around.parent < 0:
+                return True
+            around = rows[around.parent]
+
+
+@given(streams(), PIECES, WANTED, st.lists(st.integers(0, 60), max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_what_is_on_the_list(events: list[Event], pieces: list[int], wanted: Wanted, turns: list[int]) -> None:
+    tree = grown(events, pieces, by_depth)
+    visible, plain = Visible(tree, wanted), Plain(wanted, set())
+    assert visible.rows.tolist() == plain.seen(tree)
+    for turn in turns:
+        if turn < tree.next:
+            visible.fold(turn, not visible.folded(turn))
+            plain.turned.symmetric_difference_update({turn})
+            assert visible.folded(turn) == plain.folded(tree.row(turn))
+            assert visible.rows.tolist() == plain.seen(tree)
+
+
+@given(streams(), st.integers(1, 9), WANTED, st.lists(st.integers(0, 30), max_size=3))
+@settings(max_examples=100, deadline=None)
+def test_it_grows_as_it_would_have_been_made(
+    events: list[Event], piece: int, wanted: Wanted, turns: list[int]
+) -> None:
+    tree = CallTree(by_depth)
+    visible = Visible(tree, wanted)
+    for at in range(0, len(events), piece):
+        tree.take(brackets(events[at : at + piece], at))
+        visible.tick()
+        if turns and turns[0] < tree.next:
+            row = turns.pop(0)
+            visible.fold(row, not visible.folded(row))
+            visible.fold(row, not visible.folded(row))
+        assert visible.rows.tolist() == Plain(wanted, set()).seen(tree)
+
+
+@given(streams(), PIECES, WANTED, st.integers(0, 60))
+@settings(deadline=None)
+def test_a_row_that_is_searched_is_shown(events: list[Event], pieces: list[int], wanted: Wanted, row: int) -> None:
+    tree = grown(events, pieces, by_depth)
+    if row < tree.next:
+        visible = Visible(tree, wanted)
+        visible.reveal(row)
+        assert row in visible.rows
+        assert visible.rows[visible.place(row)] == row
+        assert visible.has_inside(row) == any(tree.row(n).parent == row for n in range(tree.next))
+
+
+@given(streams(), PIECES, st.none() | st.integers(1, 3))
+@settings(deadline=None)
+def test_hot_spots(events: list[Event], pieces: list[int], task: int | None) -> None:
+    tree = grown(events, pieces, by_depth)
+    calls: dict[int, list[Row]] = {}
+    for row in map(tree.row, range(tree.next)):
+        if row.what == What.CALL and row.duration >= 0 and task in (None, row.task):
+            calls.setdefault(row.function, []).append(row)
+    found = {spot.function: spot for spot in hot_spots(spent(tree, task))}
+    assert set(found) == set(calls)
+    for function, rows in calls.items():
+        spot, took = found[function], sorted(row.duration for row in rows)
+        assert (spot.calls, spot.total, spot.own) == (len(rows), sum(took), sum(row.own for row in rows))
+        assert spot.longest == took[-1]
+        for part, value in ((50, spot.p50), (99, spot.p99)):
+            assert sum(one <= value for one in took) * 100 >= part * len(took)
+            assert sum(one < value for one in took) * 100 < part * len(took)
+    own = [spot.own for spot in hot_spots(spent(tree, task))]
+    assert own == sorted(own, reverse=True)
+
+
+def test_rows_that_the_tree_drops_leave_the_list() -> None:
+    tree = CallTree(by_depth, limit=50)
+    visible = Visible(tree)
+    for at in range(0, 300, 2):
+        begin, end = Event(at, 1, 0, 1, 0), Event(at + 1, 1, 1, 1, 0, duration=5)
+        tree.take(brackets([begin, end], at))
+        visible.tick()
+    assert visible.rows.tolist() == list(range(100, 150))
+    assert visible.dropped == 100
+    with pytest.raises(IndexError):
+        tree.row(99)
+    assert np.all(tree.columns.column("duration") == 5)
