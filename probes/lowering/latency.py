@@ -30,7 +30,7 @@ CLOCK = "mono"
 """Of the triggers; without one they would switch our instance to the global clock, in which nothing else counts."""
 _SIZE = 16384
 """Keys of each trigger's table."""
-_COMMON = {"common_pid": "pid_t"}
+_COMMON = {"common_pid": "int"}
 _WIDTHS = {1: "8", 2: "16", 4: "32", 8: "64"}
 
 Lower = Callable[[Probe, str], Plan]
@@ -64,7 +64,7 @@ def lower_latency(
     name = f"{group or DEFAULT_GROUP}_{latency.name}"[:MAX_EVENT_NAME]
     values = [(key.end, end.types[key.end]) for key in latency.keys]
     values += [(field, begin.types[field] if field in saved else end.types[field]) for field in latency.fields]
-    values = [one for one in values if one[0] != "lat"]
+    values = [one for one in values if one[0] not in ("lat", *_COMMON)]  # the task of the end is that of the event
     made = _synthetic(name, values)
     since, took = f"{latency.name}_t0", f"{latency.name}_lat"
     kept = "".join(f",{variable}={field}" for field, variable in saved.items())

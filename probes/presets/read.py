@@ -1,0 +1,188 @@
+"""The text of a preset's file -> a preset; what is wrong is named with its line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import ParseError as TomlParseError
+from tomlkit.exceptions import TOMLKitError
+
+from probes.check import armable
+from probes.presets.errors import PresetError
+from probes.presets.lines import line_of
+from probes.presets.schema import MAX_BYTES, NAME, PARAMETER, VERSION, Parameter, Preset, Type, View
+from probes.presets.substitute import PLACEHOLDER, names_in
+from probes.presets.values import number_of, written
+from probes.syntax.parse import ParseError
+
+_KEYS = (
+    *("version", "name", "title", "question", "tags", "description"),
+    *("parameters", "probes", "view", "columns", "min_latency"),
+)
+_OF_PARAMETER = ("type", "default", "help")
+
+
+def read_preset(text: str) -> Preset:
+    """Read a file's text. Raises PresetError."""
+    if len(text) > MAX_BYTES:
+        raise PresetError(f"it is larger than {MAX_BYTES >> 10} KB: no preset is")
+    try:
+        plain = tomlkit.parse(text).unwrap()
+    except TomlParseError as error:
+        raise PresetError(f"no TOML: {str(error).rpartition(' at line ')[0]}", error.line) from None
+    except (TOMLKitError, RecursionError) as error:
+        raise PresetError(f"no TOML: {error}") from None
+    return _Reader(text).preset(plain)
+
+
+class _Reader:
+    """Knows the text, for the lines of what is wrong."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def preset(self, plain: Mapping[str, Any]) -> Preset:
+        self._check_version(plain)
+        self._known(plain, _KEYS, ())
+        name = self._word(plain, "name")
+        if not NAME.fullmatch(name):
+            raise self._error("a name has small letters, digits, - and _, at most 63", "name")
+        parameters = self._parameters(plain.get("parameters", {}))
+        return Preset(
+            name=name,
+            title=self._line(plain, "title"),
+            probes=self._probes(plain, parameters),
+            question=self._line(plain, "question", ""),
+            tags=self._words(plain, "tags"),
+            description=self._word(plain, "description", "").strip(),
+            parameters=parameters,
+            view=self._view(plain),
+            columns=self._words(plain, "columns"),
+            min_latency=self._least(plain, parameters),
+        )
+
+    def _check_version(self, plain: Mapping[str, Any]) -> None:
+        version = plain.get("version")
+        if type(version) is not int or version < 1:
+            raise self._error(f"a preset begins with `version = {VERSION}`", "version")
+        if version > VERSION:
+            raise self._error(
+                f"it is for version {version}, and this probewright knows version {VERSION}: a newer one reads it",
+                "version",
+            )
+
+    def _known(self, table: Mapping[str, Any], keys: Sequence[str], within: tuple[str, ...]) -> None:
+        for key in table:
+            if key not in keys:
+                near = difflib.get_close_matches(key, keys, 1, 0.5)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(keys)}"
+                raise self._error(f"{ascii(key)[1:-1]} is no key; {hint}", *within, key)
+
+    def _word(self, plain: Mapping[str, Any], key: str, default: str | None = None) -> str:
+        found = plain.get(key, default)
+        if found is None:
+            raise PresetError(f"{key} is missing")
+        if not isinstance(found, str):
+            raise self._error(f"{key} is a text, in quotes", key)
+        return found
+
+    def _line(self, plain: Mapping[str, Any], key: str, default: str | None = None) -> str:
+        found = self._word(plain, key, default).strip()
+        if default is None and not found:
+            raise self._error(f"{key} is empty", key)
+        if "\n" in found:
+            raise self._error(f"{key} is one line", key)
+        return found
+
+    def _words(self, plain: Mapping[str, Any], key: str) -> tuple[str, ...]:
+        found = plain.get(key, [])
+        if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
+            raise self._error(f'{key} is a list of texts: ["one", "two"]', key)
+        return tuple(found)
+
+    def _view(self, plain: Mapping[str, Any]) -> View:
+        try:
+            return View(plain.get("view", View.EVENTS))
+        except ValueError:
+            raise self._error(f"view is one of {', '.join(View)}", "view") from None
+
+    def _least(self, plain: Mapping[str, Any], parameters: Sequence[Parameter]) -> str:
+        text = self._word(plain, "min_latency", "").strip()
+        durations = [one.name for one in parameters if one.type is Type.DURATION]
+        if text and self._view(plain) is not View.CALLS:
+            raise self._error('min_latency is for view = "calls"', "min_latency")
+        if found := PLACEHOLDER.fullmatch(text):
+            if found[1] not in durations:
+                raise self._error(f"no parameter of type duration is named {ascii(found[1])[1:-1]}", "min_latency")
+        elif text:
+            try:
+                number_of(Parameter("min_latency", Type.DURATION), text)
+            except PresetError as error:
+                raise self._error(str(error), "min_latency") from None
+        return text
+
+    def _parameters(self, table: Any) -> tuple[Parameter, ...]:  # noqa: ANN401 - as the file has it
+        if not isinstance(table, Mapping):
+            raise self._error("parameters are tables: [parameters.NAME]", "parameters")
+        return tuple(self._parameter(name, plain) for name, plain in table.items())
+
+    def _parameter(self, name: str, plain: Any) -> Parameter:  # noqa: ANN401 - as the file has it
+        path = ("parameters", name)
+        if not PARAMETER.fullmatch(name):
+            raise self._error("a parameter's name has small letters, digits and _, at most 32", *path)
+        if not isinstance(plain, Mapping):
+            raise self._error(f"a parameter is a table: [parameters.{name}]", *path)
+        self._known(plain, _OF_PARAMETER, path)
+        try:
+            kind = Type(plain.get("type", ""))
+        except ValueError:
+            raise self._error(f"type is one of {', '.join(Type)}", *path, "type") from None
+        default, about = plain.get("default", ""), plain.get("help", "")
+        if isinstance(default, bool) or not isinstance(default, str | int) or not isinstance(about, str):
+            raise self._error("default is a text or a number, help is a text", *path, "default")
+        parameter = Parameter(name, kind, str(default), about)
+        if parameter.default:
+            try:
+                written(parameter, parameter.default, quoted=True)
+            except PresetError as error:
+                raise self._error(str(error), *path, "default") from None
+        return parameter
+
+    def _probes(self, plain: Mapping[str, Any], parameters: Iterable[Parameter]) -> tuple[tuple[str, ...], ...]:
+        found = plain.get("probes")
+        if not isinstance(found, list) or not found:
+            raise self._error('probes is a list of specifications: ["f vfs_read count"]', "probes")
+        known = [one.name for one in parameters]
+        probes = []
+        for one in found:
+            texts = [one] if isinstance(one, str) else one
+            if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+                raise self._error(
+                    "a probe is a text, or a list of texts of which the first that works is taken", "probes"
+                )
+            for text in texts:
+                self._check_probe(text, known)
+            probes.append(tuple(" ".join(text.split()) for text in texts))
+        return tuple(probes)
+
+    def _check_probe(self, text: str, known: Sequence[str]) -> None:
+        """The shape of a specification, with something in place of its parameters."""
+        for name in names_in(text):
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1, 0.5)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known) or 'none'}"
+                raise PresetError(f"${{{ascii(name)[1:-1]}}} is no parameter; {hint}", self._line_with(name))
+        try:
+            armable(PLACEHOLDER.sub("1", text))
+        except ParseError as error:
+            raise PresetError(f"{text}: {error.refusal.message}", self._line_with(text.split("${")[0])) from None
+
+    def _line_with(self, text: str) -> int:
+        lines = self._text.splitlines()
+        return next((n for n, line in enumerate(lines, 1) if text and text in line), line_of(self._text, ["probes"]))
+
+    def _error(self, text: str, *path: str) -> PresetError:
+        return PresetError(text, line_of(self._text, path))

@@ -1,0 +1,74 @@
+"""Parameters put into specifications: `${pid}` becomes its value, typed and quoted.
+
+A specification without a value for one of its parameters loses the clauses of its filter (between ` && `) that name
+it; outside of a filter there has to be a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from probes.presets.errors import PresetError
+from probes.presets.schema import Parameter, Preset, Type
+from probes.presets.values import number_of, written
+
+PLACEHOLDER = re.compile(r"\$\{([^{}]*)\}")
+_FILTER = " if "
+_AND = " && "
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Names of the parameters in a specification, each once."""
+    return tuple(dict.fromkeys(PLACEHOLDER.findall(text)))
+
+
+def values_of(preset: Preset, given: Mapping[str, str]) -> dict[str, str]:
+    """Every parameter with what was given for it, else its default. Raises PresetError."""
+    for name in given:
+        if preset.parameter(name) is None:
+            known = ", ".join(one.name for one in preset.parameters) or "none"
+            raise PresetError(f"{preset.name} has no parameter {ascii(name)[1:-1]}; it has {known}")
+    values = {one.name: given.get(one.name, one.default) for one in preset.parameters}
+    for one in preset.parameters:
+        if values[one.name]:
+            written(one, values[one.name], quoted=True)
+    return values
+
+
+def substituted(preset: Preset, given: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """The specifications with values in them, alternatives as in the preset. Raises PresetError."""
+    values = values_of(preset, given)
+    return tuple(tuple(_put(preset, text, values) for text in texts) for texts in preset.probes)
+
+
+def least_latency(preset: Preset, given: Mapping[str, str]) -> int:
+    """Nanoseconds that a call has to take to be shown; 0: all are. Raises PresetError."""
+    values, text = values_of(preset, given), preset.min_latency
+    if found := PLACEHOLDER.fullmatch(text):
+        parameter = preset.parameter(found[1])
+        text = values.get(found[1], "")
+        if parameter is not None and text:
+            return number_of(parameter, text)
+    return number_of(Parameter("min_latency", Type.DURATION), text) if text else 0
+
+
+def _put(preset: Preset, text: str, values: Mapping[str, str]) -> str:
+    place, found, condition = text.partition(_FILTER)
+    place = PLACEHOLDER.sub(lambda m: _value(preset, m[1], values, quoted=False), place)
+    if not found:
+        return place
+    clauses = [clause for clause in condition.split(_AND) if all(values.get(name) for name in names_in(clause))]
+    if not clauses:
+        return place
+    put = (PLACEHOLDER.sub(lambda m: _value(preset, m[1], values, quoted=True), clause) for clause in clauses)
+    return place + _FILTER + _AND.join(put)
+
+
+def _value(preset: Preset, name: str, values: Mapping[str, str], *, quoted: bool) -> str:
+    parameter: Parameter | None = preset.parameter(name)
+    if parameter is None:
+        raise PresetError(f"{preset.name}: no parameter is named {ascii(name)[1:-1]}")
+    if not values.get(name):
+        raise PresetError(f"{preset.name} needs a value: {name}={parameter.type}")
+    return written(parameter, values[name], quoted=quoted)

@@ -1,0 +1,87 @@
+"""A preset -> the text of its file; an edit of a text keeps its comments, its order and what is not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tomlkit
+from tomlkit.items import Array
+from tomlkit.toml_document import TOMLDocument
+
+from probes.presets.read import read_preset
+from probes.presets.schema import VERSION, Parameter, Preset, View
+
+
+def new_text(preset: Preset) -> str:
+    """The text of a new file."""
+    document = tomlkit.document()
+    document.add("version", tomlkit.item(VERSION))
+    for key, value in _plain(preset).items():
+        if value not in ("", [], {}):
+            document.add(key, _item(key, value))
+    return tomlkit.dumps(document)
+
+
+def edited(text: str, preset: Preset) -> str:
+    """The text with the values of a preset; what is the same already stays as it is written.
+
+    Raises PresetError where the text is no preset.
+    """
+    before = _plain(read_preset(text))
+    document = tomlkit.parse(text)
+    for key, value in _plain(preset).items():
+        if before[key] == value:
+            continue
+        if key == "parameters":
+            _edit_parameters(document, preset.parameters)
+        elif value in ("", []):
+            document.pop(key, None)
+        else:
+            document[key] = _item(key, value)
+    return tomlkit.dumps(document)
+
+
+def _edit_parameters(document: TOMLDocument, wanted: Sequence[Parameter]) -> None:
+    """Change those that differ, take away those that are gone, add those that are new."""
+    if "parameters" not in document:
+        document["parameters"] = tomlkit.table(is_super_table=True)
+    there: Any = document["parameters"]
+    for name in [name for name in there if name not in {one.name for one in wanted}]:
+        del there[name]
+    for one in wanted:
+        if one.name not in there:
+            there[one.name] = tomlkit.item(_parameter(one))
+            continue
+        for key, value in (("type", str(one.type)), ("default", one.default), ("help", one.help)):
+            if str(there[one.name].get(key, "")) != value:
+                there[one.name][key] = value
+
+
+def _plain(preset: Preset) -> dict[str, Any]:
+    return {
+        "name": preset.name,
+        "title": preset.title,
+        "question": preset.question,
+        "tags": list(preset.tags),
+        "description": preset.description,
+        "view": str(preset.view) if preset.view is not View.EVENTS else "",
+        "columns": list(preset.columns),
+        "min_latency": preset.min_latency,
+        "probes": [texts[0] if len(texts) == 1 else list(texts) for texts in preset.probes],
+        "parameters": {one.name: _parameter(one) for one in preset.parameters},
+    }
+
+
+def _parameter(one: Parameter) -> dict[str, str]:
+    return {"type": str(one.type)} | {key: value for key in ("default", "help") if (value := getattr(one, key))}
+
+
+def _item(key: str, value: Any) -> Any:  # noqa: ANN401 - what TOML has
+    if key == "description" and "\n" in value and '"' not in value and "\\" not in value:
+        printable = all(line.isprintable() for line in value.split("\n"))
+        return tomlkit.string(f"\n{value}\n", multiline=True) if printable else tomlkit.string(value)
+    item = tomlkit.item(value)
+    if key == "probes" and isinstance(item, Array):
+        item.multiline(True)
+    return item
