@@ -1,4 +1,4 @@
-"""Decisions of the live place about calls: which events are their ends, and what is shown of one."""
+"""Decisions of the live place about calls: what is shown of one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from events.pairing import Alone, EndOf
+from events.pairing import Alone
 from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
-from probes.plan import Column, Plan, PlannedEvent
+from probes.plan import Column, Plan
+from tui.ends import ends_of
 from tui.shown import detail_of
 from widgets.call_rows import CallText, Seen
 from widgets.event_detail import DetailField
@@ -20,23 +21,6 @@ from widgets.figures import duration, grouped
 if TYPE_CHECKING:
     from events.calls import Calls
     from events.store import Store
-
-
-def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndOf]:
-    """The events that are ends of calls, by their path."""
-    ends: dict[str, EndOf] = {}
-    for number, plan in enumerate(plans):
-        paired = [event for event in plan.events if event.frame]
-        kept = _kept(paired)
-        for event in paired:
-            ends[event.path] = EndOf(number, event.at_exit, event.frame, event.frame_shift, kept)
-    return ends
-
-
-def _kept(events: list[PlannedEvent]) -> tuple[str, ...]:
-    """Names of arguments that all of the events have."""
-    names = [{column.name for column in event.columns if column.kept} for event in events]
-    return tuple(sorted(set.intersection(*names))) if names else ()
 
 
 def note_of_calls(calls: Calls) -> str:

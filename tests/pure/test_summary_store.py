@@ -13,7 +13,7 @@ from events.summary.summary import Summary
 from kernel.connection import Connection
 from kernel.open import open_target, shipped_recording
 from kernel.watch import Watch
-from tui.calls import ends_of
+from tui.ends import ends_of
 
 
 @pytest.fixture(scope="module")

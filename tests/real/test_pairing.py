@@ -19,7 +19,7 @@ from kernel.lab_target import connect
 from kernel.session import Session
 from kernel.watch import Watch
 from probes.syntax.parse import parse_probe
-from tui.calls import ends_of
+from tui.ends import ends_of
 
 INSIDE = Path(__file__).with_name("calls_inside.py").read_bytes()
 ROUNDS = 50

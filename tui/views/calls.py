@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from tui.calls import ShownCalls, detail_of_call, ends_of, note_of_calls
+from tui.calls import ShownCalls, detail_of_call, note_of_calls
+from tui.ends import ends_of
 from tui.shown import note_of
 from tui.views.view import TableView
 from widgets.call_rows import CallRows
