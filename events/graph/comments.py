@@ -1,6 +1,7 @@
-"""What the kernel prints of the events between the calls: switches and interrupts (include/trace/events/{sched,irq}.h).
+"""What the kernel prints of the events between the calls: switches and interrupts.
 
-Their `print fmt` is an expression in C, and nothing here evaluates C: these few are written down.
+Their `print fmt` is an expression in C, and nothing here evaluates C: these few are written down, as they stand in
+include/trace/events/{sched,irq}.h.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import lru_cache
 from events.decode import Value
 from events.kallsyms import Symbols
 from events.record import Record
-from events.text import kernel_text
+from events.text import kernel_text, show
 
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 _FLAGS = re.compile(r'\{ *(0x[0-9a-fA-F]+|\d+)[uUlL]* *, *"([^"]*)" *\}')
@@ -19,16 +20,16 @@ _FLAGS = re.compile(r'\{ *(0x[0-9a-fA-F]+|\d+)[uUlL]* *, *"([^"]*)" *\}')
 
 def comment(record: Record, symbols: Symbols | None = None) -> str:
     """The text of an event as it stands between `/*` and `*/`."""
-    values, name = record.values, record.event.rpartition("/")[2]
+    values, name = {key: show(value) for key, value in record.values.items()}, record.event.rpartition("/")[2]
     match record.event:
         case "sched/sched_switch":
             text = _switch(record)
         case "irq/irq_handler_entry":
             text = f"irq={values['irq']} name={values['name']}"
         case "irq/irq_handler_exit":
-            text = f"irq={values['irq']} ret={'handled' if values['ret'] else 'unhandled'}"
+            text = f"irq={values['irq']} ret={'unhandled' if values['ret'] == '0' else 'handled'}"
         case "irq/softirq_entry" | "irq/softirq_exit" | "irq/softirq_raise":
-            text = f"vec={values['vec']} [action={_softirq(values['vec'])}]"
+            text = f"vec={values['vec']} [action={_softirq(record.values['vec'])}]"
         case _:
             return kernel_text(record, symbols)
     return f"{name}: {text}"
@@ -36,8 +37,7 @@ def comment(record: Record, symbols: Symbols | None = None) -> str:
 
 def _switch(record: Record) -> str:
     """TRACE_EVENT(sched_switch); which letters the states have is in the format."""
-    values = record.values
-    state = values["prev_state"]
+    state, values = record.values["prev_state"], {key: show(value) for key, value in record.values.items()}
     letters, more = _states(record.format.print_fmt if record.format else "")
     known = [letter for bit, letter in letters if isinstance(state, int) and state & bit]
     plus = "+" if isinstance(state, int) and state & more else ""
@@ -56,5 +56,4 @@ def _states(print_fmt: str) -> tuple[tuple[tuple[int, str], ...], int]:
 
 
 def _softirq(vector: Value) -> str:
-    known = isinstance(vector, int) and 0 <= vector < len(_SOFTIRQS)
-    return _SOFTIRQS[vector] if known else str(vector)  # type: ignore[index]
+    return _SOFTIRQS[vector] if isinstance(vector, int) and 0 <= vector < len(_SOFTIRQS) else show(vector)
