@@ -6,7 +6,7 @@ import contextlib
 import functools
 import importlib
 import threading
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -27,11 +27,14 @@ from probes.command import Armable, Deletion, UserProbe, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.fields import Tree
+from probes.lowering.check_planned import trigger_refusal
+from probes.functions import index_of
 from probes.lowering.lower import lower
 from probes.lowering.tracepoint import STUB
 from probes.names import MAX_EVENT_NAME, event_name, split_name
-from probes.plan import Plan
+from probes.plan import Plan, PlannedEvent
 from probes.probe import Kind, Probe
+from probes.refusal import CannotLower
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 
@@ -173,6 +176,27 @@ class Connection:
         why = f"{chosen}: events of an earlier probe of this name may still be seen; this one's are called {numbered}"
         return replace(plan, losses=(*plan.losses, why))
 
+    def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
+        """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
+        if not triggers:
+            return plan
+        btf, around = self.types_of(plan.probe), self._around(plan.probe)
+        events = list(plan.events)
+        for text in (trigger.strip() for trigger in triggers):
+            refusals = [trigger_refusal(event, text, btf, self.facts, around) for event in events]
+            refused = [refusal for refusal in refusals if refusal is not None]
+            if len(refused) == len(events):
+                raise CannotLower(replace(refused[0], column=None, token=text))
+            for number, event in enumerate(events):
+                if refusals[number] is None:
+                    events[number] = replace(event, triggers=(*event.triggers, text))
+        return replace(plan, events=tuple(events))
+
+    def trigger_verdict(self, plan: Plan, event: PlannedEvent, text: str) -> Verdict:
+        """What this kernel will answer to one more trigger of an event that is armed; nothing is written."""
+        refusal = trigger_refusal(event, text, self.types_of(plan.probe), self.facts, self._around(plan.probe))
+        return Verdict(text, refusal)
+
     def load_symbols(self) -> None:
         """Read the symbols now, so that nobody has to wait for them later; for a worker."""
         if self.symbols is not None:
@@ -227,9 +251,14 @@ class Connection:
         if isinstance(known, Deletion):
             return UNKNOWN
         if is_function(known):
-            symbols = self.symbols if self._symbols_loaded else None
+            symbols = self.symbols if self._symbols_loaded or self._is_split_off(known) else None
             return Environment(symbol=functools.partial(counted, symbols)) if symbols is not None else UNKNOWN
         return self.surroundings.nearby
+
+    def _is_split_off(self, probe: Armable) -> bool:
+        """Whether a place looks like `vfs_read.cold`: of such parts only the symbols tell which there are."""
+        symbol = probe.subject.partition("+")[0]
+        return "." in symbol and not index_of(self.facts).count(symbol)
 
     def types_of(self, probe: Armable | str) -> Btf | None:
         """Types to read a probe with: those of the module it sits in too."""

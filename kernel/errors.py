@@ -4,6 +4,7 @@ KernelError
 ├── TargetUnusable      nothing can be armed there (no tracefs, lockdown, not root, host not reached)
 ├── TargetLost          it was there and is gone (line cut, guest ended)
 ├── ProbeRefused        the kernel refused a probe; carries its verdict
+├── TooFast             a probe was not armed: more events would come than are allowed
 └── FileRefused         one read or write failed; carries path and errno
 """
 
@@ -13,7 +14,9 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kernel.limits import Measured
     from probes.facts import Trouble
+    from probes.plan import Plan
     from probes.verdict import Verdict
 
 
@@ -44,6 +47,15 @@ class ProbeRefused(KernelError):
         error = verdict.error
         super().__init__(error.message if error else "refused", error.hint if error else "")
         self.verdict = verdict
+
+
+class TooFast(KernelError):
+    """A probe was not armed: its events would come faster than the limits allow."""
+
+    def __init__(self, message: str, remedy: str, plan: Plan, measured: Measured) -> None:
+        super().__init__(message, remedy)
+        self.plan = plan
+        self.measured = measured
 
 
 class FileRefused(KernelError):

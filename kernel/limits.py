@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kernel.errors import KernelError
+from kernel.errors import TooFast
 from probes.cost import EventRate, cost_of, percent
 from probes.plan import Plan
 
@@ -58,17 +58,14 @@ class Measured(NamedTuple):
         return f"about {records} events a second of {hits} hits, {cost}"
 
 
-class TooFast(KernelError):
-    """A probe was not armed: its events would come faster than what was allowed."""
-
-    def __init__(self, plan: Plan, measured: Measured, limits: Limits) -> None:
-        self.plan = plan
-        self.measured = measured
-        self.limits = limits
-        super().__init__(
-            f"{plan.probe.subject}: {measured.text(plan)}; the limit is {limits.max_rate:,.0f} a second",
-            "a filter makes them fewer; --force arms it all the same, --max-rate sets the limit",
-        )
+def refusal(plan: Plan, measured: Measured, limits: Limits) -> TooFast:
+    """The error that says so."""
+    return TooFast(
+        f"{plan.probe.subject}: {measured.text(plan)}; the limit is {limits.max_rate:,.0f} a second",
+        "a filter makes them fewer; --force arms it all the same, --max-rate sets the limit",
+        plan,
+        measured,
+    )
 
 
 def too_fast(plan: Plan, measured: Measured, limits: Limits) -> bool:

@@ -19,7 +19,7 @@ from kernel.arming import Arming, Holding, Mode
 from kernel.counts import Counts, LossCounter
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.instances import make_instance, require_usable
-from kernel.limits import Limits, Measured, TooFast, too_fast
+from kernel.limits import Limits, Measured, refusal, too_fast
 from kernel.meter import measured
 from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.pump import Pump
@@ -135,6 +135,13 @@ class Session:
             self._formats |= formats
             return MappingProxyType(formats)
 
+    def add_event(self, armed: Armed, event: PlannedEvent) -> None:
+        """Make an event that triggers of an armed probe fire; it goes with the probe. Raises ProbeRefused, TargetLost."""
+        with self._lock:
+            if armed not in self._armed:
+                raise TargetUnusable("this probe is not armed any more")
+            self._arming.define(Plan(armed.plan.probe, (event,)), self._armed[armed].defined)
+
     def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
         """Take a trigger away; one that is not there is no error. Raises FileRefused, TargetLost."""
         with self._lock:
@@ -246,7 +253,7 @@ class Session:
             return None
         found = measured(self.instance, events, holding.counted)
         if found is not None and too_fast(plan, found, limits):
-            raise TooFast(plan, found, limits)
+            raise refusal(plan, found, limits)
         return found
 
     def _remove(self, holdings: list[Holding]) -> list[UndoFailure]:

@@ -124,13 +124,21 @@ class Watch:
             self._open()
         self.on_data()
 
-    def arm(self, probe: Armable, *, at_any_rate: bool = False, mode: Mode = Mode.RECORD) -> Armed:
+    def arm(
+        self,
+        probe: Armable,
+        *,
+        at_any_rate: bool = False,
+        mode: Mode = Mode.RECORD,
+        triggers: Sequence[str] = (),
+    ) -> Armed:
         """Lower and arm. Raises CannotLower, ProbeRefused, TooFast, TargetUnusable, TargetLost.
 
         Args:
             probe: what is wanted.
             at_any_rate: also where its events come faster than the limit.
             mode: COUNT: the kernel counts its hits and records nothing.
+            triggers: for each of its events that takes them, beside its own.
         """
         limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
         try:
@@ -141,6 +149,7 @@ class Watch:
                 plans = [*others, *(armed.plan for armed in session.armed)]
                 taken = _paths(plans)
                 plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session))
+                plan = self.connection.with_triggers(plan, triggers)
                 # What is in the queue was made under the formats that hold until now.
                 self._inbox += session.pump.drain()
                 armed = session.arm(plan, limits, mode)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.limits import Limits, Measured, TooFast, too_fast
+from kernel.limits import Limits, Measured, refusal, too_fast
 from kernel.meter import hits_of
 from kernel.storm import AT_ONCE, COUNTING, Look, StormGuard, Watched, rates
 from probes.command import UserProbe
@@ -107,7 +107,7 @@ def test_what_is_asked_about(hits: float, records: float, limit: float, asks: bo
 
 
 def test_what_is_said_names_the_figures_and_the_way_out():
-    error = TooFast(PLAN, Measured(of(123_456, 99_999), 0.15), Limits(50_000))
+    error = refusal(PLAN, Measured(of(123_456, 99_999), 0.15), Limits(50_000))
     assert "vfs_read" in str(error)
     assert "100,000 events a second of 120,000 hits" in str(error)
     assert "50,000" in str(error)

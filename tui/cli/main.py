@@ -8,7 +8,7 @@ import signal
 import sys
 from types import FrameType
 
-from kernel.errors import KernelError, ProbeRefused
+from kernel.errors import KernelError, ProbeRefused, TooFast
 
 DONE, REFUSED, USAGE, UNUSABLE = range(4)
 
@@ -41,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
             emit(refusal(error.verdict.command, error.verdict))
         show_verdict(error.verdict.command, error.verdict, [], sys.stderr)
         return REFUSED
+    except TooFast as error:
+        return fail(error, REFUSED)
     except KernelError as error:
         return fail(error, UNUSABLE)
     except KeyboardInterrupt:

@@ -107,9 +107,11 @@ def _commands() -> argparse.ArgumentParser:
     sub = printing("run", "Arm probes, print their events, and take the probes away again.")
     _specs(sub)
     _bounds(sub)
+    _limits(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")
     _specs(sub)
     _bounds(sub)
+    _limits(sub)
     sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
     sub = printing("export", "Say probes in the words of another tool: a script or text that arms them without us.")
     _specs(sub)
@@ -138,6 +140,39 @@ def _bounds(parser: argparse.ArgumentParser) -> None:
         "--for", dest="seconds", type=_seconds, metavar="SECONDS", help="stop after this time; else Ctrl+C does"
     )
     parser.add_argument("--count", type=_positive, metavar="N", help="stop after N events; else Ctrl+C does")
+
+
+def _limits(parser: argparse.ArgumentParser) -> None:
+    """Defaults are those of `kernel.limits`, which takes longer to import than all of this."""
+    parser.add_argument(
+        "--max-rate",
+        type=_natural,
+        metavar="N",
+        help="do not arm what would bring more than N events a second (default: 50000; 0: do not measure)",
+    )
+    parser.add_argument("--force", action="store_true", help="arm it at any rate")
+    parser.add_argument(
+        "--storm",
+        type=_natural,
+        metavar="N",
+        help="stop a probe that brings more than N events a second (default: 2000000; 0: never)",
+    )
+    parser.add_argument("--count-only", action="store_true", help="have the kernel count the hits, record nothing")
+    parser.add_argument(
+        "--trigger",
+        dest="triggers",
+        action="append",
+        default=[],
+        type=_trigger,
+        metavar="TRIGGER",
+        help="put a trigger on each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
+    )
+
+
+def _trigger(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("an empty trigger")
+    return text.strip()
 
 
 def _spec(text: str) -> str:

@@ -10,7 +10,7 @@ from events.record import Record
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain
-from tui.cli.watching import account, arm, follow, probes_of, stoppable, take_away
+from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, stoppable, take_away
 
 
 def _not_shown(record: Record) -> None:
@@ -26,12 +26,12 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"probewright: {plain(str(path.parent))} is no folder", file=sys.stderr)
         return USAGE
     connection = connect(arguments.target, arming=True)
-    watch = Watch(connection)
+    watch = Watch(connection, limits=limits_of(arguments))
     shown = 0
     try:
         probes = probes_of(arguments.specs, connection)
         with stoppable():
-            events = arm(watch, probes)
+            events = arm(watch, probes, how_of(arguments))
             watch.record_to(path)
             shown = follow(watch, arguments, events, _not_shown)
         account(watch)

@@ -9,12 +9,12 @@ from events.record import Record
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, line
-from tui.cli.watching import account, arm, follow, probes_of, stoppable, take_away
+from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, stoppable, take_away, tell_counts
 
 
 def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target, arming=True)
-    watch = Watch(connection)
+    watch = Watch(connection, limits=limits_of(arguments))
     events: Mapping[str, frozenset[str]] = {}
 
     def show(record: Record) -> None:
@@ -26,8 +26,10 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         probes = probes_of(arguments.specs, connection)
         with stoppable():
-            events = arm(watch, probes)
+            events = arm(watch, probes, how_of(arguments))
             follow(watch, arguments, events, show)
+        if arguments.count_only:
+            tell_counts(watch)
         account(watch)
     finally:
         left = take_away(watch)

@@ -14,8 +14,10 @@ from types import FrameType
 from typing import NamedTuple
 
 from events.record import Record
+from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.errors import ProbeRefused, TargetLost
+from kernel.limits import Limits
 from kernel.replay import left_out
 from kernel.watch import Watch
 from probes.check import armable
@@ -62,11 +64,31 @@ def _judged(spec: str, connection: Connection) -> Verdict:
     return checked if verdict.ok else verdict
 
 
-def arm(watch: Watch, probes: list[Armable]) -> Mapping[str, frozenset[str]]:
+def limits_of(arguments: argparse.Namespace) -> Limits:
+    """How fast a probe may be, as it was asked for."""
+    asked = {"max_rate": arguments.max_rate, "storm": arguments.storm}
+    return Limits(**{name: value for name, value in asked.items() if value is not None})
+
+
+class How(NamedTuple):
+    """How probes are armed."""
+
+    at_any_rate: bool = False
+    mode: Mode = Mode.RECORD
+    triggers: tuple[str, ...] = ()
+
+
+def how_of(arguments: argparse.Namespace) -> How:
+    """As it was asked for."""
+    mode = Mode.COUNT if arguments.count_only else Mode.RECORD
+    return How(arguments.force, mode, tuple(arguments.triggers))
+
+
+def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, frozenset[str]]:  # noqa: B008 - frozen
     """Arm them in order; says what this kernel could not give.
 
     Gives the paths of their events, each with the fields that nobody asked for: a recording holds more.
-    Raises ProbeRefused, TargetUnusable, TargetLost.
+    Raises ProbeRefused, TooFast, TargetUnusable, TargetLost.
     """
     # In a thread, where no signal raises: numpy tells of an interrupted import as of a broken installation.
     store = threading.Thread(target=importlib.import_module, args=("events.store",), daemon=True)
@@ -75,10 +97,13 @@ def arm(watch: Watch, probes: list[Armable]) -> Mapping[str, frozenset[str]]:
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         try:
-            armed = watch.arm(probe)
+            armed = watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers)
         except CannotLower as error:
             refused = Verdict(str(probe), error.refusal)
             raise ProbeRefused(_told(str(probe), refused, watch.connection)) from None
+        if armed.measured is not None and armed.measured.hits:
+            text = armed.measured.text(armed.plan, counting=how.mode is Mode.COUNT)
+            print(f"probewright: {plain(probe.subject)}: {text}", file=sys.stderr)
         for loss in armed.plan.losses:
             print(f"probewright: {plain(loss)}", file=sys.stderr)
         wanted = armed.plan
@@ -113,6 +138,9 @@ def follow(
             if now - names >= _NAMES_EVERY:
                 names = now
                 watch.know_names(watch.names())
+                if watch.connection.target.owner:
+                    watch.counts()  # and a storm is stopped
+                    tell_stopped(watch)
             shown = _show_new(watch, shown, most, events, show)
             if (most and shown.number >= most) or watch.ended:
                 break
@@ -159,6 +187,19 @@ def account(watch: Watch) -> None:
     for number, what in losses:
         if number:
             print(f"probewright: {number:,} {what}", file=sys.stderr)
+
+
+def tell_stopped(watch: Watch) -> None:
+    """Say on standard error what was stopped because it was too fast."""
+    for stopped in watch.guard.take():
+        print(f"probewright: {plain(stopped.text)}; --storm sets the limit", file=sys.stderr)
+
+
+def tell_counts(watch: Watch) -> None:
+    """Print how often each event that was only counted has happened."""
+    counts = watch.counts()
+    for path, number in counts.hits.items() if counts is not None else ():
+        print(plain(f"{path.rpartition('/')[2]}: {number:,} hits"))
 
 
 def take_away(watch: Watch) -> int:

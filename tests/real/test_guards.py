@@ -1,0 +1,191 @@
+"""Probes that are too fast, on real kernels: measured before, stopped while they are armed, and what helps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kernel import limits, meter
+from kernel.arming import Mode
+from kernel.connection import Connection
+from kernel.errors import TooFast
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from kernel.limits import Limits
+from kernel.watch import Watch
+from probes.syntax.parse import parse_probe
+from tests.real.held import hold
+
+pytestmark = pytest.mark.parametrize("guest", ["6.12", "7.2"], indirect=True)
+
+PACED = """
+import json, os, sys, time
+fd = os.open("/dev/zero", os.O_RDONLY)
+began, number = time.monotonic(), 0
+while not os.path.exists("/tmp/enough") and time.monotonic() - began < 60:
+    for _ in range(20):
+        os.pread(fd, 7, 0)
+    number += 20
+    time.sleep(0.01)
+print(json.dumps(number / (time.monotonic() - began)))
+"""
+BUSY = "import os\nfd = os.open('/dev/zero', os.O_RDONLY)\nwhile not os.path.exists('/tmp/enough'):\n"
+BUSY += "    for _ in range(200): os.pread(fd, 7, 0)\n"
+
+
+class Work:
+    """A process in the guest that reads until it is told that it was enough."""
+
+    def __init__(self, guest: Guest, program: str) -> None:
+        self._guest = guest
+        guest.run("rm -f /tmp/enough")
+        command = [*guest.ssh_command, "cat >/tmp/work.py; exec python3 -I -S /tmp/work.py"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None
+        self._process.stdin.write(program.encode())
+        self._process.stdin.close()
+        self._process.stdin = None
+        time.sleep(1.5)  # until it is at work
+
+    def stop(self) -> str:
+        """What it printed."""
+        self._guest.run("touch /tmp/enough")
+        return self._process.communicate(timeout=60)[0].decode()
+
+
+@pytest.fixture
+def watch(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+    monkeypatch.setattr(meter, "SLOW_LINE", 2.0)  # an emulated machine on a busy one
+    connection = Connection(connect(guest, guest.kernel.release))
+    watching = Watch(connection)
+    yield watching
+    assert watching.close() == []
+    connection.close()
+    left = guest.run("cd /sys/kernel/tracing; cat dynamic_events; ls instances").decode().split()
+    assert left == []
+
+
+def follow(watch: Watch, until: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """What the screen does: bring in what came, and ask for the counts each second."""
+    end, asked = time.monotonic() + seconds, 0.0
+    while time.monotonic() < end:
+        watch.tick()
+        if time.monotonic() - asked > 1:
+            asked = time.monotonic()
+            watch.counts()
+        if until():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("spec", ["f vfs_read count", "p vfs_read", "r vfs_read $retval", "f vfs_read%both count"])
+def test_the_rate_is_measured_before_a_probe_is_armed(watch: Watch, guest: Guest, spec: str) -> None:
+    work = Work(guest, PACED)
+    armed = watch.arm(parse_probe(spec))
+    found = armed.measured
+    did = float(json.loads(work.stop()))
+    assert found is not None
+    for event in armed.plan.events:
+        assert did / 2 < found.rates[event.path].hits < did * 2
+        assert watch.session.instance.read(f"events/{event.path}/trigger").startswith("# Available triggers")
+
+
+def test_what_passes_a_filter_is_measured_apart(watch: Watch, guest: Guest) -> None:
+    work = Work(guest, PACED)
+    armed = watch.arm(parse_probe("f vfs_read count if count == 8"))
+    work.stop()
+    assert armed.measured is not None
+    (rate,) = armed.measured.rates.values()
+    assert rate.hits > 200
+    assert rate.records == 0
+
+
+def test_too_fast_is_refused_and_can_be_armed_all_the_same(watch: Watch, guest: Guest) -> None:
+    watch.limits = Limits(max_rate=100)
+    work = Work(guest, PACED)
+    with pytest.raises(TooFast) as caught:
+        watch.arm(parse_probe("f vfs_read count"))
+    assert caught.value.measured.records > 100
+    assert watch.armed == ()
+    assert not guest.run("cat /sys/kernel/tracing/dynamic_events").strip()
+    assert watch.arm(parse_probe("f vfs_read count"), at_any_rate=True).measured is None
+    work.stop()
+
+
+def test_counting_records_nothing(watch: Watch, guest: Guest) -> None:
+    armed = watch.arm(parse_probe("f vfs_read count"), mode=Mode.COUNT)
+    (event,) = armed.plan.events
+    guest.run("dd if=/dev/zero of=/dev/null bs=1 count=5000 2>/dev/null")
+    counts = watch.counts()
+    assert counts.hits[event.path] >= 5000
+    assert counts.written == 0
+    assert watch.switch(armed, Mode.RECORD) == []
+    guest.run("dd if=/dev/zero of=/dev/null bs=1 count=50 2>/dev/null")
+    watch.settle()
+    assert watch.store.next_seq >= 50
+    assert watch.switch(armed, Mode.OFF) == []
+    watch.settle()
+    before = watch.store.next_seq
+    guest.run("dd if=/dev/zero of=/dev/null bs=1 count=50 2>/dev/null")
+    watch.settle()
+    assert watch.store.next_seq == before
+
+
+@pytest.mark.parametrize("hot", ["f vfs_read count", "p vfs_read"])
+def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot: str) -> None:
+    quiet = watch.arm(parse_probe("f do_sys_openat2 dfd"))
+    storm = watch.arm(parse_probe(hot), at_any_rate=True)
+    watch.guard.limit = 1000
+    work = Work(guest, BUSY)
+    assert follow(watch, lambda: bool(watch.guard.stopped))
+    work.stop()
+    (told,) = watch.guard.take()
+    assert told.armed is storm
+    assert told.rate > 1000
+    assert told.failures == ()
+    assert watch.session.mode(storm) is Mode.OFF
+    assert watch.session.mode(quiet) is Mode.RECORD
+    watch.settle()
+    before = dict(watch._seen())
+    guest.run("dd if=/dev/zero of=/dev/null bs=1 count=500 2>/dev/null; cat /proc/version >/dev/null")
+    watch.settle()
+    after = watch._seen()
+    (stopped,), (going_on,) = storm.plan.events, quiet.plan.events
+    assert after.get(stopped.path, 0) == before.get(stopped.path, 0)
+    assert after[going_on.path] > before.get(going_on.path, 0)
+    watch.guard.limit = limits.STORM
+    watch.switch(storm, Mode.RECORD)
+    assert not watch.guard.stopped
+    guest.run("dd if=/dev/zero of=/dev/null bs=1 count=500 2>/dev/null")
+    watch.settle()
+    assert watch._seen()[stopped.path] > before.get(stopped.path, 0)
+
+
+def test_a_bigger_buffer_ends_the_losses_and_loses_nothing(guest: Guest) -> None:
+    target = connect(guest, guest.kernel.release)
+    held = hold(target)
+    watching = Watch(Connection(target))
+    try:
+        watching.arm(parse_probe("f vfs_read count"))
+        assert watching.session is not None
+        usual = watching.session.resize(16)
+        assert usual > 1000
+        guest.run("dd if=/dev/zero of=/dev/null bs=1 count=3000 2>/dev/null")
+        lost = watching.counts().lost
+        assert lost > 1000
+        kept = watching.counts().written - lost
+        assert watching.session.resize(1024) < 32  # the kernel rounds up to whole sub-buffers
+        guest.run("dd if=/dev/zero of=/dev/null bs=1 count=3000 2>/dev/null")
+        assert watching.counts().lost == lost
+        for one in held:
+            one.let_go()
+        watching.settle()
+        assert watching.store.next_seq >= kept + 3000
+    finally:
+        assert watching.close() == []
+        watching.connection.close()
