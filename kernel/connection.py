@@ -27,8 +27,8 @@ from probes.command import Armable, Deletion, UserProbe, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.fields import Tree
-from probes.lowering.check_planned import trigger_refusal
 from probes.functions import index_of
+from probes.lowering.check_planned import trigger_refusal
 from probes.lowering.lower import lower
 from probes.lowering.tracepoint import STUB
 from probes.names import MAX_EVENT_NAME, event_name, split_name

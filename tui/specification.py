@@ -57,7 +57,9 @@ def unchecked(connection: Connection, text: str) -> Typed:
 def asks_target(text: str) -> bool:
     """Whether a verdict on a text asks the target for events or files."""
     probe = _probe_of(text)
-    return text[:1] in ("t", "e") if probe is None else not is_function(probe)
+    if probe is None:
+        return text[:1] in ("t", "e")
+    return not is_function(probe) or "." in probe.subject  # of a part such as `vfs_read.cold` the symbols know
 
 
 def filtered(shown: Specification, condition: str) -> str:

@@ -14,6 +14,8 @@ from probes.refusal import CannotLower, own
 from probes.syntax.text import glob, kstrtoul
 from probes.verdict import Refusal
 
+COLD = ".cold"
+"""In the name of a part that the compiler moved away because it is unlikely to run."""
 _MOST_FUNCTIONS = 128
 """That a pattern may stand for where each needs a kprobe: a kernel takes some milliseconds for one."""
 
@@ -62,7 +64,9 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
         return _pattern(probe, facts, column)
     count = _count(place, facts)
     others = index_of(facts).count(place.symbol) - count  # an fprobe would take them too
-    wants_fprobe = probe.kind in (Kind.AUTO, Kind.FPROBE) and not place.offset and not others
+    part = not count and _is_part(place, facts, environment)
+    wants_fprobe = probe.kind is Kind.FPROBE or (probe.kind is Kind.AUTO and not part)
+    wants_fprobe = wants_fprobe and not place.offset and not others
     if wants_fprobe and facts.has(Feature.FPROBE_EVENTS):
         if not count:
             raise CannotLower(_untraceable(place.symbol, facts, column))
@@ -77,11 +81,25 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
         what = "functions" if symbols == count else "symbols"
         told = f"{symbols} {what} have this name"
         raise CannotLower(Refusal("NON_UNIQ_SYMBOL", "The symbol is not unique", column, place.symbol, told))
-    if not count:
+    if not count and not part:
         raise CannotLower(_untraceable(place.symbol, facts, column))
-    if place.symbol in facts.blacklist:
+    if not facts.blacklist.isdisjoint((place.symbol, place.symbol.partition(".")[0] if part else "")):
         raise CannotLower(own("blacklisted", place.symbol, column))
-    return _kprobe(probe, facts, by_name=not place.module)
+    found = _kprobe(probe, facts, by_name=not place.module and not part)
+    if part and probe.kind is Kind.AUTO:
+        base = place.symbol.partition(".")[0]
+        told = f"{place.symbol}: a part of {base}, which no fprobe can follow: a kprobe sits on it"
+        return replace(found, losses=(told,))
+    return found
+
+
+def _is_part(place: Place, facts: TargetFacts, environment: Environment) -> bool:
+    """Whether it is code that the compiler split off a traceable function, `vfs_read.cold`, and may take a kprobe.
+
+    The kernel judges such a symbol by the function it is named after (within_notrace_func).
+    """
+    base, dot, _ = place.symbol.partition(".")
+    return bool(dot) and index_of(facts).count(base) > 0 and _symbols(place, facts, environment) > 0
 
 
 def _count(place: Place, facts: TargetFacts) -> int:
@@ -131,6 +149,11 @@ def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
         raise CannotLower(own("missing_capability", str(probe.kind), 0, "This kernel has no kprobe events"))
     if probe.place.offset and probe.when is not When.ENTRY:
         raise CannotLower(Refusal("BAD_RETPROBE", "Retprobe address must be an function entry", 2, str(probe.place)))
+    if COLD in probe.place.symbol and probe.when is not When.ENTRY:
+        # A kretprobe would put its own address over what happens to lie on the stack there.
+        base = probe.place.symbol.partition(COLD)[0]
+        hint = f"It is jumped to from {base}, never called, so it does not return: probe it at its entry"
+        raise CannotLower(own("not_traceable", str(probe.place), str(probe).index(" ") + 1, hint))
     return Mechanism(False, probe.place, by_name and not probe.place.offset, (), probe.maxactive)
 
 

@@ -145,10 +145,11 @@ def kprobe_spot(
         return Spot(symbol, not returns, returns, None, f"{symbol}+{offset}")
     _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
     notrace, late = _check_code(symbol, facts, environment)
-    ibt = _has_ibt(btf, facts)
+    part = "." in symbol and not index_of(facts).count(symbol)  # has neither ENDBR64 nor the call of ftrace
+    ibt = _has_ibt(btf, facts) and not part
     entry = offset == 0 or (offset == _IBT_ENTRY and ibt)
     if late is None and not entry:
-        late = _check_boundary(word, offset, facts.machine, ibt)
+        late = None if part and facts.machine == "x86_64" else _check_boundary(word, offset, facts.machine, ibt)
     if returns and not entry:
         raise Refused("BAD_RETPROBE", 0, symbol)
     place = f"{symbol}+{offset}" if offset else ""

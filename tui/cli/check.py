@@ -61,8 +61,11 @@ def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:
     try:
         probe = armable(spec)
         plan = connection.lower(probe, DEFAULT_GROUP)
-    except (ParseError, CannotLower):
+    except ParseError:
         return Plan(probe, ())
+    except CannotLower as error:
+        # What the kernel takes may do harm, or can't be known to be what was meant.
+        return Plan(probe, (), (f"`run` does not arm it: {error}",) if verdict.ok else ())
     return Plan(probe, ()) if comes_back(verdict, plan) else plan
 
 

@@ -1,0 +1,112 @@
+"""What the compiler left of functions, on a real kernel: copies under names of their own, parts that are jumped to."""
+
+from __future__ import annotations
+
+import random
+import shlex
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from kernel.connection import Connection
+from kernel.ground import look
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from probes.attaching.reasons import Why
+from probes.functions import index_of
+from probes.probe import Kind
+from probes.refusal import CannotLower
+from probes.syntax.parse import parse_probe
+
+NUMBER = 20
+"""Functions of each sort."""
+SORTS = ("isra", "constprop", "part")
+
+
+@pytest.fixture(scope="module")
+def connection(guest_72: Guest) -> Iterator[Connection]:
+    found = Connection(connect(guest_72, "copies"))
+    found.load_symbols()
+    found.catalog.ground = look(found.target, found.facts.release, found.symbols)
+    yield found
+    found.close()
+
+
+def some(names: Sequence[str]) -> list[str]:
+    return random.Random(5).sample(names, min(NUMBER, len(names)))
+
+
+def armed(guest: Guest, lines: Sequence[str]) -> str:
+    """Have events made, switched on and taken away; gives what the kernel says against it."""
+    script = ["cd /sys/kernel/tracing"]
+    script += [f"echo {shlex.quote(line)} >>dynamic_events || echo {shlex.quote(line)}" for line in lines]
+    script += [
+        f"[ $(wc -l <dynamic_events) = {len(lines)} ] || wc -l dynamic_events",
+        "for on in events/pw_copy/*/enable; do echo 1 >$on || echo $on; done",
+        "echo 0 >events/pw_copy/enable",
+        "echo >dynamic_events",
+    ]
+    return guest.run("exec 2>/dev/null\n" + "\n".join(script), timeout=120).decode()
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_function_of_which_only_a_copy_is_left(guest_72: Guest, connection: Connection, sort: str) -> None:
+    index = index_of(connection.facts)
+    left = {
+        base: copies[0]
+        for base, copies in index.copies.items()
+        if f".{sort}." in copies[0] and len(copies) == 1 and not index.count(base) and index.count(copies[0]) == 1
+    }
+    lines = []
+    for base in some(sorted(left)):
+        about = connection.catalog.attachability(base)
+        if about.has(Why.RENAMED):  # else there is a symbol of the name as well, which can't be traced
+            assert not about.kinds
+            assert left[base] in about.text
+        assert [str(way.place) for way in about.instead] == [left[base]]
+        with pytest.raises(CannotLower) as caught:
+            connection.lower(parse_probe(f"f {base}"), "pw_copy")
+        assert left[base] in caught.value.refusal.nearest
+        for letter in "fp":
+            spec = f"{letter}:x/{letter}{len(lines)} {left[base]} $arg1"
+            lines += connection.lower(parse_probe(spec), "pw_copy").lines
+    assert len(lines) >= 2
+    assert armed(guest_72, lines) == ""
+
+
+def test_a_part_that_is_jumped_to(guest_72: Guest, connection: Connection) -> None:
+    symbols = connection.symbols
+    assert symbols is not None
+    index, names = index_of(connection.facts), sorted({function.partition(" ")[0] for function in index.modules})
+    cold = [f"{name}.cold" for name in names if len(symbols.named(f"{name}.cold")) == 1]
+    able = [name for name in cold if connection.catalog.attachability(name).kinds]
+    assert len(able) > 100
+    lines = []
+    for name in some(able):
+        about = connection.catalog.attachability(name)
+        assert (about.kinds, about.has(Why.COLD)) == ({Kind.KPROBE}, True)
+        assert str(about.instead[0].place) == name.removesuffix(".cold")
+        checked = connection.check(f"p:x/c{len(lines)} {name} sp=%sp", "pw_copy")
+        assert checked.plan is not None, checked.verdict
+        lines += checked.plan.lines
+        address = symbols.named(name)[0].address
+        lines += connection.lower(parse_probe(f"p:x/a{len(lines)} {address:#x} sp=%sp"), "pw_copy").lines
+        with pytest.raises(CannotLower, match="jumped to"):
+            connection.lower(parse_probe(f"p {name}%return"), "pw_copy")
+    assert len(lines) == 2 * NUMBER
+    assert armed(guest_72, lines) == ""
+
+
+def test_a_part_that_can_take_nothing_says_why(guest_72: Guest, connection: Connection) -> None:
+    """What we refuse the kernel refuses as well."""
+    symbols = connection.symbols
+    assert symbols is not None
+    cold = [entry.name for entry in symbols.beginning("__") if entry.name.endswith(".cold")]
+    barred = [name for name in cold if not connection.catalog.attachability(name).kinds]
+    refused = 0
+    for name in some(sorted(set(barred))):
+        assert connection.catalog.attachability(name).reasons
+        with pytest.raises(CannotLower):
+            connection.lower(parse_probe(f"p {name}"), "pw_copy")
+        refused += bool(armed(guest_72, [f"p:pw_copy/x {name}"]))
+    assert refused == len(some(sorted(set(barred)))) > 0
