@@ -185,6 +185,9 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
     return EventFormat(int(number.group(1)), system, name.group(1), own, print_fmt, common, text)
 
 
+_TEXTS = ("char[]", "const char[]")
+
+
 def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field:
     declaration = _DECLARATION.match(match.group(1).strip())
     if not declaration:
@@ -198,6 +201,8 @@ def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field
     for candidate in (Loc.DATA, Loc.REL):
         if ctype.startswith(candidate.value):
             base, loc = ctype[len(candidate.value) :].strip(), candidate
+    if loc is Loc.DATA and size == 8 and base in _TEXTS:
+        size = 4  # of a synthetic event: in a slot of 8 bytes, in the first of them (trace_events_synth.c)
     if loc is not Loc.INLINE and (size % 4 or not size or (size > 4 and base.count("[") < 2)):
         raise FormatError(f"{declaration['name']}: a location has 4 bytes, not {size}")
     element = base.split("[", 1)[0].removeprefix("const ").strip()

@@ -217,3 +217,19 @@ def test_decoder_knows_no_other_ids():
     assert decoder.pid(b"123") == -1
     with pytest.raises(KeyError):
         decoder.layout(7)
+
+
+def test_text_of_a_synthetic_event_has_its_location_in_a_slot_of_eight_bytes():
+    text = """name: opened
+ID: 1392
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:u64 lat;\toffset:8;\tsize:8;\tsigned:0;
+\tfield:__data_loc char[] filename;\toffset:16;\tsize:8;\tsigned:1;
+
+print fmt: "lat=%llu, filename=%s", REC->lat, __get_str(filename)
+"""
+    fields = {field.name: field for field in parse_format(text, "synthetic").fields}
+    assert (fields["filename"].offset, fields["filename"].size, fields["filename"].kind) == (16, 4, FieldKind.STRING)
