@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import math
 
+from events.export.formats import OF_EVENTS
+
 COMMANDS = ("list", "show", "check", "run", "record", "export", "doctor", "clean", "lab")
 
 DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "comment")
@@ -29,6 +31,8 @@ _OF_THIS_MACHINE = ("doctor", "clean")
 def parse(argv: list[str]) -> argparse.Namespace:
     """Read the arguments; usage errors end the process with status 2."""
     arguments = (_commands() if _first_word(argv) in COMMANDS else _application()).parse_args(argv)
+    if arguments.command == "app" and (arguments.export or arguments.output):
+        arguments.command = "event_export"
     if arguments.target is None:
         arguments.target = "local" if arguments.command in _OF_THIS_MACHINE else "auto"
     return arguments
@@ -38,7 +42,7 @@ def _first_word(argv: list[str]) -> str:
     """The first argument that is neither an option nor the target (which may be called as a command is: `lab`)."""
     words = iter(argv)
     for word in words:
-        if word in ("-t", "--target"):
+        if word in ("-t", "--target", "-o", "--output", "--export"):
             next(words, None)
         elif not word.startswith("-"):
             return word
@@ -48,15 +52,29 @@ def _first_word(argv: list[str]) -> str:
 def _application() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="probewright",
-        usage="%(prog)s [-h] [--version] [-t TARGET] [TARGET]\n       %(prog)s COMMAND [-h] ...",
+        usage="%(prog)s [-h] [--version] [-t TARGET] [TARGET]\n       %(prog)s FILE.pwr --export FORMAT[:PATH]\n"
+        "       %(prog)s COMMAND [-h] ...",
         description="Build Linux kernel probes by picking, and watch their events.",
         epilog=f"commands: {', '.join(COMMANDS)} (each with --help)\n\n{_TARGETS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("recording", nargs="?", metavar="TARGET", help="what to open (as --target)")
     _common(parser)
+    _export(parser)
     parser.set_defaults(command="app")
     return parser
+
+
+def _export(parser: argparse.ArgumentParser) -> None:
+    """Where events go in place of a screen, or of printed lines."""
+    formats = ", ".join(OF_EVENTS)
+    parser.add_argument(
+        "--export", metavar="FORMAT[:PATH]", help=f"give the events out as {formats}; without a path: printed"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="PATH", help="the file for it (- prints), whose name may say the format"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="also where the file is there already")
 
 
 def _common(parser: argparse.ArgumentParser, said: str = "auto", default: str | None = None) -> None:
@@ -107,6 +125,7 @@ def _commands() -> argparse.ArgumentParser:
     sub = printing("run", "Arm probes, print their events, and take the probes away again.")
     _specs(sub)
     _bounds(sub)
+    _export(sub)
     _limits(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")
     _specs(sub)

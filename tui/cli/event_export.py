@@ -1,0 +1,240 @@
+"""Events given out to a file or to standard output: `probewright FILE.pwr --export FORMAT`, and `run … --export`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import signal
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+
+from events.export.formats import OF_EVENTS, Format, format_named, format_of_file
+from events.export.job import writer_of
+from events.export.parquet import NoPyarrow
+from events.export.source import Writer
+from events.export.stacks import STACK_EVENT
+from events.record import Record
+from kernel.watch import Watch
+from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
+from tui.cli.output import connect, emit, plain
+from tui.event_export import source_of
+from tui.export_file import ExportFile, FileRefused
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
+    from kernel.connection import Connection
+
+STDOUT = "-"
+_STACKS = f"ftrace/{STACK_EVENT}"
+_TOLD_EVERY = 0.2
+"""Seconds between two words of progress."""
+
+
+class NotWanted(Exception):
+    """The arguments can't be meant; the text says why."""
+
+
+class Wanted(NamedTuple):
+    """What is given out, and where to."""
+
+    form: Format
+    path: str
+    """`-`: standard output."""
+    overwrite: bool
+
+
+def wanted_of(arguments: argparse.Namespace) -> Wanted | None:
+    """What the arguments ask for; None: no export. Raises NotWanted."""
+    word, output = arguments.export or "", arguments.output or ""
+    if not (word or output):
+        return None
+    name, _, path = word.partition(":")
+    if path and output:
+        raise NotWanted(f"two files are asked for: {path} and {output}")
+    path = path or output or STDOUT
+    form = format_named(name) if name else format_of_file(path)
+    formats = ", ".join(OF_EVENTS)
+    if form is None and not name:
+        raise NotWanted(f"{path}: its name says no format; --export FORMAT does: {formats}")
+    if form is None:
+        raise NotWanted(f"{name}: no format of exports; they are {formats}")
+    if not form.of_events:
+        raise NotWanted(
+            f"{form.name}: a picture is taken in the application, by its key o; formats here are {formats}"
+        )
+    if form.binary and path == STDOUT and sys.stdout.isatty():
+        raise NotWanted(f"{form.name} is nothing for a terminal: --export {form.name}:FILE{form.suffix}")
+    return Wanted(form, path, arguments.overwrite)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """All that a recording holds."""
+    try:
+        wanted = wanted_of(arguments)
+    except NotWanted as error:
+        return _refuse(error, USAGE)
+    if wanted is None:
+        return USAGE
+    connection = connect(getattr(arguments, "recording", None) or arguments.target)
+    try:
+        if not connection.holds_events:
+            name = connection.target.name
+            return _refuse(
+                f"{name} holds no events; `probewright run SPEC --export` gives out those of a kernel", UNUSABLE
+            )
+        return _all_of(connection, wanted)
+    finally:
+        connection.close()
+
+
+def _all_of(connection: Connection, wanted: Wanted) -> int:
+    from tui.cli.watching import account, follow
+
+    watch = Watch(connection)
+    watch.begin()
+    if any(watch.known.wants_symbols(armed) for armed in watch.armed):
+        connection.load_symbols()
+    every = {event.path for plan in watch.known.plans for event in plan.events}
+    bounds = argparse.Namespace(seconds=None, count=None)
+    try:
+        with exporting(watch, wanted, {}) as export:
+            export.written = follow(watch, bounds, export.also_stacks(every), export.take)
+    except REFUSALS as error:
+        return refused(wanted, error)
+    account(watch)
+    export.tell()
+    return DONE
+
+
+REFUSALS = (FileRefused, NoPyarrow, OSError)
+"""What `exporting` raises where it can't go on."""
+
+
+def refused(wanted: Wanted, error: Exception) -> int:
+    """Say what went wrong; gives the exit status."""
+    if isinstance(error, BrokenPipeError):
+        raise error
+    if isinstance(error, OSError):
+        return _refuse(f"{wanted.path}: {error.strerror or error}", REFUSED)
+    return _refuse(error, USAGE if isinstance(error, FileRefused) else UNUSABLE)
+
+
+def _refuse(why: object, status: int) -> int:
+    print(f"probewright: {plain(str(why))}", file=sys.stderr)
+    return status
+
+
+class Export:
+    """Events on their way into one format."""
+
+    def __init__(self, wanted: Wanted, writer: Writer) -> None:
+        self.written = 0
+        """Events, once all are."""
+        self._wanted = wanted
+        self._writer = writer
+        self._taken = 0
+        self._told = time.monotonic()
+        self._busy = False
+        self._late: tuple[int, FrameType | None] | None = None
+        self._handlers: dict[int, Any] = {}
+
+    def also_stacks(self, events: Collection[str]) -> Collection[str]:
+        """The events, and the stacks that were recorded with them where the format is made of those."""
+        return {*events, _STACKS} if self._wanted.form.name in ("folded", "text") else events
+
+    def take(self, record: Record) -> None:
+        """Write one event; a signal that comes meanwhile counts when that is done, so that none is cut in two."""
+        self._busy = True
+        try:
+            self._writer.take(record)
+        finally:
+            self._busy = False
+        self._taken += 1
+        if self._late is not None:
+            (number, frame), self._late = self._late, None
+            self._handlers[number](number, frame)
+        if self._taken % 256 == 0 and sys.stderr.isatty() and time.monotonic() - self._told > _TOLD_EVERY:
+            self._told = time.monotonic()
+            print(f"\r\x1b[K{self._taken:,} events", end="", file=sys.stderr, flush=True)
+
+    def tell(self, *, as_json: bool = False) -> None:
+        """Say what was written and what was left out."""
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        for note in self._writer.notes:
+            print(f"probewright: {note}", file=sys.stderr)
+        if self._wanted.path == STDOUT:
+            return
+        size = Path(self._wanted.path).stat().st_size
+        if as_json:
+            emit({"file": self._wanted.path, "format": self._wanted.form.name, "events": self.written, "bytes": size})
+        else:
+            print(plain(f"{self._wanted.path}: {self.written:,} events, {size / 1e6:.1f} MB"), file=sys.stderr)
+
+    @contextlib.contextmanager
+    def whole_records(self) -> Iterator[None]:
+        """See `take`; around whatever handlers of signals there are."""
+
+        def came(number: int, frame: FrameType | None) -> None:
+            if self._busy:
+                self._late = (number, frame)
+            else:
+                self._handlers[number](number, frame)
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            before = signal.getsignal(number)
+            if callable(before):
+                self._handlers[number] = before
+                signal.signal(number, came)
+        try:
+            yield
+        finally:
+            for caught, handler in self._handlers.items():
+                if signal.getsignal(caught) is came:  # else it is ignored from now on
+                    signal.signal(caught, handler)
+
+
+@contextlib.contextmanager
+def exporting(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]]) -> Iterator[Export]:
+    """Where events go; the file is there when the block ends well, and its part is gone when it does not.
+
+    Raises FileRefused, NoPyarrow, OSError.
+    """
+    if wanted.path == STDOUT:
+        out = cast("BinaryIO", _Terminal() if sys.stdout.isatty() else sys.stdout.buffer)
+        with _written(watch, wanted, unasked, out) as export:
+            yield export
+        out.flush()
+        return
+    with (
+        ExportFile(Path(wanted.path), overwrite=wanted.overwrite) as file,
+        _written(watch, wanted, unasked, file.out) as export,
+    ):
+        yield export
+
+
+@contextlib.contextmanager
+def _written(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]], out: BinaryIO) -> Iterator[Export]:
+    writer = writer_of(wanted.form, source_of(watch, unasked), out)
+    export = Export(wanted, writer)
+    with export.whole_records():
+        yield export
+    writer.finish()
+
+
+class _Terminal(io.RawIOBase):
+    """A terminal as a file of bytes: no control character of a foreign string reaches it."""
+
+    def write(self, data: Buffer) -> int:
+        text = bytes(data).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+        sys.stdout.write(plain(text))
+        return len(memoryview(data))
+
+    def flush(self) -> None:
+        sys.stdout.flush()

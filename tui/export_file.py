@@ -1,0 +1,81 @@
+"""The file that something is given out into: there under its own name only when it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+
+class FileRefused(Exception):
+    """It is not written; the text says why and the way out."""
+
+
+class ExportFile:
+    """Written as `NAME.part` beside its place, and moved there at the end; used in a with block.
+
+    What ends the block by an exception takes the part away, so that no half of a file is taken for a whole one.
+    """
+
+    def __init__(self, path: Path, *, overwrite: bool = False) -> None:
+        """Begin a file.
+
+        Raises:
+            FileRefused: one is there already, or another export writes it.
+            OSError: it can't be made.
+        """
+        self.path = path
+        self._overwrite = overwrite
+        self._part = path.with_name(f"{path.name}.part")
+        if os.path.lexists(path) and not overwrite:
+            raise FileRefused(f"{path} is there already: choose another name, or say that it shall be overwritten")
+        if path.is_dir():
+            raise FileRefused(f"{path} is a folder")
+        if not path.parent.is_dir():
+            raise FileRefused(f"{path.parent} is no folder")
+        try:
+            self.out: BinaryIO = self._part.open("xb")
+            """To be written into."""
+        except FileExistsError:
+            raise FileRefused(
+                f"{self._part} is there: another export writes it, or one was killed and it can be removed"
+            ) from None
+
+    def keep(self) -> None:
+        """It is whole. Raises OSError, FileRefused where another one has come meanwhile."""
+        self.out.flush()
+        self.out.close()
+        if self._overwrite:
+            self._part.replace(self.path)
+            return
+        try:
+            os.link(self._part, self.path)  # which, other than rename(2), overwrites nothing
+        except FileExistsError:
+            raise FileRefused(f"{self.path} has come meanwhile, and was not overwritten") from None
+        except OSError:  # a file system without links
+            self._part.rename(self.path)
+            return
+        self._part.unlink()
+
+    def discard(self) -> None:
+        """It will not be whole: take the part away."""
+        with contextlib.suppress(OSError):  # what could not be written can't be flushed either
+            self.out.close()
+        self._part.unlink(missing_ok=True)
+
+    def __enter__(self) -> ExportFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.discard()
+            return
+        try:
+            self.keep()
+        except BaseException:
+            self.discard()
+            raise
