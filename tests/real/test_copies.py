@@ -1,4 +1,4 @@
-"""What the compiler left of functions, on a real kernel: copies under names of their own, parts that are jumped to."""
+"""What the compiler left of functions, on a real kernel: copies under names of their own, and parts of code."""
 
 from __future__ import annotations
 
@@ -77,8 +77,11 @@ def test_a_function_of_which_only_a_copy_is_left(guest_72: Guest, connection: Co
 def test_a_part_that_is_jumped_to(guest_72: Guest, connection: Connection) -> None:
     symbols = connection.symbols
     assert symbols is not None
-    index, names = index_of(connection.facts), sorted({function.partition(" ")[0] for function in index.modules})
-    cold = [f"{name}.cold" for name in names if len(symbols.named(f"{name}.cold")) == 1]
+    cold = [
+        f"{name}.cold"
+        for name in sorted(index_of(connection.facts).modules)
+        if len(symbols.named(f"{name}.cold")) == 1
+    ]
     able = [name for name in cold if connection.catalog.attachability(name).kinds]
     assert len(able) > 100
     lines = []
