@@ -9,10 +9,11 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from events.batch import Batch
 from events.chunks import Codec
-from events.format import HeaderPage
+from events.format import EventFormat, HeaderPage
 from events.recorder import RecordingWriter
 from events.subbuffer import events_in
 from kernel.connection import Connection
@@ -52,7 +53,7 @@ class Recorder:
         self._header = HeaderPage()
         self._plans: list[Plan] = []
         self._flushed = time.monotonic()
-        self._work: queue.SimpleQueue[Batch | Armed | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Batch | Armed | Mapping[int, EventFormat] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._waiting = 0
         """Bytes in the queue."""
@@ -65,11 +66,14 @@ class Recorder:
             self._file.close()
             raise
 
-    def begin(self, header: HeaderPage, armed: tuple[Armed, ...]) -> None:
-        """Write what is armed; pages may follow."""
+    def begin(
+        self, header: HeaderPage, armed: tuple[Armed, ...], formats: Mapping[int, EventFormat] = MappingProxyType({})
+    ) -> None:
+        """Write what is armed, and the formats of what else may come; pages may follow."""
         self._header = header
         if header.source:
             self._writer.blob("header_page", "", header.source.encode())
+        self._write_formats(formats)
         for one in armed:
             self._write_armed(one)
         self._thread.start()
@@ -78,6 +82,11 @@ class Recorder:
         """A probe was armed: its formats hold for the pages that follow."""
         self._check()
         self._work.put(armed)
+
+    def formats(self, formats: Mapping[int, EventFormat]) -> None:
+        """Formats that hold for the pages that follow."""
+        self._check()
+        self._work.put(formats)
 
     def pages(self, batch: Batch) -> None:
         """Add one pass; a cut of the file costs no more than the last second. Never waits for the disk."""
@@ -131,8 +140,10 @@ class Recorder:
             try:
                 if isinstance(entry, Batch):
                     self._write_pages(entry)
-                else:
+                elif isinstance(entry, Armed):
                     self._write_armed(entry)
+                else:
+                    self._write_formats(entry)
             except OSError as error:
                 self._error = error
                 return
@@ -148,11 +159,14 @@ class Recorder:
             self._file.flush()
 
     def _write_armed(self, armed: Armed) -> None:
-        for fmt in armed.formats.values():
-            self._writer.blob("format", fmt.path, fmt.source.encode())
+        self._write_formats(armed.formats)
         if armed.plan not in self._plans:
             self._plans.append(armed.plan)
         self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
+
+    def _write_formats(self, formats: Mapping[int, EventFormat]) -> None:
+        for fmt in formats.values():
+            self._writer.blob("format", fmt.path, fmt.source.encode())
 
     def _statics(self, connection: Connection) -> None:
         facts = connection.facts

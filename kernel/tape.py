@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from events.batch import Batch
 from events.format import EventFormat
@@ -27,13 +28,20 @@ class Tape:
         self._connection = connection
         self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
 
-    def begin(self, path: Path, session: AnySession, still: threading.Lock) -> None:
+    def begin(
+        self,
+        path: Path,
+        session: AnySession,
+        still: threading.Lock,
+        formats: Mapping[int, EventFormat] = MappingProxyType({}),
+    ) -> None:
         """Write what comes from now on. Raises OSError, KernelError where one is being written.
 
         Args:
             path: of the new file.
             session: what is armed.
             still: held while nothing may be armed.
+            formats: of all events that may come, also of those that no probe makes.
         """
         with self._changing:
             if self.recorder is not None:
@@ -41,7 +49,7 @@ class Tape:
             self.error = ""
             recorder = Recorder(path, self._connection)
             with still:
-                recorder.begin(session.header, session.armed)
+                recorder.begin(session.header, session.armed, formats)
                 self.recorder = recorder
 
     def write(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
@@ -54,6 +62,8 @@ class Tape:
                 recorder.pages(entry)
             elif isinstance(entry, Armed):
                 recorder.armed(entry)
+            else:
+                recorder.formats(entry)
         except OSError as error:  # a full disk ends the recording, not the watching
             self.error = f"{recorder.path}: {error.strerror}; the recording ends here"
             recorder.abandon()

@@ -1,0 +1,50 @@
+"""A running function_graph tracer and the store of its events: a `Watch` whose session has no probes.
+
+It stands beside the watch of the probes: its instance, its pump and its store are its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernel.connection import Connection
+from kernel.function_graph import GraphTracing, open_graph
+from kernel.sessions import AnySession
+from kernel.watch import STORE_BYTES, Watch
+from probes.graph_plan import GraphPlan, GraphSupport
+
+
+class GraphWatch(Watch):
+    """`begin` starts the tracer, `close` puts everything back."""
+
+    def __init__(self, connection: Connection, plan: GraphPlan, limit_bytes: int = STORE_BYTES) -> None:
+        super().__init__(connection, limit_bytes)
+        self.plan = plan
+        """What is followed."""
+        self._tracing: GraphTracing | None = None
+
+    @property
+    def support(self) -> GraphSupport:
+        """What this kernel's tracer can record; known once it runs."""
+        return self._tracing.support if self._tracing else GraphSupport("it does not run")
+
+    @property
+    def live(self) -> bool:
+        """The tracer runs."""
+        return self._session is not None and not self.ended
+
+    def _open(self) -> AnySession:
+        if self._session is None and not self._closed:
+            tracing = open_graph(self.connection.target, self.plan)
+            session = tracing.session
+            session.pump.on_data = self._tell
+            self._tracing, self._session = tracing, session
+            self._formats = dict(tracing.formats)
+            self.store = self._new_store(self._formats, session.header, session.cmdlines())
+        return super()._open()
+
+    def record_to(self, path: Path) -> None:
+        """As that of a watch; the formats are those of the tracer."""
+        if self._session is None:
+            raise ValueError("the tracer does not run")
+        self._tape.begin(path, self._session, self._lock, self._formats)
