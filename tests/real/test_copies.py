@@ -57,7 +57,7 @@ def test_a_function_of_which_only_a_copy_is_left(guest_72: Guest, connection: Co
         for base, copies in index.copies.items()
         if f".{sort}." in copies[0] and len(copies) == 1 and not index.count(base) and index.count(copies[0]) == 1
     }
-    lines = []
+    lines: list[str] = []
     for base in some(sorted(left)):
         about = connection.catalog.attachability(base)
         if about.has(Why.RENAMED):  # else there is a symbol of the name as well, which can't be traced
@@ -84,10 +84,10 @@ def test_a_part_that_is_jumped_to(guest_72: Guest, connection: Connection) -> No
     ]
     able = [name for name in cold if connection.catalog.attachability(name).kinds]
     assert len(able) > 100
-    lines = []
+    lines: list[str] = []
     for name in some(able):
         about = connection.catalog.attachability(name)
-        assert (about.kinds, about.has(Why.COLD)) == ({Kind.KPROBE}, True)
+        assert (about.kinds, about.has(Why.COLD)) == (frozenset({Kind.KPROBE}), True)
         assert str(about.instead[0].place) == name.removesuffix(".cold")
         checked = connection.check(f"p:x/c{len(lines)} {name} sp=%sp", "pw_copy")
         assert checked.plan is not None, checked.verdict
