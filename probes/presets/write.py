@@ -80,7 +80,7 @@ def _parameter(one: Parameter) -> dict[str, str]:
 def _item(key: str, value: Any) -> Any:  # noqa: ANN401 - what TOML has
     if key == "description" and "\n" in value and '"' not in value and "\\" not in value:
         printable = all(line.isprintable() for line in value.split("\n"))
-        return tomlkit.string(f"\n{value}\n", multiline=True) if printable else tomlkit.string(value)
+        return tomlkit.string(f"{value}\n", multiline=True) if printable else tomlkit.string(value)
     item = tomlkit.item(value)
     if key == "probes" and isinstance(item, Array):
         item.multiline(True)

@@ -9,6 +9,7 @@ import sys
 from types import FrameType
 
 from kernel.errors import KernelError, ProbeRefused, TooFast
+from probes.presets.errors import PresetError
 
 DONE, REFUSED, USAGE, UNUSABLE = range(4)
 
@@ -41,6 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
             emit(refusal(error.verdict.command, error.verdict))
         show_verdict(error.verdict.command, error.verdict, [], sys.stderr)
         return REFUSED
+    except PresetError as error:
+        from tui.cli.output import plain
+
+        print(f"probewright: {plain(str(error))}", file=sys.stderr)
+        return USAGE
     except TooFast as error:
         return fail(error, REFUSED)
     except KernelError as error:

@@ -10,7 +10,7 @@ import math
 
 from events.export.formats import OF_EVENTS
 
-COMMANDS = ("list", "show", "check", "run", "record", "export", "doctor", "clean", "lab")
+COMMANDS = ("list", "show", "check", "run", "record", "preset", "export", "doctor", "clean", "lab")
 
 DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "comment")
 """Names of `probes.export.export.DIALECTS`, which takes longer to import than all of this."""
@@ -123,7 +123,7 @@ def _commands() -> argparse.ArgumentParser:
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
     sub.add_argument("--matrix", action="store_true", help="also what other kernels would be given, by these types")
     sub = printing("run", "Arm probes, print their events, and take the probes away again.")
-    _specs(sub)
+    _specs(sub, preset=True)
     _bounds(sub)
     _export(sub)
     _limits(sub)
@@ -132,6 +132,8 @@ def _commands() -> argparse.ArgumentParser:
     _bounds(sub)
     _limits(sub)
     sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
+    sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
+    _preset(sub)
     sub = printing("export", "Say probes in the words of another tool: a script or text that arms them without us.")
     _specs(sub)
     sub.add_argument("--as", dest="dialect", required=True, choices=DIALECTS, help="what to make")
@@ -144,11 +146,34 @@ def _commands() -> argparse.ArgumentParser:
     return parser
 
 
-def _specs(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+def _preset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=("list", "show", "check", "diff", "save"), help="what to do")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="a preset, user:NAME or project:NAME where both have it, or a file.toml; of list: words to look for;"
+        " of save: the new name, and the specifications",
+    )
+    _values(parser)
+    parser.add_argument("--title", default="", help="of save: one line of what it is for")
+    parser.add_argument("--tags", default="", metavar="TAG,…", help="of save; of list: only presets that have them")
+    parser.add_argument("--project", action="store_true", help="of save: into the project's .probewright folder")
+    parser.add_argument("--replace", action="store_true", help="of save: also where the file is there already")
+
+
+def _values(parser: argparse.ArgumentParser) -> None:
+    text = "a value for a preset's parameter; again for another"
+    parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help=text)
+
+
+def _specs(parser: argparse.ArgumentParser, *, required: bool = True, preset: bool = False) -> None:
+    if preset:
+        _values(parser)
     parser.add_argument(
         "specs",
         nargs="+" if required else "*",
-        metavar="SPEC",
+        metavar="SPEC|PRESET" if preset else "SPEC",
         type=_spec,
         help="a probe in the kernel's syntax, e.g. 'f vfs_read%%return file->f_pos count $retval'",
     )

@@ -1,0 +1,83 @@
+"""Calls printed for a preset that shows calls: entry and exit of one on one line, with the time between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from events.record import Record
+from kernel.watch import Watch
+from tui.cli.output import emit, line
+
+if TYPE_CHECKING:
+    from tui.calls import ShownCalls
+
+
+class Calls:
+    """Takes events as they come; those that are no end of a call go on to who shows events."""
+
+    def __init__(self, watch: Watch, show: Callable[[Record], None], least: int, *, as_json: bool) -> None:
+        """Take who watches, who shows other events, and the nanoseconds that a call takes to be shown."""
+        self._watch = watch
+        self._other = show
+        self._least = least
+        self._json = as_json
+        self._calls: ShownCalls | None = None
+        self._row = 0
+
+    def show(self, record: Record) -> None:
+        """One event: prints it, or the calls that it ends."""
+        from tui.calls import ShownCalls
+
+        ends = {event.path for plan in self._watch.known.plans for event in plan.events if event.frame}
+        if record.event not in ends:
+            self._other(record)
+            return
+        if self._calls is None:
+            if self._watch.store is None:
+                return
+            self._calls = ShownCalls(self._watch, self._watch.store)
+        self._calls.tick()
+        for row in range(max(self._row, self._calls.first), self._calls.next):
+            self._print(self._calls, row)
+        self._row = self._calls.next
+
+    def _print(self, calls: ShownCalls, row: int) -> None:
+        try:
+            entry, leave = calls.records(row)
+            call = calls.call(row)
+        except IndexError:  # dropped meanwhile
+            return
+        last = leave or entry
+        if last is None or (call.latency or 0) < self._least:
+            return
+        if self._json:
+            emit(
+                {
+                    "ts": last.ts,
+                    "cpu": last.cpu,
+                    "pid": last.pid,
+                    "comm": last.comm,
+                    "call": call.function,
+                    "latency": call.latency,
+                    "ret": call.returned or None,
+                    "entry": self._texts(entry),
+                    "exit": self._texts(leave),
+                    "note": call.note or None,
+                }
+            )
+            return
+        took = "?" if call.latency is None else f"{call.latency / 1000:.1f}us"
+        values = " ".join(_value(seen.name, seen.before, seen.after) for seen in call.values)
+        note = f" ({call.note})" if call.note else ""
+        head = f"{last.ts / 1e9:.6f} [{last.cpu:03}] {call.task} {call.function} {took}"
+        print(line(f"{head} ret={call.returned} {values}{note}"))
+
+    def _texts(self, record: Record | None) -> dict[str, str] | None:
+        return None if record is None else dict(self._watch.known.values(record))
+
+
+def _value(name: str, before: str | None, after: str | None) -> str:
+    if before is None or after is None or before == after:
+        return f"{name}={before if before is not None else after}"
+    return f"{name}={before}→{after}"

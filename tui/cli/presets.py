@@ -1,0 +1,95 @@
+"""What `run` makes of the name of a preset: the specifications this target takes, and how their events are shown."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from events.record import Record
+from kernel.connection import Connection
+from kernel.errors import ProbeRefused
+from kernel.presets import Presets
+from kernel.watch import Watch
+from probes.presets.errors import PresetError
+from probes.presets.judge import judge
+from probes.presets.schema import Preset, View
+from probes.presets.substitute import least_latency
+from tui.cli.calls import Calls
+from tui.cli.output import plain
+
+Show = Callable[[Record], None]
+
+
+class ToArm(NamedTuple):
+    """What is armed, and how it is shown."""
+
+    specs: list[str]
+    calls: bool = False
+    """Calls are shown, and not the events at both of their ends."""
+    least: int = 0
+    """Nanoseconds that a call takes to be shown."""
+
+    def shown(self, watch: Watch, show: Show, *, as_json: bool) -> Show:
+        """What is called with each event."""
+        return Calls(watch, show, self.least, as_json=as_json).show if self.calls else show
+
+
+def is_name(word: str) -> bool:
+    """Whether it may name a preset: a specification has a kind and a place."""
+    return len(word.split()) == 1
+
+
+def expand(arguments: argparse.Namespace, connection: Connection) -> ToArm:
+    """Put a preset's specifications for its name.
+
+    Raises:
+        ProbeRefused: the target takes one of them in no way.
+        PresetError: there is no such preset, or a value is missing or none.
+    """
+    given = values_of(arguments.parameters)
+    names = [word for word in arguments.specs if is_name(word)]
+    if given and len(names) != 1:
+        raise PresetError("-p gives the values of one preset: name one")
+    specs: list[str] = []
+    calls, least = False, 0
+    for word in arguments.specs:
+        if not is_name(word):
+            specs.append(word)
+            continue
+        preset = found(word)
+        specs += _specs(preset, given, connection)
+        calls |= preset.view is View.CALLS
+        least = max(least, least_latency(preset, given))
+    return ToArm(specs, calls, least)
+
+
+def found(word: str) -> Preset:
+    """The preset of a name. Raises PresetError, which for a lone word may have been meant for a specification."""
+    entry = Presets().find(word)
+    assert entry.preset is not None  # noqa: S101 - find gives only those
+    return entry.preset
+
+
+def values_of(words: Sequence[str]) -> dict[str, str]:
+    """`-p NAME=VALUE` each. Raises PresetError."""
+    values = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise PresetError(f"-p takes NAME=VALUE, not {ascii(word)[1:-1]}")
+        values[name.strip()] = value
+    return values
+
+
+def _specs(preset: Preset, given: dict[str, str], connection: Connection) -> list[str]:
+    judgement = judge(preset, given, connection.check)
+    for one in judgement.probes:
+        if one.plan is None:
+            raise ProbeRefused(one.verdict)
+        if one.refused:
+            why = one.refused[0].error
+            told = f": {why.hint or why.message}" if why else ""
+            print(plain(f"probewright: {preset.name}: another way is taken here{told}"), file=sys.stderr)
+    return [one.text for one in judgement.probes]
