@@ -67,9 +67,3 @@ class Timeline:
             halved[: self._buckets // 2] = counts.reshape(-1, 2).sum(axis=1)
             self._counts[kind] = halved
         self._used = (self._used + 1) // 2
-
-
-def squeezed(counts: list[int], columns: int) -> list[int]:
-    """The counts in at most so many columns: as many neighbours put together as it takes, the same number in each."""
-    each = max(1, -(-len(counts) // max(1, columns)))
-    return [sum(counts[at : at + each]) for at in range(0, len(counts), each)]

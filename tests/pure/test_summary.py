@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from events.summary.distribution import Distribution, Power, exponents
 from events.summary.frequent import Frequent
 from events.summary.keys import of_values
-from events.summary.timeline import Timeline, squeezed
+from events.summary.timeline import Timeline
 
 NUMBERS = st.one_of(
     st.integers(0, 100), st.integers(0, (1 << 64) - 1), st.integers(0, 64).map(lambda n: (1 << n) - 1)
@@ -104,13 +104,6 @@ def test_a_timeline_counts_each_event_once_in_its_interval(pieces, buckets):
                 expected[max(0, (ts - line.start) // line.width)] += 1
         assert line.counts(kind) == expected
         assert line.total(kind) == sum(expected)
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 9), max_size=600), st.integers(1, 80))
-def test_neighbours_are_put_together_without_loss(counts, columns):
-    found = squeezed(counts, columns)
-    assert sum(found) == sum(counts) and len(found) <= columns
 
 
 @settings(deadline=None)

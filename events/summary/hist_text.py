@@ -1,0 +1,149 @@
+"""What the kernel prints of the histograms of an event: its `hist` file.
+
+hist_trigger_show and hist_trigger_print_key in kernel/trace/trace_events_hist.c. Several histograms of one event
+stand one behind the other, each with its trigger above and its totals below. The text of a key comes from processes:
+it may hold anything, and only the totals, which nobody else writes, are counts to rely on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_HEAD = re.compile(r"^# trigger info: (.*) \[(active|paused)\]$", re.MULTILINE)
+_TOTALS = re.compile(r"\nTotals:\n +Hits: (\d+)\n +Entries: (\d+)\n +Dropped: (\d+)$", re.MULTILINE)
+_END = re.compile(r"\}(?= |$)(?!.*\})")
+"""The bracket behind the keys: what follows it are numbers and bars."""
+_VALUE = re.compile(r"([^\s:]+)( \(%\))?: +(-?[\d.]+)(?=  | *$)")
+_LOG2 = re.compile(r"~ 2\^(\d+) *")
+_BUCKET = re.compile(r"~ (\d+)-(\d+) *")
+_BRACKETS = re.compile(r"\[ *([0-9a-f]+)\]")
+
+
+class Key(NamedTuple):
+    """One key of an entry."""
+
+    name: str
+    """Of the field."""
+    modifier: str
+    """`log2`, `hex`, `sym`, `execname`, `buckets=32`, …; empty: none."""
+    text: str
+    """As it is printed, without what fills the line."""
+
+    @property
+    def number(self) -> int | None:
+        """The number: of `log2` the power, of `buckets` where it begins, of an address or a process its own.
+
+        None where it is a text. The kernel prints what is below 0 as that plus 2^64.
+        """
+        if self.modifier == "log2":
+            match = _LOG2.fullmatch(self.text)
+        elif self.modifier.startswith("buckets"):
+            match = _BUCKET.fullmatch(self.text)
+        elif self.modifier in ("sym", "sym-offset"):
+            match = _BRACKETS.match(self.text)
+        elif self.modifier in ("execname", "syscall"):
+            match = next(reversed(list(_BRACKETS.finditer(self.text))), None)
+        else:
+            digits = "0123456789abcdef" if self.modifier == "hex" else "0123456789"
+            whole = bool(self.text) and not self.text.strip(digits)
+            return int(self.text, len(digits)) if whole else None
+        base = 16 if self.modifier.startswith("sym") else 10
+        return int(match[1], base) if match else None
+
+    @property
+    def label(self) -> str:
+        """For people: the name where there is one beside the number."""
+        named = self.modifier in ("execname", "syscall")
+        if self.modifier in ("sym", "sym-offset"):
+            return self.text.partition("] ")[2] or self.text
+        return self.text.rpartition("[")[0].strip() if named else self.text
+
+
+class Entry(NamedTuple):
+    """What has the same keys."""
+
+    keys: tuple[Key, ...]
+    values: dict[str, float]
+    """By name; `hitcount` unless it was left out, shares in percent with ` (%)` behind their name."""
+
+    @property
+    def hits(self) -> int:
+        """How often it came; 0 where that was left out."""
+        return int(self.values.get("hitcount", 0))
+
+
+class Histogram(NamedTuple):
+    """One histogram."""
+
+    trigger: str
+    """As the kernel lists it."""
+    active: bool
+    entries: tuple[Entry, ...]
+    hits: int
+    """All events, those included for which there was no room."""
+    room_taken: int
+    """Entries as the kernel counts them."""
+    dropped: int
+    """Events for whose keys there was no room."""
+
+
+def parse_hist(text: str) -> tuple[Histogram, ...]:
+    """Read a `hist` file; what is cut off has no totals and is left out."""
+    heads = list(_HEAD.finditer(text))
+    found: list[Histogram] = []
+    for number, head in enumerate(heads):
+        end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
+        totals = list(_TOTALS.finditer(text, head.end(), end))
+        if totals:
+            # The last: a key may be a text that looks like totals.
+            counts = (int(count) for count in totals[-1].groups())
+            entries = _entries(text[head.end() : totals[-1].start()], _keys_of(head[1]))
+            found.append(Histogram(head[1], head[2] == "active", entries, *counts))
+    return tuple(found)
+
+
+def _keys_of(trigger: str) -> list[tuple[str, str]]:
+    """Names and modifiers of the keys of a trigger."""
+    listed = trigger.partition("keys=")[2].split(":", 1)[0]
+    return [_named(term) for term in listed.split(",")]
+
+
+def _named(term: str) -> tuple[str, str]:
+    name, _, modifier = term.partition(".")
+    half = name[: len(name) // 2]
+    # Linux 6.16 to 7.3 list `common_cpu` as `common_cpucommon_cpu`.
+    return (half if half == "common_cpu" and half * 2 == name else name), modifier
+
+
+def _entries(text: str, names: list[tuple[str, str]]) -> tuple[Entry, ...]:
+    entries: list[Entry] = []
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if not lines and not line.startswith("{ "):
+            continue  # comments, blank lines, and what onmax() and onchange() keep
+        lines.append(line)
+        if end := _END.search(line):
+            values = {name + percent: float(number) for name, percent, number in _VALUE.findall(line[end.end() :])}
+            body = "\n".join([*lines[:-1], line[: end.start()]])
+            entries.append(Entry(_keys(body.removeprefix("{ "), names), values))
+            lines = []
+    return tuple(entries)
+
+
+def _keys(body: str, names: list[tuple[str, str]]) -> tuple[Key, ...]:
+    """Take the keys of an entry apart; what does not read as they should stays with the key before."""
+    begins: list[tuple[int, int]] = []
+    at = 0
+    for number, (name, _) in enumerate(names):
+        before = ", " if number else ""
+        found = body.find(f"{before}{name}:", at)
+        if found < 0:
+            break
+        at = found + len(before) + len(name) + 1
+        begins.append((found, at))
+    ends = [begin for begin, _ in begins[1:]] + [len(body)]
+    return tuple(
+        Key(name, modifier, body[start:end].strip())
+        for (name, modifier), (_, start), end in zip(names, begins, ends, strict=False)
+    )

@@ -1,0 +1,91 @@
+"""The `hist` files of real kernels, and texts made up, read back."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.summary.hist_text import Histogram, parse_hist
+
+TEXTS: dict[str, list[str]] = json.loads(
+    lzma.decompress((Path(__file__).parents[1] / "data" / "hist.json.xz").read_bytes())
+)
+"""By kernel."""
+
+
+@pytest.mark.parametrize("kernel", TEXTS)
+def test_entries_of_a_real_histogram_are_as_many_as_the_kernel_says(kernel):
+    seen = 0
+    for text in TEXTS[kernel]:
+        found = parse_hist(text)
+        assert len(found) == text.count("# trigger info:")
+        for hist in found:
+            assert len(hist.entries) == hist.room_taken
+            keys = hist.trigger.partition("keys=")[2].split(":")[0].split(",")
+            assert all(len(entry.keys) == len(keys) for entry in hist.entries)
+            if "nohitcount" not in hist.trigger:
+                # A histogram in use is printed while it grows: an entry may be older than the totals.
+                assert (
+                    0 <= hist.hits - hist.dropped - sum(entry.hits for entry in hist.entries) <= hist.hits // 10 + 3
+                )
+            seen += len(hist.entries)
+    assert seen > 5
+
+
+def _of(kernel: str, beginning: str) -> Histogram:
+    return next(hist for text in TEXTS[kernel] for hist in parse_hist(text) if hist.trigger.startswith(beginning))
+
+
+def test_keys_with_modifiers():
+    log2 = _of("7.2", "hist:keys=prev_pid.log2")
+    assert {entry.keys[0].number: entry.hits for entry in log2.entries} == {5: 1, 6: 3, 7: 3, 0: 6, 4: 12, 9: 13}
+    assert [entry.keys[0].number for entry in _of("7.2", "hist:keys=prev_pid.hex").entries][:2] == [0x17E, 0xE]
+    execname = _of("7.2", "hist:keys=common_pid.execname").entries[-1]
+    assert (execname.keys[0].label, execname.keys[0].number) == ("rcu_preempt", 15)
+    assert execname.values == {"hitcount": 9, "prev_pid (%)": 2.41}
+    symbol = _of("7.2", "hist:keys=call_site.sym:").entries[0].keys[0]
+    assert (symbol.label, symbol.number) == ("alloc_pipe_info", 0xFFFFFFFF9981B0BD)
+    assert _of("7.2", "hist:keys=prev_pid.buckets=32").entries[0].keys[0].number == 96
+    syscall = _of("6.12", "hist:keys=id.syscall").entries[-1].keys[0]
+    assert (syscall.label, syscall.number) == ("sys_close", 3)
+
+
+def test_compound_keys_values_and_stacks():
+    both = _of("7.2", "hist:keys=next_pid,next_comm")
+    assert [key.text for key in both.entries[0].keys] == ["15", "rcu_preempt"]
+    assert both.entries[0].values == {"hitcount": 8, "prev_prio": 960}
+    assert both.entries[1].keys[1].number is None
+    stack = _of("7.2", "hist:keys=common_stacktrace").entries[0]
+    assert stack.keys[0].text.splitlines()[0] == "__schedule+0x8fc/0x1070" and stack.hits == 1
+    cpu = _of("7.2", "hist:keys=common_cpucommon_cpu").entries[0]
+    assert [(key.name, key.number) for key in cpu.keys] == [("common_cpu", 0), ("common_pid", 393)]
+
+
+@given(st.lists(st.tuples(st.text(st.characters(exclude_characters="}"), max_size=20), st.integers(0, 1 << 40))))
+@settings(deadline=None)
+def test_what_a_process_calls_itself_changes_no_count(entries):
+    lines = "".join(f"{{ comm: {name:<50} }} hitcount: {hits:10}\n" for name, hits in entries)
+    totals = f"\nTotals:\n    Hits: 7\n    Entries: {len(entries)}\n    Dropped: 2\n"
+    text = f"# event histogram\n#\n# trigger info: hist:keys=comm:vals=hitcount [active]\n#\n\n{lines}{totals}"
+    (found,) = parse_hist(text)
+    assert (found.hits, found.dropped, found.active) == (7, 2, True)
+    assert [entry.hits for entry in found.entries] == [hits for _, hits in entries]
+    assert [entry.keys[0].text for entry in found.entries] == [name.strip() for name, _ in entries]
+
+
+@given(st.text(max_size=200))
+@settings(deadline=None)
+def test_any_text_is_read_without_an_error(text):
+    parse_hist(text)
+    parse_hist(
+        f"# trigger info: hist:keys=a,b.log2 [paused]\n{text}\nTotals:\n    Hits: 1\n    Entries: 0\n    Dropped: 0"
+    )
+
+
+def test_a_file_that_is_cut_off_is_left_out():
+    assert parse_hist(TEXTS["7.2"][0].partition("Totals")[0]) == ()

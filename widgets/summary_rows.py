@@ -1,0 +1,131 @@
+"""Rows of the summary: bars for counts, lines for rates over time. Values in, pieces of text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from widgets.figures import grouped, short
+from widgets.rows import Piece
+from widgets.safe_text import fit, safe, width
+
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
+_LEVELS: Final = " ▁▂▃▄▅▆▇█"
+_LEAST_BAR: Final = 4
+_WIDEST_LABEL: Final = 0.5
+"""Of the columns there are."""
+
+
+class Bar(NamedTuple):
+    """One count; a title where there is none."""
+
+    label: str
+    """Foreign text."""
+    hits: int | None = None
+    """None: the label is a title over what follows."""
+    error: int = 0
+    """It came at most so many times more."""
+    right: bool = False
+    """The label is a number: it stands at the right."""
+    dim: bool = False
+
+
+class Rate(NamedTuple):
+    """Events of one probe over time."""
+
+    name: str
+    counts: tuple[int, ...]
+    """Of intervals of one length, the oldest first."""
+    total: int
+    peak: float
+    """Events a second in the interval that has most."""
+
+
+def squeezed(counts: Sequence[int], columns: int) -> list[int]:
+    """The counts in at most so many columns: as many neighbours put together as it takes, the same number in each."""
+    each = max(1, -(-len(counts) // max(1, columns)))
+    return [sum(counts[at : at + each]) for at in range(0, len(counts), each)]
+
+
+def bar(share: float, columns: int) -> str:
+    """A bar of a share of so many columns; what is more than nothing has an eighth of a column at least."""
+    eighths = round(share * columns * 8)
+    if share > 0:
+        eighths = max(1, eighths)
+    full, rest = divmod(min(eighths, columns * 8), 8)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(columns)
+
+
+def sparkline(counts: Sequence[int], columns: int) -> str:
+    """A line of levels; what is more than nothing has the lowest level at least."""
+    found = squeezed(counts, columns)
+    most = max(found, default=0)
+    return "".join(_LEVELS[max(1, round(count / most * 8)) if count else 0] for count in found)
+
+
+class BarRows:
+    """Bars one below the other, with labels of one width, counts and shares."""
+
+    def __init__(self, bars: Sequence[Bar], total: int = 0) -> None:
+        """`total`: what shares are of; 0: they are not shown."""
+        self.bars = tuple(bars)
+        self._total = total
+        self._most = max((one.hits or 0 for one in bars), default=0)
+        self._figures = max((width(_count(one)) for one in bars if one.hits is not None), default=0)
+        self._labels = max((width(safe(one.label)) for one in bars if one.hits is not None), default=0)
+
+    @property
+    def first(self) -> int:
+        return 0
+
+    @property
+    def next(self) -> int:
+        return len(self.bars)
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """Label, bar, count, share."""
+        one = self.bars[row]
+        if one.hits is None:
+            return (Piece(fit(safe(one.label), columns), "name"),)
+        share = f" {one.hits / self._total:6.1%}" if self._total else ""
+        label = min(self._labels, max(6, int(columns * _WIDEST_LABEL)))
+        room = columns - label - self._figures - len(share) - 3
+        drawn = bar(one.hits / self._most if self._most else 0, room) if room >= _LEAST_BAR else ""
+        return (
+            Piece(f"{fit(safe(one.label), label, one.right)} ", "dim" if one.dim else ""),
+            Piece(f"{drawn} ", "type"),
+            Piece(_count(one).rjust(self._figures), "number"),
+            Piece(share, "dim"),
+        )
+
+
+def _count(one: Bar) -> str:
+    return f"{'≥ ' if one.error else ''}{grouped(one.hits or 0)}"
+
+
+class RateRows:
+    """Sparklines one below the other; the time of a column is the same in all."""
+
+    def __init__(self, rates: Sequence[Rate]) -> None:
+        self.rates = tuple(rates)
+        self._names = max((width(safe(rate.name)) for rate in rates), default=0)
+
+    @property
+    def first(self) -> int:
+        return 0
+
+    @property
+    def next(self) -> int:
+        return len(self.rates)
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """Name, line, total, the most of a second."""
+        rate = self.rates[row]
+        name = min(self._names, max(8, columns // 3))
+        figures = f" {grouped(rate.total):>11}  max {short(rate.peak):>5}/s"
+        room = max(0, columns - name - width(figures) - 1)
+        return (
+            Piece(f"{fit(safe(rate.name), name)} ", "name"),
+            Piece(fit(sparkline(rate.counts, room), room), "type"),
+            Piece(figures, "number"),
+        )
