@@ -96,9 +96,11 @@ def _events_by_name(tracefs: Tracefs) -> dict[str, list[str]]:
     """Events of our groups, by the name of their session, oldest first."""
     found: dict[str, list[str]] = {}
     for event in tracefs.dynamic_events():
-        name = event.group.removeprefix(GROUP_PREFIX)
+        # The kernel has one group for synthetic events: those of ours carry the name before two underscores.
+        group = event.event.partition("__")[0] if event.group == SYNTHETIC else event.group
+        name = group.removeprefix(GROUP_PREFIX)
         # Several probes may share one event; it is removed once.
-        if name != event.group and parse_owner(name) and event.path not in found.setdefault(name, []):
+        if name != group and parse_owner(name) and event.path not in found.setdefault(name, []):
             found[name].append(event.path)
     return found
 

@@ -98,6 +98,7 @@ class HistTrigger:
         variables: tuple[Assignment, ...] = (),
         actions: tuple[Action, ...] = (),
         name: str = "",
+        clock: str = "",
         filter: str = "",  # noqa: A002 - the kernel's word
     ) -> HistTrigger:
         """Build one from its parts."""
@@ -106,6 +107,7 @@ class HistTrigger:
         clauses += [Clause("variables", ",".join(map(str, variables)))] if variables else []
         clauses += [Clause("sort", f"sort={','.join(sort)}")] if sort else []
         clauses += [Clause("size", f"size={size}")] if size is not None else []
+        clauses += [Clause("clock", f"clock={clock}")] if clock else []
         clauses += [Clause("name", f"name={name}")] if name else []
         clauses += [Clause("action", str(action)) for action in actions]
         return cls(tuple(clauses), filter)

@@ -1,0 +1,139 @@
+"""Histograms that the kernel keeps of armed probes while nothing of them is recorded.
+
+Where events come too fast to be read, the kernel can count what they hold. The probe is switched to counting
+(`Mode.COUNT`), then its events get `hist` triggers (`probes.hist.kept`); each has its undo with the probe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from events.summary.hist_text import Histogram, parse_hist
+from kernel.arming import Mode
+from kernel.errors import KernelError, TargetUnusable
+from kernel.session import Armed, Session
+from probes.hist.kept import Keeping, Kept, is_of, keeping
+from probes.plan import PlannedEvent
+
+if TYPE_CHECKING:
+    from kernel.watch import Watch
+
+_CLOCK = re.compile(r"\[([\w-]+)\]")
+
+
+class Read(NamedTuple):
+    """One histogram as it is now."""
+
+    kept: Kept
+    histogram: Histogram
+
+
+class Histograms:
+    """Those of some probes of one watch. Every call waits for the kernel: it belongs into a worker."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._keeping: dict[Armed, Keeping] = {}
+        self._numbers: dict[Armed, int] = {}
+        """Of those that have their synthetic event."""
+
+    @property
+    def counting(self) -> tuple[Armed, ...]:
+        """Probes that only count, by our doing, and are still armed."""
+        return tuple(armed for armed in self._keeping if armed in self._watch.armed)
+
+    def begin(
+        self, probes: Sequence[Armed], field: tuple[str, str] | None = None, *, recording: bool = False
+    ) -> None:
+        """Let the kernel count what some probes see, and record it no more; what is counted already starts anew.
+
+        Args:
+            probes: armed ones.
+            field: path of an event and name of a field: count its values too.
+            recording: go on recording beside.
+
+        Raises:
+            ProbeRefused, FileRefused: this kernel does not take the triggers; the probes record as before.
+            TargetUnusable: it is a recording.
+            TargetLost: the line is gone.
+        """
+        session = self._session()
+        clock = _CLOCK.search(session.instance.read("trace_clock"))
+        self.end()
+        try:
+            # A trigger with times sets the clock, which empties the buffer: it has to be read before.
+            for armed in probes:
+                self._watch.switch(armed, Mode.OFF if recording else Mode.COUNT)
+            session.pump.settle()
+            for armed in probes:
+                number = self._numbers.get(armed, len(self._numbers))
+                wanted = keeping(
+                    armed.plan, session.group, clock[1] if clock else "global", _of(armed, field), number
+                )
+                self._keeping[armed] = wanted
+                self._write(session, armed, wanted)
+                if recording:
+                    self._watch.switch(armed, Mode.RECORD)
+        except BaseException:
+            with contextlib.suppress(KernelError):
+                self.end()
+            for armed in probes:
+                with contextlib.suppress(KernelError):
+                    self._watch.switch(armed, Mode.RECORD)
+            raise
+
+    def read(self) -> tuple[Read, ...]:
+        """All of them. Raises FileRefused, TargetLost."""
+        session = self._session()
+        found: list[Read] = []
+        texts: dict[str, tuple[Histogram, ...]] = {}
+        for armed in self.counting:
+            for kept in self._keeping[armed].kept:
+                path = kept.event.path
+                if path not in texts:
+                    texts[path] = parse_hist(session.instance.read(f"events/{path}/hist"))
+                found += [Read(kept, one) for one in texts[path] if is_of(one.trigger, kept.trigger)][:1]
+        return tuple(found)
+
+    def end(self, record: bool = False) -> None:
+        """Keep them no more; `record`: and let the probes record again.
+
+        Raises ProbeRefused, FileRefused, TargetLost.
+        """
+        session = self._session()
+        counting = self.counting
+        for armed in counting:
+            for event, text in reversed(list(_triggers(self._keeping[armed]))):
+                session.remove_trigger(armed, event, text)
+        self._keeping.clear()
+        if record:
+            for armed in counting:
+                self._watch.switch(armed, Mode.RECORD)
+
+    def _write(self, session: Session, armed: Armed, wanted: Keeping) -> None:
+        if wanted.synthetic is not None and armed not in self._numbers:
+            session.add_event(armed, wanted.synthetic)
+            self._numbers[armed] = len(self._numbers)
+        for event, text in _triggers(wanted):
+            session.add_trigger(armed, event, text)
+
+    def _session(self) -> Session:
+        session = self._watch.session
+        if not isinstance(session, Session):
+            raise TargetUnusable("there is no kernel here that could count")
+        return session
+
+
+def _triggers(wanted: Keeping) -> list[tuple[PlannedEvent, str]]:
+    return [*((kept.event, kept.trigger) for kept in wanted.kept), *wanted.timing]
+
+
+def _of(armed: Armed, field: tuple[str, str] | None) -> tuple[tuple[str, str], ...]:
+    """The field, where the probe's event has it and the kernel can count it."""
+    found = [one for fmt in armed.formats.values() if field and fmt.path == field[0] for one in fmt.fields]
+    if field is None or not any(one.name == field[1] and one.count is None for one in found):
+        return ()
+    return (field,)

@@ -1,0 +1,102 @@
+"""Histograms that a kernel keeps of a probe for its summary: the triggers, and the synthetic event for latencies.
+
+Counted where they happen, events need not be recorded. A latency is the time from the entry of a call to the exit
+that its task comes to next: the entry keeps its time under the thread id, the exit fires a synthetic event with the
+difference, and that one has a histogram by powers of two (Documentation/trace/histogram.rst, inter-event). Reading a
+variable in an expression uses it up: of a function that calls itself only the innermost call has a latency there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from probes.hist.clause import Action, Assignment
+from probes.hist.trigger import HistTrigger
+from probes.plan import Plan, PlannedEvent
+from probes.rules.deletion import SYNTHETIC
+
+LATENCY = "latency"
+TASK = "process"
+_ROOM = 16384
+"""Entries of a histogram that has one for each task or value; the kernel takes 80 bytes each and more."""
+_POWERS = 128
+"""The least that a kernel has room for; there are 65 powers."""
+
+
+class Kept(NamedTuple):
+    """One histogram to look at."""
+
+    subject: str
+    """What the probe sits on."""
+    what: str
+    """LATENCY, TASK, or the name of a field."""
+    event: PlannedEvent
+    trigger: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What is written for the histograms of one probe, in this order."""
+
+    synthetic: PlannedEvent | None
+    """To be made first; None: the probe has no two ends, so nothing is timed."""
+    kept: tuple[Kept, ...]
+    """The triggers to look at."""
+    timing: tuple[tuple[PlannedEvent, str], ...] = ()
+    """The triggers that tell the synthetic event the times."""
+
+
+def keeping(plan: Plan, group: str, clock: str, fields: tuple[tuple[str, str], ...] = (), number: int = 0) -> Keeping:
+    """Plan the histograms of an armed probe.
+
+    Args:
+        plan: of the probe.
+        group: of the session's events; names the synthetic event, so that it is known for ours.
+        clock: of the instance: a trigger with times sets it, and would set another one.
+        fields: path of an event and name of a field, of values to count.
+        number: tells the synthetic events of a session apart.
+    """
+    subject = plan.probe.subject
+    recorded = [event for event in plan.events if event.recorded]
+    kept = [Kept(subject, TASK, event, _hist(event, "common_pid.execname")) for event in recorded]
+    for path, field in fields:
+        kept += [Kept(subject, field, event, _hist(event, field)) for event in recorded if event.path == path]
+    ends = {event.at_exit: event for event in recorded if event.frame}
+    if len(ends) < 2:
+        return Keeping(None, tuple(kept))
+    name, begun, took = f"{group}__latency{number}", f"begun{number}", f"took{number}"
+    synthetic = PlannedEvent(SYNTHETIC, name, f"s:{name} u64 lat", f"-:{SYNTHETIC}/{name}", recorded=False)
+    timing = (
+        (ends[False], _timed(ends[False], Assignment(begun, "common_timestamp"), clock)),
+        (
+            ends[True],
+            _timed(
+                ends[True],
+                Assignment(took, f"common_timestamp-${begun}"),
+                clock,
+                (Action(f"onmatch({ends[False].group}.{ends[False].event}).trace({name},${took})"),),
+            ),
+        ),
+    )
+    powers = HistTrigger.of(("lat.log2",), ("lat",), size=_POWERS)
+    return Keeping(synthetic, (*kept, Kept(subject, LATENCY, synthetic, str(powers))), timing)
+
+
+def is_of(listed: str, trigger: str) -> bool:
+    """Whether a trigger as the kernel lists it is one that was written; it lists defaults besides."""
+    head, _, condition = trigger.partition(" if ")
+    return listed.startswith(f"{head.partition(':size=')[0].partition(':vals=')[0]}:") and (
+        listed.partition(" if ")[2] == condition
+    )
+
+
+def _hist(event: PlannedEvent, key: str) -> str:
+    return str(HistTrigger.of((key,), size=_ROOM, filter=event.filter))
+
+
+def _timed(event: PlannedEvent, variable: Assignment, clock: str, actions: tuple[Action, ...] = ()) -> str:
+    trigger = HistTrigger.of(
+        ("common_pid",), size=_ROOM, variables=(variable,), actions=actions, clock=clock, filter=event.filter
+    )
+    return str(trigger)

@@ -1,0 +1,116 @@
+"""Histograms in the kernel, and those on the screen, against a workload that knows what it did."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from itertools import chain
+
+import pytest
+
+from events.summary.distribution import Power
+from events.summary.hist_text import parse_hist
+from events.summary.summary import Summary
+from kernel.connection import Connection
+from kernel.histogram import Histograms
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from kernel.session import Session
+from kernel.watch import Watch
+from probes.hist.kept import LATENCY, TASK
+from probes.syntax.parse import parse_probe
+from tui.calls import ends_of
+
+WRITES = 300
+SIZE = 77_777
+"""Bytes; nobody else writes so many at once."""
+WORKLOAD = (
+    f"python3 -c 'import os; f = os.open(\"/dev/null\", 1); [os.write(f, bytes({SIZE})) for _ in range({WRITES})]'"
+)
+SPEC = "f vfs_write%both count $retval"
+
+
+@pytest.fixture
+def watch(guest: Guest) -> Iterator[Watch]:
+    connection = Connection(connect(guest, guest.kernel.release))
+    watching = Watch(connection)
+    try:
+        yield watching
+    finally:
+        assert watching.close() == []
+        connection.close()
+        left = guest.run("cat /sys/kernel/tracing/dynamic_events")
+        assert b"pw_" not in left
+
+
+def _work(watching: Watch, guest: Guest) -> None:
+    workload = subprocess.Popen([*guest.ssh_command, WORKLOAD])
+    while workload.poll() is None:
+        watching.tick()
+        time.sleep(0.05)
+    assert workload.returncode == 0
+    watching.settle()
+
+
+def _summary(watching: Watch, event: str) -> Summary:
+    assert watching.store is not None
+    summary = Summary(watching.store)
+    summary.use(ends_of(watching.known.plans))
+    summary.choose(event, "count")
+    while summary.behind:
+        summary.tick()
+    return summary
+
+
+KERNELS = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
+
+
+@KERNELS
+def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, watch: Watch) -> None:
+    armed = watch.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
+    assert isinstance(watch.session, Session)
+    entry = armed.plan.events[0]
+    assert entry.filter
+    kept = Histograms(watch)
+    kept.begin([armed], (entry.path, "count"))
+    before = watch.store.next_seq if watch.store else 0
+    _work(watch, guest)
+    read = {(one.kept.what, one.kept.event.at_exit): one.histogram for one in kept.read()}
+    values = read["count", False]
+    assert [(one.keys[0].number, one.hits) for one in values.entries] == [(SIZE, WRITES)]
+    assert (values.hits, values.dropped) == (WRITES, 0)
+    assert read[TASK, False].hits == WRITES
+    assert [one.keys[0].label for one in read[TASK, False].entries] == ["python3"]
+    assert read[LATENCY, False].hits == WRITES
+    assert watch.store is not None and watch.store.next_seq == before
+    kept.end(record=True)
+    _work(watch, guest)
+    summary = _summary(watch, entry.path)
+    assert summary.values is not None
+    assert [(top.value, top.hits) for top in summary.values.top(5)] == [(SIZE, WRITES)]
+    assert summary.calls.paired == WRITES
+    texts = watch.session.instance.read(f"events/{entry.path}/hist")
+    assert parse_hist(texts) == ()
+
+
+@KERNELS
+def test_latencies_in_the_kernel_are_those_of_the_pairs(guest: Guest, watch: Watch) -> None:
+    armed = watch.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
+    kept = Histograms(watch)
+    kept.begin([armed], recording=True)
+    _work(watch, guest)
+    (latencies,) = (one.histogram for one in kept.read() if one.kept.what == LATENCY)
+    in_kernel = sorted((entry.keys[0].number or 0, entry.hits) for entry in latencies.entries)
+    summary = _summary(watch, armed.plan.events[0].path)
+    (function,) = summary.functions
+    ours = summary.latencies(function)
+    assert latencies.hits == ours.count == WRITES
+    for mine, theirs in zip(_each(ours.powers), _each(Power(*one) for one in in_kernel), strict=True):
+        assert abs(mine - theirs) <= 1
+    total = sum(entry.values["lat"] for entry in latencies.entries)
+    assert abs(total - ours.total) <= 0.1 * ours.total
+
+
+def _each(powers) -> list[int]:
+    return list(chain.from_iterable([power.exponent] * power.hits for power in powers))
