@@ -50,20 +50,29 @@ def _event(event: PlannedEvent, groups: re.Pattern[str]) -> str:
         command = parse_command(event.line)
         fields = command.fields if isinstance(command, SyntheticEvent) else ()
         values = [_value(event, " ".join(map(str, each))) for each in fields]
-        return f"  event.synthetic.{event.event}.fields = {', '.join(values)}\n"
+        return _block(event, groups, f"synthetic.{event.event}", [f"fields = {', '.join(values)}"])
+    if not event.line:
+        if not re.fullmatch(r"[\w-]+/[\w-]+", event.path):
+            raise CannotExport(f"{event.path}: no name of an event")
+        return _block(event, groups, f"{event.group}.{event.event}", [])
     place = event.line.split(" ")[1]
     if event.line[0] not in "pr" or "/" in place:
         raise CannotExport(f"{event.event}: boot-time tracing makes kprobes and synthetic events only")
     if re.fullmatch(r"r\d+", event.line.split(":", 1)[0]):
         raise CannotExport(f"{event.event}: boot-time tracing sets no maxactive")
     probes = ", ".join(_probe(event, line) for line in event.lines)
-    lines = [f"  event.{_GROUP}.{event.event} {{", f"    probes = {probes}", "    enable"]
+    return _block(event, groups, f"{_GROUP}.{event.event}", [f"probes = {probes}"])
+
+
+def _block(event: PlannedEvent, groups: re.Pattern[str], name: str, lines: Sequence[str]) -> str:
+    """What is set of one event."""
+    out = [*lines, "enable"] if event.recorded else [*lines]
     if event.filter:
-        lines.append(f"    filter = {_value(event, event.filter)}")
+        out.append(f"filter = {_value(event, event.filter)}")
     if event.triggers:
         triggers = (groups.sub(_GROUP, trigger) for trigger in event.triggers)
-        lines.append(f"    actions = {', '.join(_value(event, trigger) for trigger in triggers)}")
-    return "\n".join([*lines, "  }\n"])
+        out.append(f"actions = {', '.join(_value(event, trigger) for trigger in triggers)}")
+    return f"  event.{name} {{\n" + "".join(f"    {line}\n" for line in out) + "  }\n"
 
 
 def _probe(event: PlannedEvent, line: str) -> str:

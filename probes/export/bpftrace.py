@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from probes.command import Deletion, SyntheticEvent, UserProbe, parse_command
+from probes.command import UserProbe, parse_command
 from probes.convention import pushed_by_call
 from probes.export.bpftrace_filter import condition
 from probes.export.bpftrace_value import Place, Shown, shown
@@ -78,12 +78,14 @@ def _event(event: PlannedEvent, facts: TargetFacts) -> str:
     strange = [trigger for trigger in event.triggers if trigger != "stacktrace"]
     if strange:
         raise CannotExport(f"triggers are the kernel's own: {strange[0]}")
+    if not event.line:
+        raise CannotExport("name the fields to print: e GROUP.EVENT $field")
     try:
         command = parse_command(event.line)
         places = [_attached(parse_command(line), event) for line in event.lines]
     except ParseError as error:
         raise CannotExport(str(error)) from None
-    if isinstance(command, SyntheticEvent | Deletion):
+    if not isinstance(command, Probe | UserProbe):
         raise CannotExport("bpftrace makes no synthetic events")
     stack = "stacktrace" in event.triggers
     if isinstance(command, Probe) and command.kind is Kind.EVENT:

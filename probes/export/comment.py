@@ -24,13 +24,13 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
             folder = f"events/{_word(event.path)}"
             commands += [f"{_echo(event.filter)} >{folder}/filter"] if event.filter else []
             commands += [f"{_echo(trigger)} >>{folder}/trigger" for trigger in event.triggers]
-        commands += [f"echo 1 >events/{_word(event.path)}/enable" for event in reversed(events)]
+        commands += [f"echo 1 >events/{_word(event.path)}/enable" for event in reversed(events) if event.recorded]
         commands.append("dd if=trace_pipe bs=65536")
-        commands += [f"echo 0 >events/{_word(event.path)}/enable" for event in events]
+        commands += [f"echo 0 >events/{_word(event.path)}/enable" for event in events if event.recorded]
         for event in reversed(events):
             folder = f"events/{_word(event.path)}"
             commands += [f"{_echo(f'!{trigger}')} >>{folder}/trigger" for trigger in reversed(event.triggers)]
-            commands.append(f"{_echo(event.remove)} >>dynamic_events")
+            commands += [f"{_echo(event.remove)} >>dynamic_events"] if event.remove else []
     except ValueError as error:
         raise CannotExport(str(error)) from None
     body = [*told, "", *(f"# {command}" for command in commands)]

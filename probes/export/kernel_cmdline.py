@@ -1,8 +1,8 @@
 """`kprobe_event=` for the kernel's command line: probes from early in the boot on.
 
 Documentation/trace/kprobetrace.rst ("Kernel Boot Parameter"): commas stand for spaces and semicolons for line ends
-(setup_boot_kprobe_events, kernel/trace/trace_kprobe.c), and nothing else can be escaped. The events are switched on in
-the kernel's own buffer.
+(setup_boot_kprobe_events, kernel/trace/trace_kprobe.c), and nothing else can be escaped. The events are
+switched on in the kernel's own buffer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     events, reasons = events_of(plans), list[str]()
     for event in events:
         reasons += _reasons(event)
-    text = "kprobe_event=" + ";".join(line.replace(" ", ",") for event in events for line in event.lines)
+    made = ";".join(line.replace(" ", ",") for event in events for line in event.lines)
+    there = ",".join(f"{event.group}:{event.event}" for event in events if not event.line)
+    text = " ".join([f"kprobe_event={made}"] * bool(made) + [f"trace_event={there}"] * bool(there))
     if len(text) > LONGEST:
         reasons.append(f"{len(text)} characters are too many: a kernel's command line has {LONGEST}")
     gather(reasons)
@@ -36,13 +38,12 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
 
 def _reasons(event: PlannedEvent) -> list[str]:
     found = []
-    if event.line[0] not in "pr" or "/" in event.line.split(" ")[1]:
+    if event.line and (event.line[0] not in "pr" or "/" in event.line.split(" ")[1]):
         found.append(f"{event.event}: the command line makes kprobes and kretprobes only")
     if event.filter:
         found.append(f"{event.event}: the command line has no filters: {event.filter}")
     if event.triggers:
         found.append(f"{event.event}: the command line has no triggers for probes: {event.triggers[0]}")
-    for word in (word for line in event.lines for word in line.split(" ")):
-        if not _SAYABLE.fullmatch(word):
-            found.append(f"{event.event}: comma, semicolon, quote and space can't be escaped there: {word}")
-    return found
+    words = [event.group, event.event, *(word for line in event.lines for word in line.split(" "))]
+    strange = (word for word in words if not _SAYABLE.fullmatch(word))
+    return found + [f"{event.event}: comma, semicolon, quote and space can't be escaped there: {w}" for w in strange]

@@ -14,11 +14,11 @@ from probes.rules.deletion import SYNTHETIC
 def events_of(plans: Sequence[Plan]) -> list[PlannedEvent]:
     """Events of all plans, in the order in which they are made. Raises CannotExport where two have one name."""
     events = [event for plan in plans for event in plan.events]
-    twice = [name for name, count in Counter(event.event for event in events).items() if count > 1]
+    names = Counter(event.event if event.line else event.path for event in events)
+    filtered = {event.path for event in events if event.filter and not event.line}
+    twice = [name for name, count in names.items() if count > 1 and ("/" not in name or name in filtered)]
     if twice:
-        raise CannotExport(
-            *(f"{name}: two probes have events of this name; give one of them another" for name in twice)
-        )
+        raise CannotExport(*(f"{name}: two probes have events of this name; give one another name" for name in twice))
     return events
 
 
@@ -34,6 +34,7 @@ def is_synthetic(event: PlannedEvent) -> bool:
 
 def group_names(events: Sequence[PlannedEvent]) -> re.Pattern[str]:
     """What finds the group of these events in a text, where one of them is named: `GROUP` of `GROUP/EVENT`."""
-    ours = sorted({(event.group, event.event) for event in events if not is_synthetic(event)}, reverse=True)
+    made = (event for event in events if event.line and not is_synthetic(event))
+    ours = sorted({(event.group, event.event) for event in made}, reverse=True)
     ways = "|".join(rf"{re.escape(group)}(?=[./]{re.escape(event)}(?!\w))" for group, event in ours)
     return re.compile(rf"(?<![\w-])(?:{ways})") if ways else re.compile(r"(?!)")

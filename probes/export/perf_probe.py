@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from probes.command import Deletion, SyntheticEvent, UserProbe, parse_command
+from probes.command import UserProbe, parse_command
 from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import sh_word
@@ -54,11 +54,17 @@ _TAKE_AWAY = """\
 }
 """
 
+_FOLLOW = """
+# perf begins with the command when its events are on, and ends it.
+if [ -n "$seconds" ]; then set -- sleep "$seconds"; else set --; fi
+"""
+
 _REPORT = """
 reader=$!
+seconds=''
 wait_for_end
 take_away
-perf script -i "$file" -F comm,tid,cpu,time,event,trace"""
+perf script -i "$file\""""
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
@@ -80,7 +86,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     record_all = " \\\n  ".join([begin, *records])
     text = header("perf script", plans, facts, (*_USAGE, *(f"note: {n}" for n in notes[len(notes_of(plans)) :])))
     text += BEGIN + _NEEDS + "\ntake_away() {\n" + CALM + _TAKE_AWAY + TRAPS + "\n" + "\n".join(adds)
-    text += f"\n{record_all} >&2 &" + _REPORT + (",ip,sym\n" if stacks else "\n")
+    text += f'\n{_FOLLOW}{record_all} \\\n  -- "$@" >&2 &{_REPORT}\n'
     return Exported(text, tuple(notes))
 
 
@@ -89,11 +95,13 @@ def _event(event: PlannedEvent) -> tuple[list[str], str]:
     strange = [trigger for trigger in event.triggers if trigger != "stacktrace"]
     if strange:
         raise CannotExport(f"{event.event}: perf has no triggers: {strange[0]}")
+    if not event.line:
+        return [], _record(f"{event.group}:{event.event}", event.filter)
     try:
         command = parse_command(event.line)
     except ParseError as error:
         raise CannotExport(f"{event.event}: {error}") from None
-    if isinstance(command, SyntheticEvent | Deletion):
+    if not isinstance(command, Probe | UserProbe):
         raise CannotExport(f"{event.event}: perf makes no synthetic events")
     if isinstance(command, Probe) and command.kind is Kind.EVENT:
         return [], _existing(event, command)

@@ -21,7 +21,7 @@ _USAGE = (
 
 _TAKE_AWAY = """
   if [ "$step" -ge 1 ]; then
-    put "$instance/tracing_on" 0
+    try "$instance/tracing_on" 0
     tries=0 idle=0
     # A reader that has seen something ends when tracing is off and the buffers are empty.
     while [ -n "$reader" ] && kill -0 "$reader" 2>/dev/null; do

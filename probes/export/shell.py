@@ -54,6 +54,8 @@ step=0 reader='' timer=''
 put() {
   message=$( { printf '%s\n' "$2" | dd ibs=4096 obs=65536 >>"$1"; } 2>&1 )
 }
+# try FILE TEXT: without a process of its own, and nobody asks whether it was taken
+try() { { printf '%s\n' "$2" >>"$1"; } 2>/dev/null; }
 # do_step STEP FILE TEXT LOG: what is refused has not to be taken back
 do_step() {
   step=$1
@@ -140,15 +142,15 @@ remove_instance() {
 MAKE_INSTANCE = r"""
 step=1
 mkdir "$instance" || { step=0; exit 1; }
-put "$instance/trace_clock" mono
+try "$instance/trace_clock" mono
 # A new instance takes over what somebody has set for the whole machine.
 for option in record-cmd overwrite context-info irq-info markers event-fork noraw nohex nobin noblock nofields \
   noverbose nolatency-format nostacktrace nouserstacktrace nosym-addr nodisable_on_free nopause-on-trace \
   norecord-tgid; do
-  put "$instance/trace_options" "$option"
+  try "$instance/trace_options" "$option"
 done
 # What reads the events must not make any.
-put "$instance/set_event_notrace_pid" $$
+try "$instance/set_event_notrace_pid" $$
 """
 
 
@@ -178,10 +180,12 @@ class Script:
 
     def group(self, event: PlannedEvent) -> str:
         """The event's group as a word of the shell."""
-        return sh_word(event.group) if is_synthetic(event) else '"$group"'
+        return sh_word(event.group) if is_synthetic(event) or not event.line else '"$group"'
 
     def define(self, event: PlannedEvent) -> None:
-        """Make the event."""
+        """Make the event, where the kernel has not got it."""
+        if not event.line:
+            return
         self._step(
             f'"$tracing/dynamic_events" {self.word(event.line)} "$tracing/error_log"',
             f'"$tracing/dynamic_events" {self.word(event.remove)}',
@@ -199,7 +203,9 @@ class Script:
             self._step(forth, f"{folder}/trigger {self.word(f'!{trigger}')}")
 
     def enable(self, event: PlannedEvent) -> None:
-        """Switch it on, in the instance."""
+        """Switch it on, in the instance, where it is to be recorded."""
+        if not event.recorded:
+            return
         file = f'"$instance"/events/{self.name(event)}/enable'
         self._step(f'{file} 1 "$tracing/error_log"', f"{file} 0")
 
@@ -215,4 +221,5 @@ def header(tool: str, plans: Sequence[Plan], facts: TargetFacts, usage: Sequence
     lines = [f"{tool}, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans), *usage]
     lines += [f"note: {note}" for note in notes_of(plans)]
     comments = "".join(f"# {one_line(line)}".rstrip() + "\n" for line in lines)
-    return f"#!/bin/sh\n{comments}#\n# It is the kernel that reads each $ in single quotes.\n# shellcheck disable=SC2016\n"
+    told = "# It is the kernel that reads each $ in single quotes.\n# shellcheck disable=SC2016\n"
+    return f"#!/bin/sh\n{comments}#\n{told}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.export.dialect import CannotExport, Exported
+from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, notes_of
 from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, TRAPS, Script, header
 from probes.facts import TargetFacts
@@ -30,12 +30,17 @@ _STOP = """
   if [ -n "$reader" ]; then
     kill -INT "$reader" 2>/dev/null
     wait "$reader" 2>/dev/null
-    lost
   fi
 """
 
 _REPORT = """
 reader=$!
+# Reading takes a moment to begin; the time counts from then on.
+tries=0
+while [ "$tries" -lt 600 ] && kill -0 "$reader" 2>/dev/null && ! grep -q 1 LAST; do
+  tries=$((tries + 1))
+  nap
+done 2>/dev/null
 wait_for_end
 take_away
 trace-cmd report -i "$file"
@@ -45,6 +50,7 @@ trace-cmd report -i "$file"
 def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     """See the module. Raises CannotExport for text with NUL in it."""
     events = events_of(plans)
+    gather([f"{e.event}: trace-cmd records each event that it gives a trigger" for e in events if not e.recorded])
     script = Script(events, instance=True)
     try:
         for event in events:
@@ -60,7 +66,8 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
         '\n  [ "$step" -lt 1 ] || remove_instance\n}\n',
     ]
     text = header("trace-cmd script", plans, facts, _USAGE) + BEGIN + _NEEDS + INSTANCE + "".join(take_away) + TRAPS
-    text += MAKE_INSTANCE + "\n".join(script.forth) + f"\n{record} >&2 &\n" + _REPORT.lstrip("\n")
+    last = f'"$instance"/events/{script.group(events[-1])}/{script.word(events[-1].event)}/enable'
+    text += MAKE_INSTANCE + "\n".join(script.forth) + f"\n{record} >&2 &{_REPORT.replace('LAST', last)}"
     return Exported(text, notes_of(plans))
 
 
