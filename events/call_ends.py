@@ -31,6 +31,9 @@ class Ends(NamedTuple):
     functions: NDArray[np.int64]
     at_exit: NDArray[np.bool_]
     proofs: NDArray[np.uint64]
+    frames: NDArray[np.int64]
+    """Stack pointer at the call."""
+    cpus: NDArray[np.int64]
 
 
 def ends_in(store: Store, start: int, stop: int, ends: Mapping[str, EndOf]) -> Ends:
@@ -42,14 +45,14 @@ def ends_in(store: Store, start: int, stop: int, ends: Mapping[str, EndOf]) -> E
         if (end := ends.get(store.event(number))) and _has({f.name for f in table.layout.format.fields}, end)
     ]
     parts += [
-        _of_text(found, end)
+        _of_text(record, found, end)
         for place in np.flatnonzero(columns.is_text).tolist()
         if (end := ends.get(store.event(int(columns.run.ids[place]))))
-        and (found := end_of(store.record(columns.first + place), end))
+        and (found := end_of(record := store.record(columns.first + place), end))
     ]
     if not parts:
         none = np.empty(0, np.int64)
-        return Ends(none, none, none, none, none.astype(np.bool_), none.astype(np.uint64))
+        return Ends(none, none, none, none, none.astype(np.bool_), none.astype(np.uint64), none, none)
     together = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(together[0], kind="stable")
     return Ends(*(column[order] for column in together))
@@ -62,12 +65,13 @@ def _has(names: Container[str], end: EndOf) -> bool:
 
 def _of_table(table: Table, end: EndOf) -> Ends:
     fields = {field.name: field for field in table.layout.format.fields}
-    proofs = _unsigned(table.column(fields[end.frame]).values) - np.uint64(end.shift)
+    proofs = frames = _unsigned(table.column(fields[end.frame]).values) - np.uint64(end.shift)
     for name in end.kept:
         if is_number(fields[name]):
             proofs = (proofs ^ _unsigned(table.column(fields[name]).values)) * np.uint64(_ODD)
     tasks = np.where(table.pids == 0, idle_task(0) - table.cpus, table.pids)
-    return _ends(end, table.seqs, table.stamps, tasks.astype(np.int64), proofs)
+    cpus = table.cpus.astype(np.int64)
+    return _ends(end, table.seqs, table.stamps, tasks.astype(np.int64), proofs, frames.view(np.int64), cpus)
 
 
 def end_of(record: Record, end: EndOf) -> End | None:
@@ -84,9 +88,12 @@ def end_of(record: Record, end: EndOf) -> End | None:
     return End(record.seq, record.ts, task, end.function, end.at_exit, proof & _MASK)
 
 
-def _of_text(found: End, end: EndOf) -> Ends:
-    one = [np.array([number], np.int64) for number in (found.seq, found.ts, found.task)]
-    return _ends(end, one[0], one[1], one[2], np.array([found.proof], np.uint64))
+def _of_text(record: Record, found: End, end: EndOf) -> Ends:
+    frame = (_number(record.values.get(end.frame)) - end.shift) & _MASK
+    numbers = (found.seq, found.ts, found.task, record.cpu)
+    seq, stamp, task, cpu = (np.array([number], np.int64) for number in numbers)
+    proof, frames = (np.array([number], np.uint64) for number in (found.proof, frame))
+    return _ends(end, seq, stamp, task, proof, frames.view(np.int64), cpu)
 
 
 def _ends(
@@ -95,9 +102,12 @@ def _ends(
     stamps: NDArray[np.int64],
     tasks: NDArray[np.int64],
     proofs: NDArray[np.uint64],
+    frames: NDArray[np.int64],
+    cpus: NDArray[np.int64],
 ) -> Ends:
     size = len(seqs)
-    return Ends(seqs, stamps, tasks, np.full(size, end.function, np.int64), np.full(size, end.at_exit), proofs)
+    functions, at_exit = np.full(size, end.function, np.int64), np.full(size, end.at_exit)
+    return Ends(seqs, stamps, tasks, functions, at_exit, proofs, frames, cpus)
 
 
 def _unsigned(values: NDArray[Any]) -> NDArray[np.uint64]:
