@@ -10,7 +10,12 @@ from typing import BinaryIO
 
 
 class FileRefused(Exception):
-    """It is not written; the text says why and the way out."""
+    """It is not written; the text says why."""
+
+    def __init__(self, why: str, *, taken: bool = False) -> None:
+        super().__init__(why)
+        self.taken = taken
+        """There is a file of this name: one can say that it shall be overwritten."""
 
 
 class ExportFile:
@@ -28,11 +33,11 @@ class ExportFile:
         """
         self.path = path
         self._overwrite = overwrite
-        self._part = path.with_name(f"{path.name}.part")
-        if os.path.lexists(path) and not overwrite:
-            raise FileRefused(f"{path} is there already: choose another name, or say that it shall be overwritten")
         if path.is_dir():
             raise FileRefused(f"{path} is a folder")
+        self._part = path.with_name(f"{path.name}.part")
+        if os.path.lexists(path) and not overwrite:
+            raise FileRefused(f"{path} is there already", taken=True)
         if not path.parent.is_dir():
             raise FileRefused(f"{path.parent} is no folder")
         try:

@@ -78,14 +78,14 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         wanted = wanted_of(arguments)
     except NotWanted as error:
-        return _refuse(error, USAGE)
+        return refuse(error, USAGE)
     if wanted is None:
         return USAGE
     connection = connect(getattr(arguments, "recording", None) or arguments.target)
     try:
         if not connection.holds_events:
             name = connection.target.name
-            return _refuse(
+            return refuse(
                 f"{name} holds no events; `probewright run SPEC --export` gives out those of a kernel", UNUSABLE
             )
         return _all_of(connection, wanted)
@@ -104,7 +104,7 @@ def _all_of(connection: Connection, wanted: Wanted) -> int:
     bounds = argparse.Namespace(seconds=None, count=None)
     try:
         with exporting(watch, wanted, {}) as export:
-            export.written = follow(watch, bounds, export.also_stacks(every), export.take)
+            follow(watch, bounds, export.also_stacks(every), export.take)
     except REFUSALS as error:
         return refused(wanted, error)
     account(watch)
@@ -121,11 +121,14 @@ def refused(wanted: Wanted, error: Exception) -> int:
     if isinstance(error, BrokenPipeError):
         raise error
     if isinstance(error, OSError):
-        return _refuse(f"{wanted.path}: {error.strerror or error}", REFUSED)
-    return _refuse(error, USAGE if isinstance(error, FileRefused) else UNUSABLE)
+        return refuse(f"{wanted.path}: {error.strerror or error}", REFUSED)
+    if isinstance(error, FileRefused):
+        return refuse(f"{error}; --overwrite puts the new one there" if error.taken else error, USAGE)
+    return refuse(error, UNUSABLE)
 
 
-def _refuse(why: object, status: int) -> int:
+def refuse(why: object, status: int) -> int:
+    """Say why nothing is given out; gives the exit status."""
     print(f"probewright: {plain(str(why))}", file=sys.stderr)
     return status
 
@@ -135,10 +138,9 @@ class Export:
 
     def __init__(self, wanted: Wanted, writer: Writer) -> None:
         self.written = 0
-        """Events, once all are."""
+        """Events so far."""
         self._wanted = wanted
         self._writer = writer
-        self._taken = 0
         self._told = time.monotonic()
         self._busy = False
         self._late: tuple[int, FrameType | None] | None = None
@@ -155,13 +157,18 @@ class Export:
             self._writer.take(record)
         finally:
             self._busy = False
-        self._taken += 1
+        self.written += 1
         if self._late is not None:
             (number, frame), self._late = self._late, None
             self._handlers[number](number, frame)
-        if self._taken % 256 == 0 and sys.stderr.isatty() and time.monotonic() - self._told > _TOLD_EVERY:
+        if self.written % 256 == 0 and sys.stderr.isatty() and time.monotonic() - self._told > _TOLD_EVERY:
             self._told = time.monotonic()
-            print(f"\r\x1b[K{self._taken:,} events", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{self.written:,} events", end="", file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        """Write the end; a signal that asks for the end changes nothing about it any more."""
+        self._busy = True
+        self._writer.finish()
 
     def tell(self, *, as_json: bool = False) -> None:
         """Say what was written and what was left out."""
@@ -225,7 +232,7 @@ def _written(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]]
     export = Export(wanted, writer)
     with export.whole_records():
         yield export
-    writer.finish()
+        export.finish()
 
 
 class _Terminal(io.RawIOBase):

@@ -5,52 +5,65 @@ from __future__ import annotations
 import argparse
 from collections.abc import Container, Mapping
 
+from events.export.jsonlines import json_object
+from events.export.source import Source
 from events.record import Record
 from kernel.watch import Watch
-from tui.cli.main import DONE, REFUSED
+from tui.cli.event_export import REFUSALS, NotWanted, Wanted, exporting, refuse, refused, wanted_of
+from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line
 from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, stoppable, take_away, tell_counts
+from tui.event_export import source_of
 
 
 def run(arguments: argparse.Namespace) -> int:
+    try:
+        wanted = wanted_of(arguments)
+    except NotWanted as error:
+        return refuse(error, USAGE)
     connection = connect(arguments.target, arming=True)
     watch = Watch(connection, limits=limits_of(arguments))
-    events: Mapping[str, frozenset[str]] = {}
-
-    def show(record: Record) -> None:
-        if arguments.json:
-            emit(_object(watch, record, events[record.event]))
-        else:
-            print(line(_line(watch, record, events[record.event])))
-
+    status = DONE
     try:
         probes = probes_of(arguments.specs, connection)
         with stoppable():
             events = arm(watch, probes, how_of(arguments))
-            follow(watch, arguments, events, show)
+            if wanted is not None:
+                status = _export(watch, arguments, wanted, events)
+            else:
+                _print(watch, arguments, events)
         if arguments.count_only:
             tell_counts(watch)
         account(watch)
     finally:
         left = take_away(watch)
         connection.close()
-    return REFUSED if left else DONE
+    return REFUSED if left else status
+
+
+def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]]) -> None:
+    source = source_of(watch, events) if arguments.json else Source()
+
+    def show(record: Record) -> None:
+        if arguments.json:
+            emit(json_object(source, record))
+        else:
+            print(line(_line(watch, record, events[record.event])))
+
+    follow(watch, arguments, events, show)
+
+
+def _export(watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]]) -> int:
+    try:
+        with exporting(watch, wanted, events) as export:
+            follow(watch, arguments, export.also_stacks(events), export.take)
+    except REFUSALS as error:
+        return refused(wanted, error)
+    export.tell(as_json=arguments.json)
+    return DONE
 
 
 def _line(watch: Watch, record: Record, unasked: Container[str]) -> str:
     values = " ".join(f"{name}={value}" for name, value in watch.known.values(record) if name not in unasked)
     event = record.event.rpartition("/")[2]
     return f"{record.ts / 1e9:.6f} [{record.cpu:03}] {record.comm}-{record.pid} {event} {values}"
-
-
-def _object(watch: Watch, record: Record, unasked: Container[str]) -> dict[str, object]:
-    asked = {name: value for name, value in record.values.items() if name not in unasked}
-    return {
-        "ts": record.ts,
-        "cpu": record.cpu,
-        "pid": record.pid,
-        "comm": record.comm,
-        "event": record.event,
-        "values": {name: value for name, value in asked.items() if not isinstance(value, bytes)},
-        "text": {name: text for name, text in watch.known.values(record) if name in asked},
-    }
