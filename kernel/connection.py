@@ -203,9 +203,14 @@ class Connection:
             self.symbols.named("_text")  # makes its index of names too
             self._symbols_loaded = True
 
+    @property
+    def loaded_symbols(self) -> Symbols | None:
+        """The symbols, where `load_symbols` was called already; for who must not wait."""
+        return self.symbols if self._symbols_loaded else None
+
     def namer(self) -> Namer:
         """What gives values their names; addresses have names once the symbols are loaded."""
-        return Namer(self.btf, lambda: self.symbols if self._symbols_loaded else None)
+        return Namer(self.btf, lambda: self.loaded_symbols)
 
     def warm(self) -> None:
         """Read what the first screen needs."""

@@ -10,7 +10,7 @@ from events.record import Record
 from events.search import Reading
 from kernel.connection import Connection
 from kernel.session import Armed
-from probes.plan import Column, Plan
+from probes.plan import Column, Plan, PlannedEvent
 
 
 class Known:
@@ -22,6 +22,8 @@ class Known:
         self._plans: list[Plan] = []
         self._frames: set[tuple[str, str]] = set()
         """(event, field) of what only tells calls apart."""
+        self.with_stacks: set[str] = set()
+        """Paths of events behind which a trigger puts the kernel's stack."""
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -40,6 +42,13 @@ class Known:
         for event in armed.plan.events:
             self._columns[event.path] = {column.name: column for column in event.columns}
             self._frames.add((event.path, event.frame))
+            for text in event.triggers:
+                self.add_trigger(event, text)
+
+    def add_trigger(self, event: PlannedEvent, text: str) -> None:
+        """An event has a trigger now."""
+        if text.strip().startswith("stacktrace"):
+            self.with_stacks.add(event.path)
 
     def values(self, record: Record) -> list[tuple[str, str]]:
         """Name and value of each field that somebody asked for; values by their names where they have one."""

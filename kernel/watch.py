@@ -21,7 +21,7 @@ from events.format import EventFormat, HeaderPage
 from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.counts import Counts
-from kernel.errors import KernelError, TargetUnusable
+from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.guard import Guard
 from kernel.known import Known
 from kernel.limits import Limits
@@ -61,6 +61,8 @@ class Watch:
         """How fast a probe may be."""
         self.guard = Guard(limits.storm)
         """Stops what is faster; `counts` has it look."""
+        self.usual_kb = 0
+        """Size of the buffer of each CPU before it was changed; 0: it never was."""
         self.known = Known(connection)
         """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
@@ -157,7 +159,7 @@ class Watch:
                 self.known.add(armed)
         finally:
             self.on_data()  # also where it was refused: what was in the queue waits for a tick
-        if self.known.wants_symbols(armed):
+        if self.known.wants_symbols(armed) or self.known.with_stacks:
             self.connection.load_symbols()
         return armed
 
@@ -196,6 +198,34 @@ class Watch:
         self.on_data()
         return failures
 
+    def resize(self, kb: int) -> None:
+        """Make the ring buffer of each CPU so large. Raises FileRefused, TargetUnusable, TargetLost."""
+        if self._session is not None:
+            before = self._session.resize(kb)
+            self.usual_kb = self.usual_kb or before
+
+    def rearm(self, armed: Armed, plan: Plan) -> Armed:
+        """Take a probe away and arm it by another plan of the same. Raises ProbeRefused, FileRefused, TargetLost.
+
+        Where that is refused, it is armed again as it was.
+        """
+        self.disarm(armed)
+        try:
+            return self._arm_plan(plan)
+        except ProbeRefused:
+            self._arm_plan(armed.plan)
+            raise
+
+    def _arm_plan(self, plan: Plan) -> Armed:
+        with self._lock:
+            session = self._open()
+            self._inbox += session.pump.drain()
+            armed = session.arm(plan)
+            self._inbox.append(armed)
+            self.known.add(armed)
+        self.on_data()
+        return armed
+
     def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
         """Give an armed probe's event a trigger. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""
         with self._lock:
@@ -203,6 +233,9 @@ class Watch:
                 formats = self._session.add_trigger(armed, event, text)
                 self._inbox += self._session.pump.drain()
                 self._inbox.append(formats)
+                self.known.add_trigger(event, text)
+        if event.path in self.known.with_stacks:
+            self.connection.load_symbols()
         self.on_data()
 
     def tick(self, budget: float = 1.0) -> int:

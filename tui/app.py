@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,9 +17,11 @@ from tui.messages import (
     Counted,
     DataArrived,
     Disarmed,
+    FoundTooFast,
     ProbeArmed,
     ProbeRejected,
     Recorded,
+    Remedied,
 )
 from tui.screens.compose import ComposeScreen
 from tui.startup import Opening
@@ -31,6 +33,7 @@ from tui.theme import SIXTEEN
 if TYPE_CHECKING:
     from kernel.counts import Counts
     from kernel.session import Armed
+    from kernel.watch import Watch
     from probes.command import Armable
     from tui.preview import Preview, PreviewReader
     from tui.screens.live import LiveScreen
@@ -80,20 +83,50 @@ class Probewright(TargetApp):
     # -- arming ----------------------------------------------------------------------------------------------------
 
     @work(thread=True, group="arm")
-    def arm(self, probe: Armable) -> None:
-        """Arm a probe, and go where its events come."""
+    def arm(self, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False) -> None:
+        """Arm a probe, and go where its events come; one that is too fast is asked about first."""
         from tui import arming
 
         if self.watching is not None:
-            self.post_message(arming.arm(self.watching, probe))
+            self.post_message(arming.arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only))
 
     @on(ProbeArmed)
     def _armed(self, event: ProbeArmed) -> None:
         self.forget("arming")
         for loss in event.losses:
             self.notify(loss, markup=False)
+        if event.rate:
+            self.notify(event.rate, title=event.probe.subject, markup=False, topic="rate")
         self._feed.count()
         self.switch_mode("live")
+
+    @on(FoundTooFast)
+    def _found_too_fast(self, event: FoundTooFast) -> None:
+        def chosen(answer: str) -> None:
+            if answer == "filter":
+                self.edit_filter(event.probe)
+            else:
+                self.arm(event.probe, at_any_rate=True, count_only=answer == "count")
+
+        dialogs.ask_too_fast(self, event.probe.subject, event.rate, event.cost_of_counting, chosen)
+
+    def edit_filter(self, probe: Armable) -> None:
+        """Go where the filter of a probe is written."""
+        self.switch_mode("compose")
+        self.compose_place.edit_filter(probe)
+
+    @work(thread=True, group="arm")
+    def remedy(self, action: Callable[[Watch], Remedied]) -> None:
+        """Do something about what is armed, in a worker; see `tui.arming`."""
+        if self.watching is not None:
+            self.post_message(action(self.watching))
+
+    @on(Remedied)
+    def _remedied(self, event: Remedied) -> None:
+        severity: SeverityLevel = "error" if event.failed else "information"
+        self.notify(event.text, severity=severity, markup=False, topic="remedy")
+        self._feed.count()
+        self.refresh_places()
 
     @on(ProbeRejected)
     def _rejected(self, event: ProbeRejected) -> None:
@@ -160,6 +193,8 @@ class Probewright(TargetApp):
         if event.watching is not self.watching:
             return
         self.counts = event.counts
+        for stopped in event.watching.guard.take():
+            self.notify(f"{stopped.text}; L says what helps", title="stopped", severity="error", markup=False)
         event.watching.know_names(event.names)
         if self.live_place is not None:
             self.live_place.names_changed()

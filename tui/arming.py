@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernel.errors import KernelError, ProbeRefused
+from kernel.arming import Mode
+from kernel.errors import KernelError, ProbeRefused, TooFast
 from kernel.session import Armed
 from kernel.watch import Watch
 from probes.command import Armable
+from probes.cost import cost_of, percent
+from probes.plan import PlannedEvent
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tui.messages import Disarmed, ProbeArmed, ProbeRejected, Recorded
+from tui.losses import MOST_ACTIVE, with_maxactive
+from tui.messages import Disarmed, FoundTooFast, ProbeArmed, ProbeRejected, Recorded, Remedied
 
 
-def arm(watching: Watch, probe: Armable) -> ProbeArmed | ProbeRejected:
+def arm(
+    watching: Watch, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False
+) -> ProbeArmed | ProbeRejected | FoundTooFast:
     """Arm a probe; waits for the kernel."""
     try:
-        armed = watching.arm(probe)
+        armed = watching.arm(
+            probe, at_any_rate=at_any_rate or count_only, mode=Mode.COUNT if count_only else Mode.RECORD
+        )
+    except TooFast as error:
+        found, plan = error.measured, error.plan
+        return FoundTooFast(probe, found.text(plan), percent(cost_of(plan, found.rates, counting=True)))
     except CannotLower as error:
         return ProbeRejected(probe, Verdict(str(probe), error.refusal), str(error))
     except ProbeRefused as error:
         return ProbeRejected(probe, error.verdict, str(error), error.remedy)
     except KernelError as error:
         return ProbeRejected(probe, None, str(error), error.remedy)
-    return ProbeArmed(probe, armed.plan.losses)
+    rate = armed.measured.text(armed.plan) if armed.measured is not None and armed.measured.hits else ""
+    return ProbeArmed(probe, armed.plan.losses, rate)
 
 
 def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
@@ -54,3 +67,64 @@ def stop_recording(watching: Watch) -> Recorded:
     except OSError as error:
         return Recorded(f"the recording has no end: {error.strerror}", failed=True)
     return Recorded(f"written: {path}" if path else "nothing was recorded")
+
+
+def buffer_of(watching: Watch) -> int:
+    """KB of the ring buffer of each CPU; 0: there is none, or it can't be known."""
+    with contextlib.suppress(KernelError):
+        return watching.session.buffer_kb if watching.session is not None else 0
+    return 0
+
+
+def resize(watching: Watch, kb: int) -> Remedied:
+    """Make the ring buffer of each CPU so large; waits for the kernel."""
+    session = watching.session
+    if session is None:
+        return Remedied("nothing is armed", failed=True)
+    try:
+        watching.resize(kb)
+        return Remedied(f"the buffer of each CPU has {session.buffer_kb} KB now")
+    except KernelError as error:
+        return Remedied(f"the buffer stays as it is: {error}", failed=True)
+
+
+def switch(watching: Watch, armed: Armed, mode: Mode) -> Remedied:
+    """Let a probe record, or only count; waits for the kernel."""
+    name = armed.plan.probe.subject
+    try:
+        failures = watching.switch(armed, mode)
+    except KernelError as error:
+        return Remedied(f"{name}: {error}", failed=True)
+    if failures:
+        return Remedied(f"{name}: {failures[0].error}", failed=True)
+    return Remedied(f"{name} {'is only counted' if mode is Mode.COUNT else 'is recorded'} from now on")
+
+
+def more_active(watching: Watch, armed: Armed, number: int) -> Remedied:
+    """Have the kretprobes of a probe follow so many calls at once; waits for the kernel."""
+    name = armed.plan.probe.subject
+    try:
+        watching.rearm(armed, with_maxactive(armed.plan, number))
+    except KernelError as error:
+        return Remedied(f"{name}: {error}", failed=True)
+    return Remedied(f"{name} follows {min(number, MOST_ACTIVE)} calls at once from now on")
+
+
+def add_trigger(watching: Watch, armed: Armed, event: PlannedEvent, text: str) -> Remedied:
+    """Give an event of a probe a trigger; waits for the kernel."""
+    try:
+        watching.add_trigger(armed, event, text)
+    except KernelError as error:
+        return Remedied(f"{text}: {error}", failed=True)
+    return Remedied(f"{event.event} has the trigger {text}")
+
+
+def remove_trigger(watching: Watch, armed: Armed, event: PlannedEvent, text: str) -> Remedied:
+    """Take a trigger away; waits for the kernel."""
+    if watching.session is None:
+        return Remedied("nothing is armed", failed=True)
+    try:
+        watching.session.remove_trigger(armed, event, text)
+    except KernelError as error:
+        return Remedied(f"{text}: {error}", failed=True)
+    return Remedied(f"{event.event} has the trigger {text} no more")

@@ -46,6 +46,15 @@ COMMANDS = (
     Command("view('calls')", "x", "Entry→exit", "Show calls: what each changed, returned and took.", "live"),
     Command("disarm", "d", "Disarm", "Take the probe of the event under the cursor away.", "live"),
     Command("disarm_all", "D", "Disarm all", "Take every probe away.", "live", footer=False),
+    Command("losses", "L", "Losses", "What was lost, by CPU and by probe, and what helps.", "live"),
+    Command(
+        "triggers",
+        "T",
+        "Trigger",
+        "Give the probe a trigger: stacktrace, traceon, traceoff, snapshot, hist.",
+        "live",
+        footer=False,
+    ),
     Command("record", "w", "Record", "Write events to a recording from now on, or stop.", "live"),
     Command("clear", "c", "Clear", "Forget the events that are shown.", "live", footer=False),
 )

@@ -74,6 +74,27 @@ def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Calla
     app.push_screen(Confirm(question, details, yes="Remove", no="Leave"), done)
 
 
+def ask_too_fast(app: App[None], name: str, rate: str, counting: str, chosen: Callable[[str], object]) -> None:
+    """A probe would bring more than the limit; `chosen` gets `arm`, `count`, `filter`, or nothing happens."""
+    from widgets.choose import Answer, Choose
+
+    def done(answer: str | None) -> None:
+        if answer in ("arm", "count", "filter"):
+            chosen(answer)
+
+    details = [
+        f"Counting only would take {counting}.",
+        "A filter makes fewer events; each call still runs the probe.",
+    ]
+    answers = (
+        Answer("leave", "n", "Don't"),
+        Answer("filter", "f", "Filter"),
+        Answer("count", "c", "Count only"),
+        Answer("arm", "a", "Arm"),
+    )
+    app.push_screen(Choose(f"{name}: {rate}. Arm it?", details, answers), done)
+
+
 def close_all(app: App[None]) -> None:
     """Close every dialog."""
     while isinstance(app.screen, ModalScreen):

@@ -102,12 +102,32 @@ class DataArrived(Message):
 
 
 class ProbeArmed(Message):
-    """A probe is armed; `losses` say what this kernel could not give."""
+    """A probe is armed; `losses` say what this kernel could not give, `rate` how often it was hit just before."""
 
-    def __init__(self, probe: Armable, losses: tuple[str, ...]) -> None:
+    def __init__(self, probe: Armable, losses: tuple[str, ...], rate: str = "") -> None:
         super().__init__()
         self.probe = probe
         self.losses = losses
+        self.rate = rate
+
+
+class FoundTooFast(Message):
+    """A probe was not armed: what would come is more than the limit."""
+
+    def __init__(self, probe: Armable, rate: str, cost_of_counting: str) -> None:
+        super().__init__()
+        self.probe = probe
+        self.rate = rate
+        self.cost_of_counting = cost_of_counting
+
+
+class Remedied(Message):
+    """Something was done about an armed probe or the buffer, or could not be."""
+
+    def __init__(self, text: str, *, failed: bool = False) -> None:
+        super().__init__()
+        self.text = text
+        self.failed = failed
 
 
 class ProbeRejected(Message):

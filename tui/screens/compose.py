@@ -20,6 +20,7 @@ from widgets.status_bar import Status, TopLine
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
     from kernel.connection import Connection
+    from probes.command import Armable
     from probes.probe import Probe
     from tui.app import Probewright
     from tui.preview import Preview
@@ -114,6 +115,19 @@ class ComposeScreen(SpecScreen):
         self._show_signature(name, probe or Probe(Place(name)))
         self.panes()[0].focus_fields()
         self.show_specification()
+
+    def edit_filter(self, probe: Armable) -> None:
+        """Show a probe, and have its filter typed."""
+        from probes.check import is_function
+        from probes.probe import Probe
+
+        _, spec = self.panes()
+        if isinstance(probe, Probe) and is_function(probe):
+            self.pick(probe.place.symbol, probe)
+        else:
+            spec.editor.take_over(str(probe))
+            self.read_text(str(probe))
+        spec.action_filter()
 
     def _show_signature(self, name: str, probe: Probe) -> None:
         from tui.signature import signature_of, signature_unread

@@ -21,6 +21,7 @@ from widgets.status_bar import LiveLine, LiveState, Status, TopLine
 from widgets.tail_table import TailTable
 
 if TYPE_CHECKING:
+    from kernel.session import Armed
     from tui.app import Probewright
 
 _SOON: Final = 0.01
@@ -148,17 +149,39 @@ class LiveScreen(Screen[None]):
 
     def action_disarm(self) -> None:
         """Disarm the probe whose event is under the cursor; without a cursor the only one there is."""
+        if (meant := self._meant()) is not None:
+            self.bench.disarm([meant])
+
+    def action_losses(self) -> None:
+        """What was lost, and what helps."""
+        from tui.screens.losses import LossScreen
+
+        self.app.push_screen(LossScreen())
+
+    def action_triggers(self) -> None:
+        """Triggers of the probe whose event is under the cursor; without a cursor of the only one there is."""
+        from tui.screens.triggers import TriggerScreen
+
+        watching = self.bench.watching
+        if watching is not None and not watching.connection.target.owner:
+            self.notify("a recording takes no triggers", markup=False)
+        elif watching is not None and (meant := self._meant()) is not None:
+            self.app.push_screen(TriggerScreen(watching, meant))
+
+    def _meant(self) -> Armed | None:
+        """The armed probe that a key is about; None: it is said why there is none."""
         armed = self.bench.watching.armed if self.bench.watching else ()
         event = self._event_under_cursor()
         meant = [one for one in armed if not event or any(planned.path == event for planned in one.plan.events)]
         if len(meant) == 1:
-            self.bench.disarm(meant)
-        elif not armed:
+            return meant[0]
+        if not armed:
             self.notify("nothing is armed", markup=False)
         elif event:
             self.notify("the probe of this event is disarmed already", markup=False)
         else:
             self.notify("several probes are armed: space, then put the cursor on an event of one", markup=False)
+        return None
 
     def action_disarm_all(self) -> None:
         if self.bench.watching is not None:

@@ -1,0 +1,23 @@
+"""The stack of an event, as rows of its details."""
+
+from __future__ import annotations
+
+from events.record import Record
+from events.stack import stack_behind
+from kernel.watch import Watch
+from widgets.event_detail import DetailField
+
+
+def stack_rows(watching: Watch, record: Record) -> tuple[DetailField, ...]:
+    """One row for each function, the innermost first; none where no stack was recorded."""
+    store = watching.store
+    if store is None:
+        return ()
+    symbols = watching.connection.loaded_symbols
+    stack = stack_behind(store, record, watching.known.with_stacks)
+    return tuple(
+        DetailField(
+            "stack" if not depth else "", symbols.instruction(address) if symbols else f"{address:#x}", "", -1, 0, b""
+        )
+        for depth, address in enumerate(stack)
+    )

@@ -1,0 +1,73 @@
+"""A question with several answers, each with its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from widgets.dialog import Dialog
+from widgets.safe_text import safe, safe_content
+
+
+class Answer(NamedTuple):
+    """One answer."""
+
+    name: str
+    """What the dialog gives."""
+    key: str
+    """A letter."""
+    label: str
+    """What the button does, in a word or two."""
+
+
+class Choose(Dialog[str]):
+    """Gives the name of an answer, or None for Escape. Enter takes the first one: put the harmless there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "other(-1)", "Before", show=False, id="choose.left", tooltip="To the button before"),
+        Binding("right", "other(1)", "Next", show=False, id="choose.right", tooltip="To the next button"),
+    ]
+
+    def __init__(self, question: str, details: Sequence[str], answers: Sequence[Answer]) -> None:
+        """Ask; `details` are lines that say what will happen."""
+        super().__init__()
+        self._question = question
+        self._details = tuple(details)
+        self._answers = {answer.key: answer.name for answer in answers}
+        self._buttons = [Button(f"{a.label} ({a.key})", id=a.name, compact=True) for a in answers]
+
+    def compose(self) -> ComposeResult:
+        """Question, details, a button for each answer."""
+        with VerticalScroll(classes="box -trouble", can_focus=False):
+            yield Static(Content.styled(safe(self._question), "bold"))
+            for line in self._details:
+                yield Static(safe_content(line))
+            with Horizontal(classes="buttons"):
+                yield from self._buttons
+
+    def on_mount(self) -> None:
+        """Enter is the answer that does no harm."""
+        self._buttons[0].focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter is an answer."""
+        if event.character in self._answers:
+            event.stop()
+            self.dismiss(self._answers[event.character])
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.dismiss(event.button.id)
+
+    def action_other(self, step: int) -> None:
+        """To another button."""
+        at = next((n for n, button in enumerate(self._buttons) if button.has_focus), 0)
+        self._buttons[(at + step) % len(self._buttons)].focus()
