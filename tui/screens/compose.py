@@ -259,3 +259,12 @@ class ComposeScreen(SpecScreen):
 
     def action_lowered(self) -> None:
         self.panes()[1].action_lowered()
+
+    def action_export(self) -> None:
+        """What other tools are told of the probe."""
+        if self.bench.connection is None or self.current is None:
+            self.notify("there is no probe yet: pick a function", title="not exported", markup=False)
+            return
+        from tui.screens.exports import ExportScreen
+
+        self.app.push_screen(ExportScreen(self.bench.connection, self.current))

@@ -11,7 +11,7 @@ from kernel.connection import Connection
 from probes.command import Armable
 from probes.names import identifier
 from tui.exporting import Offer, offers, save
-from widgets.export_dialog import ExportDialog, ExportText
+from widgets.dialect_dialog import DialectDialog, DialectText
 
 
 class Offered(Message):
@@ -22,7 +22,7 @@ class Offered(Message):
         self.found = found
 
 
-class ExportScreen(ExportDialog):
+class ExportScreen(DialectDialog):
     """Asks the target in a worker, for probes on events and programs have to be looked up."""
 
     def __init__(self, connection: Connection, probe: Armable) -> None:
@@ -44,11 +44,11 @@ class ExportScreen(ExportDialog):
         stem = identifier(self._probe.subject.rpartition("/")[2])
         names = (f"{stem}-{one.dialect.name}{one.dialect.suffix}" for one in event.found)
         self.show(
-            [ExportText(o.dialect.title, name, o.text, o.notes) for o, name in zip(event.found, names, strict=True)]
+            [DialectText(o.dialect.title, name, o.text, o.notes) for o, name in zip(event.found, names, strict=True)]
         )
 
-    @on(ExportDialog.SaveRequested)
-    def _save(self, event: ExportDialog.SaveRequested) -> None:
+    @on(DialectDialog.SaveRequested)
+    def _save(self, event: DialectDialog.SaveRequested) -> None:
         event.stop()
         try:
             save(event.text, Path(event.path).expanduser())
