@@ -56,6 +56,7 @@ COMMANDS = (
         footer=False,
     ),
     Command("record", "w", "Record", "Write events to a recording from now on, or stop.", "live"),
+    Command("export", "o", "Export", "Give the events out: JSON lines, CSV, Parquet, Perfetto, a picture …", "live"),
     Command("clear", "c", "Clear", "Forget the events that are shown.", "live", footer=False),
 )
 

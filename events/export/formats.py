@@ -20,6 +20,8 @@ class Format(NamedTuple):
     """Not for a terminal."""
     of_events: bool = True
     """Made of the events; else of what is on the screen."""
+    names_addresses: bool = False
+    """Addresses are written as the kernel's symbols, which have to be read first."""
 
 
 FORMATS = (
@@ -44,8 +46,15 @@ FORMATS = (
         "folded stacks",
         ".folded",
         "kernel stacks by their number, else calls by their own time; no values",
+        names_addresses=True,
     ),
-    Format("text", "the kernel's text", ".txt", "lines as trace_pipe prints them; no names of values"),
+    Format(
+        "text",
+        "the kernel's text",
+        ".txt",
+        "lines as trace_pipe prints them; no names of values",
+        names_addresses=True,
+    ),
     Format("svg", "picture (SVG)", ".svg", "what is on the screen, nothing else", of_events=False),
 )
 """In the order in which they are offered."""

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from events.export.formats import Format
+from events.export.parquet import require_pyarrow
 from events.export.source import Source, Writer
 
 if TYPE_CHECKING:
@@ -36,6 +37,17 @@ def writer_of(form: Format, source: Source, out: BinaryIO) -> Writer:
     module, name = _WRITERS[form.name]
     made = getattr(importlib.import_module(f"events.export.{module}"), name)
     return cast("Writer", made(source, out))
+
+
+def prepare(form: Format) -> None:
+    """Import what writes a format, which takes long for some; for a worker.
+
+    Raises:
+        events.export.parquet.NoPyarrow: it can't be written here.
+    """
+    importlib.import_module(f"events.export.{_WRITERS[form.name][0]}")
+    if form.name == "parquet":
+        require_pyarrow()
 
 
 class Job:

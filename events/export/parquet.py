@@ -36,7 +36,8 @@ class NoPyarrow(Exception):
     """pyarrow is not installed; the text says how to get it."""
 
 
-def _pyarrow() -> ModuleType:
+def require_pyarrow() -> ModuleType:
+    """The library; imported when it is asked for. Raises NoPyarrow."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -51,7 +52,7 @@ class ParquetTable:
 
     def __init__(self, source: Source, out: BinaryIO) -> None:
         """Begin a file. Raises NoPyarrow."""
-        self._pa = pa = _pyarrow()
+        self._pa = pa = require_pyarrow()
         self._source = source
         self._types = _column_types(pa, source)
         self._fits = {name: _fit(pa, kind) for name, kind in self._types.items()}

@@ -148,7 +148,7 @@ class Export:
 
     def also_stacks(self, events: Collection[str]) -> Collection[str]:
         """The events, and the stacks that were recorded with them where the format is made of those."""
-        return {*events, _STACKS} if self._wanted.form.name in ("folded", "text") else events
+        return {*events, _STACKS} if self._wanted.form.names_addresses else events
 
     def take(self, record: Record) -> None:
         """Write one event; a signal that comes meanwhile counts when that is done, so that none is cut in two."""

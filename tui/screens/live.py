@@ -199,6 +199,16 @@ class LiveScreen(Screen[None]):
             self.bench.record(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")))
         self.refresh_state()
 
+    def action_export(self) -> None:
+        """Give the events out in a format of other tools."""
+        from tui.screens.event_export import EventExportScreen
+
+        watching = self.bench.watching
+        if watching is None or watching.store is None or not len(watching.store):
+            self.notify("there are no events that could be given out", markup=False)
+        else:
+            self.app.push_screen(EventExportScreen(watching, watching.store))
+
     def action_clear(self) -> None:
         watching = self.bench.watching
         if watching is not None:

@@ -1,0 +1,142 @@
+"""Give events out, from the live place: in steps between its ticks, on the thread that feeds the store."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import on, work
+
+from events.export.formats import FORMATS, Format, format_named
+from events.export.job import Job, prepare, writer_of
+from events.export.parquet import NoPyarrow
+from tui.event_export import source_of
+from tui.export_file import ExportFile, FileRefused
+from widgets.event_export_dialog import EventExportDialog, Offered
+from widgets.figures import grouped
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from events.store import Store
+    from kernel.watch import Watch
+
+_BUDGET = 0.02
+"""Seconds of a step."""
+_PAUSE = 0.01
+"""Seconds for everything else between two of them."""
+
+
+class EventExportScreen(EventExportDialog):
+    """Writes what the store held when it was asked to; what comes meanwhile goes on coming."""
+
+    def __init__(self, watching: Watch, store: Store) -> None:
+        offered = [Offered(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
+        dropped = f"; {grouped(store.evicted)} older ones were dropped from memory" if store.evicted else ""
+        heading = f"{grouped(len(store))} events of {watching.connection.target.name}{dropped}"
+        super().__init__(heading, offered, time.strftime("probewright-%Y%m%d-%H%M%S"))
+        self._watching = watching
+        self._store = store
+        self._job: Job | None = None
+        self._file: ExportFile | None = None
+
+    @on(EventExportDialog.Requested)
+    def _requested(self, event: EventExportDialog.Requested) -> None:
+        event.stop()
+        form = format_named(event.name)
+        if form is None:
+            return
+        try:
+            self._file = ExportFile(Path(event.path).expanduser(), overwrite=event.overwrite)
+        except (FileRefused, OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+            self.refuse(_why(error), taken=isinstance(error, FileRefused) and error.taken)
+            return
+        if form.of_events:
+            self.report("getting ready", None)
+            self._get_ready(form)
+        else:
+            file, self._file = self._file, None
+            self.dismiss(None)
+            self.app.call_after_refresh(_save_picture, self.app, file)
+
+    @work(thread=True, group="export", exit_on_error=False)
+    def _get_ready(self, form: Format) -> None:
+        """What takes long at the first time: modules to import, symbols to read."""
+        try:
+            prepare(form)
+            if form.names_addresses:
+                self._watching.connection.load_symbols()
+        except NoPyarrow as error:
+            self.app.call_from_thread(self._fail, error)
+        else:
+            self.app.call_from_thread(self._begin, form)
+
+    def _begin(self, form: Format) -> None:
+        if self._file is None:  # given up meanwhile
+            return
+        try:
+            self._job = Job(self._store, writer_of(form, source_of(self._watching), self._file.out))
+        except OSError as error:
+            self._fail(error)
+            return
+        self._step()
+
+    def _step(self) -> None:
+        job, file = self._job, self._file
+        if job is None or file is None:
+            return
+        try:
+            finished = job.step(_BUDGET)
+            if not finished:
+                self.report(f"{grouped(job.done)} of {grouped(job.total)} events", job.done / max(1, job.total))
+                self.set_timer(_PAUSE, self._step)
+                return
+            file.keep()
+        except (OSError, FileRefused) as error:
+            self._fail(error)
+            return
+        self._job = self._file = None
+        size = file.path.stat().st_size / 1e6
+        for note in job.notes:
+            self.app.notify(note, title="left out", markup=False)
+        self.app.notify(f"{file.path}: {grouped(job.written)} events, {size:.1f} MB", markup=False)
+        self.dismiss(None)
+
+    def _fail(self, error: Exception) -> None:
+        if self._give_up():
+            self.refuse(_why(error))
+
+    @on(EventExportDialog.CancelRequested)
+    def _cancel_requested(self, event: EventExportDialog.CancelRequested) -> None:
+        event.stop()
+        if self._give_up():
+            self.refuse("stopped: nothing was written")
+
+    def on_unmount(self) -> None:
+        """The application may end in the middle."""
+        self._give_up()
+
+    def _give_up(self) -> bool:
+        """Take away what was begun; whether something was."""
+        file, self._file, self._job = self._file, None, None
+        if file is not None:
+            file.discard()
+        return file is not None
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the file'}: {error.strerror or error}"
+    return str(error)
+
+
+def _save_picture(app: App[object], file: ExportFile) -> None:
+    """What is on the screen, once the dialog is gone."""
+    try:
+        with file:
+            file.out.write(app.export_screenshot(title="probewright").encode())
+    except (OSError, FileRefused) as error:
+        app.notify(_why(error), title="no picture", severity="error", markup=False)
+    else:
+        app.notify(f"{file.path}: a picture of this screen", markup=False)
