@@ -147,19 +147,32 @@ def _commands() -> argparse.ArgumentParser:
 
 
 def _preset(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("list", "show", "check", "diff", "save"), help="what to do")
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="a preset, user:NAME or project:NAME where both have it, or a file.toml; of list: words to look for;"
-        " of save: the new name, and the specifications",
-    )
-    _values(parser)
-    parser.add_argument("--title", default="", help="of save: one line of what it is for")
-    parser.add_argument("--tags", default="", metavar="TAG,…", help="of save; of list: only presets that have them")
-    parser.add_argument("--project", action="store_true", help="of save: into the project's .probewright folder")
-    parser.add_argument("--replace", action="store_true", help="of save: also where the file is there already")
+    actions = parser.add_subparsers(dest="what", metavar="ACTION", required=True)
+    name = "a name, user:NAME or project:NAME where both have it, or a file.toml"
+
+    def action(word: str, text: str) -> argparse.ArgumentParser:
+        sub = actions.add_parser(word, help=text, description=text, epilog=_STATUS)
+        _common(sub, default=argparse.SUPPRESS)
+        sub.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object a line")
+        return sub
+
+    sub = action("list", "Name the presets there are.")
+    sub.add_argument("names", nargs="*", metavar="WORD", help="words that occur in it; #TAG is one of its tags")
+    sub.add_argument("--tags", default="", metavar="TAG,…", help="only those that have all of these")
+    sub = action("show", "Print a preset's file.")
+    sub.add_argument("names", nargs="+", metavar="PRESET", help=name)
+    sub = action("check", "Say what a target makes of a preset: what is accepted, written and lost.")
+    sub.add_argument("names", nargs="+", metavar="PRESET", help=name)
+    _values(sub)
+    sub = action("diff", "Compare two presets; the exit status is 1 where they differ.")
+    sub.add_argument("names", nargs=2, metavar="PRESET", help=name)
+    sub = action("save", "Save specifications, or another preset, under a new name.")
+    sub.add_argument("name", metavar="NAME", help="small letters, digits, - and _")
+    sub.add_argument("names", nargs="+", metavar="SPEC|PRESET", help="specifications, or the preset to copy")
+    sub.add_argument("--title", default="", help="one line of what it is for")
+    sub.add_argument("--tags", default="", metavar="TAG,…", help="words to find it by")
+    sub.add_argument("--project", action="store_true", help="into the project's .probewright folder")
+    sub.add_argument("--replace", action="store_true", help="also where the file is there already")
 
 
 def _values(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 
 from kernel.presets import Entry, Origin, Presets, read_text
 from probes.presets.diff import difference
-from probes.presets.errors import PresetError
 from probes.presets.judge import Judged, judge
 from probes.presets.schema import Preset
 from probes.presets.search import matches
@@ -58,7 +57,7 @@ def _entry(entry: Entry) -> dict[str, object]:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    for name in _names(arguments, 1):
+    for name in arguments.names:
         entry = Presets().find(name)
         if arguments.json and entry.preset is not None:
             emit(_entry(entry) | asdict(entry.preset))
@@ -69,7 +68,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    presets = [found(name) for name in _names(arguments, 1)]
+    presets = [found(name) for name in arguments.names]
     given = values_of(arguments.parameters)
     connection = connect(arguments.target)
     try:
@@ -115,7 +114,7 @@ def _judged(one: Judged) -> dict[str, object]:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    one, other = (found(name) for name in _names(arguments, 2))
+    one, other = map(found, arguments.names)
     changes = difference(one, other)
     for change in changes:
         if arguments.json:
@@ -130,9 +129,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 def _save(arguments: argparse.Namespace) -> int:
     """A new preset of specifications, or a copy of another under a new name."""
-    if len(arguments.names) < 2:
-        raise PresetError("say the new name, then specifications, or the preset to copy")
-    name, *rest = arguments.names
+    name, rest = arguments.name, arguments.names
     if len(rest) == 1 and len(rest[0].split()) == 1:
         preset = replace(found(rest[0]), name=name)
     else:
@@ -150,13 +147,6 @@ def _save(arguments: argparse.Namespace) -> int:
     else:
         print(plain(str(path)))
     return DONE
-
-
-def _names(arguments: argparse.Namespace, number: int) -> list[str]:
-    names: list[str] = arguments.names
-    if len(names) < number or (number > 1 and len(names) != number):
-        raise PresetError(f"`preset {arguments.what}` takes {'two names' if number > 1 else 'a name'}")
-    return names
 
 
 _COMMANDS = {"list": _list, "show": _show, "check": _check, "diff": _diff, "save": _save}
