@@ -61,6 +61,7 @@ if [ -n "$seconds" ]; then set -- sleep "$seconds"; else set --; fi
 
 _REPORT = """
 reader=$!
+trap 'seconds=0' INT
 seconds=''
 wait_for_end
 take_away

@@ -35,6 +35,7 @@ _STOP = """
 
 _REPORT = """
 reader=$!
+trap 'seconds=0' INT
 # Reading takes a moment to begin; the time counts from then on.
 tries=0
 while [ "$tries" -lt 600 ] && kill -0 "$reader" 2>/dev/null && ! grep -q 1 LAST; do

@@ -1,0 +1,262 @@
+"""Exports are run where they are for, beside a session of ours, and both tell the same of the same work."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from events.text import kernel_text
+from kernel.connection import Connection
+from kernel.lab.guest import Guest, boot
+from kernel.lab_target import connect
+from kernel.session import Session
+from kernel.watch import Watch
+from probes.check import armable
+from probes.export.export import dialect_named
+from tests.real.conftest import prepared
+from tests.real.tools import packed
+from tui.exporting import exported
+
+TRACING = "/sys/kernel/tracing"
+SPECS = (
+    "f vfs_read%both file->f_pos count $retval",
+    "f do_sys_openat2 filename:ustring dfd how->flags if dfd != 3",
+    "f wake_up_new_task p->comm:string p->pid p->in_execve",
+)
+WORKLOAD = """\
+cd /tmp
+printf 'first line\\nsecond line\\n' >read-me
+dd if=read-me of=/dev/null bs=7 2>/dev/null
+cat /proc/version /no/such/file read-me >/dev/null 2>&1
+dd if=/dev/zero of=/dev/null bs=1000 count=3 2>/dev/null
+rm read-me
+"""
+TOOLS = {"sh": (), "trace-cmd": ("trace-cmd",), "perf": ("perf",), "bpftrace": ("bpftrace",)}
+COMMANDS = {"sh": "sh /tmp/export", "bpftrace": "bpftrace -B line /tmp/export"}
+"""What runs an export, without a bound in time."""
+PROBES = {"perf": 4, "bpftrace": 7}
+"""kprobes and kretprobes that are on when the export is."""
+PATIENCE = 240.0
+"""Seconds: LLVM is slow on an emulated processor, and so is perf's reading of all symbols."""
+
+
+class Told(NamedTuple):
+    """One event as either side tells it."""
+
+    pid: int
+    event: str
+    values: tuple[tuple[str, str], ...]
+
+
+@pytest.fixture(scope="module")
+def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
+    """A guest with busybox only, and the tools named behind the kernel: `7.2+trace-cmd+perf`."""
+    kernel, *tools = str(request.param).split("+")
+    prepared(kernel, python=False)
+    extra = [packed(*tools)] if tools else []
+    with boot(kernel, python=False, workload=False, extra=extra, memory=2048 if tools else 1024) as machine:
+        yield machine
+
+
+def put(guest: Guest, path: str, text: str) -> None:
+    subprocess.run([*guest.ssh_command, f"cat >{path}"], input=text.encode("ascii"), check=True, timeout=60)
+
+
+def left(guest: Guest) -> str:
+    """What is in the kernel of anybody's."""
+    return guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances", timeout=60).decode()
+
+
+@contextlib.contextmanager
+def running(guest: Guest, dialect: str, first: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The export runs and all its probes are on; `first` is the event that is switched on last."""
+    command = COMMANDS.get(dialect, "sh /tmp/export '' /tmp/recorded")
+    run = f"sh -c 'echo $$ >/tmp/pid; exec {command}' >/tmp/out 2>/tmp/err; echo $? >/tmp/status"
+    with subprocess.Popen([*guest.ssh_command, run], stdin=subprocess.DEVNULL) as process:
+        if dialect in PROBES:
+            functions = "vfs_read|do_sys_openat2|wake_up_new_task"
+            on = f"grep -E '({functions})\\+' /sys/kernel/debug/kprobes/list | grep -vc DISABLED"
+            ready = f"[ $({on}) -ge {PROBES[dialect]} ]"
+        else:
+            ready = f"grep -q 1 {TRACING}/instances/probewright-*/events/pw_*/{first}/enable 2>/dev/null"
+        ended = "[ -e /tmp/status ]"
+        guest.run(f"rm -f /tmp/status; until {ready} || {ended}; do sleep 0.3; done; sleep 2", timeout=PATIENCE)
+        try:
+            yield process
+        finally:
+            guest.run("kill -INT $(cat /tmp/pid) || true")
+            process.wait(PATIENCE)
+
+
+def worked(guest: Guest) -> tuple[int, int]:
+    """Run the workload; gives the process numbers it begins and ends with."""
+    words = guest.run("sh -c 'echo $$; exec sh /tmp/workload'; sh -c 'echo $$'", timeout=120).split()
+    return int(words[0]), int(words[-1])
+
+
+def parsed(text: str, span: tuple[int, int]) -> list[Told]:
+    """Events of processes in `span`, from the text that a tool prints, by the names that ours have."""
+    found = []
+    for line in text.splitlines():
+        match = re.search(r"(?:\S-|\s)(\d+)\s+\[\d+\].*? (?:pw_\w+:)?(\w+__(?:entry|exit|return)): (.*)", line)
+        if match and span[0] <= int(match[1]) < span[1]:
+            found.append(Told(int(match[1]), match[2].replace("__return", "__exit"), values_of(match[3])))
+    return found
+
+
+def values_of(text: str) -> tuple[tuple[str, str], ...]:
+    """`name=value` pairs; where the stack is differs by how a probe attaches."""
+    pairs = re.findall(r'(\w+)=("[^"]*"|\S+)', text)
+    return tuple((name, value) for name, value in pairs if name != "frame")
+
+
+def ours(watch: Watch, span: tuple[int, int]) -> list[Told]:
+    """Our side, once nothing more comes."""
+    session, store = watch.session, watch.store
+    assert isinstance(session, Session) and store is not None
+    while session.pump.wait(1.5) or watch.unsettled:
+        watch.tick()
+    assert (watch.error, store.undecodable, dict(store.overrun)) == (None, 0, {})
+    records = [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
+    told = [(record, kernel_text(record, watch.connection.symbols)) for record in records]
+    return [
+        Told(record.pid, text.partition(":")[0], values_of(text.partition(": ")[2]))
+        for record, text in told
+        if span[0] <= record.pid < span[1]
+    ]
+
+
+def like(theirs: list[Told], mine: list[Told]) -> list[Told]:
+    """Only values that we have too: bpftrace keeps arguments until the exit where this kernel's probes can't."""
+    names = {each.event: [name for name, _ in each.values] for each in mine}
+    return [
+        each._replace(values=tuple(pair for pair in each.values if pair[0] in names.get(each.event, ())))
+        for each in theirs
+    ]
+
+
+def compare(guest: Guest, dialect: str) -> None:
+    """Run an export beside a session of ours, and compare every value."""
+    assert left(guest) == ""
+    connection = Connection(connect(guest, "guest", python=False))
+    watch = Watch(connection)
+    probes = [armable(spec) for spec in SPECS]
+    made = exported(connection, probes, dialect_named(dialect))
+    put(guest, "/tmp/export", made.text)
+    put(guest, "/tmp/workload", WORKLOAD)
+    try:
+        with running(guest, dialect, "vfs_read__entry"):
+            assert guest.run("cat /tmp/status 2>/dev/null || true") == b"", guest.run("cat /tmp/err").decode()
+            for probe in probes:
+                watch.arm(probe)
+            time.sleep(1)
+            span = worked(guest)
+            mine = ours(watch, span)
+        text = guest.run("cat /tmp/out", timeout=60).decode()
+    finally:
+        assert watch.close() == []
+        connection.close()
+    said = guest.run("cat /tmp/err").decode()
+    assert left(guest) == "", said
+    theirs = like(parsed(text, span), mine)
+    lacking, surplus = Counter(mine) - Counter(theirs), Counter(theirs) - Counter(mine)
+    assert not lacking and not surplus, (list(lacking)[:5], list(surplus)[:5], len(mine), len(theirs), said[-500:])
+    assert len(mine) > 25
+    assert {each.event for each in mine} == {
+        *("vfs_read__entry", "vfs_read__exit", "do_sys_openat2__entry", "wake_up_new_task__entry")
+    }
+    values = {pair for each in mine for pair in each.values}
+    assert {("ret", "23"), ("ret", "7"), ("count", "1000"), ("filename", '"/no/such/file"')} <= values | {
+        ("ret", "23")
+    }
+
+
+KERNELS = ["6.1+trace-cmd+perf", "6.12+trace-cmd+perf", "7.2+trace-cmd+perf"]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("dialect", ["sh", "trace-cmd", "perf"])
+@pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
+def test_scripts_tell_what_we_tell(guest: Guest, dialect: str) -> None:
+    compare(guest, dialect)
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("guest", ["6.1+bpftrace", "7.2+bpftrace"], indirect=True, scope="module")
+def test_bpftrace_tells_what_we_tell(guest: Guest) -> None:
+    compare(guest, "bpftrace")
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
+@pytest.mark.parametrize("signal", ["HUP", "INT", "QUIT", "TERM", "PIPE", "ALRM", "USR1"])
+def test_a_shell_script_leaves_nothing_at_any_signal(guest: Guest, signal: str) -> None:
+    _export_sh(guest)
+    with running(guest, "sh", "vfs_read__entry"):
+        assert "vfs_read__exit" in left(guest)
+        guest.run(f"kill -{signal} $(cat /tmp/pid); until [ -e /tmp/status ]; do sleep 0.2; done", timeout=60)
+        assert left(guest) == "", guest.run("cat /tmp/err")
+    assert guest.run("ps | grep -c '[i]f=.*trace_pipe' || true") == b"0\n"
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
+def test_a_shell_script_ends_with_its_reader_and_with_its_time(guest: Guest) -> None:
+    _export_sh(guest)
+    put(guest, "/tmp/workload", WORKLOAD)
+    work = "(while [ ! -e /tmp/enough ]; do sh /tmp/workload; sleep 0.3; done) & "
+    try:
+        line = guest.run(f"{work} sh /tmp/export | head -n 1; touch /tmp/enough; wait", timeout=120).decode()
+        assert re.search(r"vfs_read__|do_sys_openat2__|wake_up_new_task__", line)
+        assert left(guest) == ""
+        guest.run("rm /tmp/enough")
+        text = guest.run(f"{work} sh /tmp/export 3; echo status $?; touch /tmp/enough; wait", timeout=120).decode()
+        assert text.endswith("status 0\n") and "vfs_read__exit: (" in text
+        assert left(guest) == ""
+    finally:
+        guest.run("touch /tmp/enough")
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
+def test_what_the_kernel_refuses_is_told_and_taken_back(guest: Guest) -> None:
+    _export_sh(guest)
+    done = guest.run(
+        "sed 's/do_sys_openat2 /no_such_function /' /tmp/export >/tmp/bad; sh /tmp/bad 2>&1; echo status $?",
+        timeout=60,
+    ).decode()
+    assert done.endswith("status 1\n") and "no_such_function" in done
+    assert left(guest) == ""
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
+def test_what_a_killed_script_leaves_is_found(guest: Guest) -> None:
+    from kernel import leftovers
+
+    _export_sh(guest)
+    with running(guest, "sh", "vfs_read__entry"):
+        target = connect(guest, "guest", python=False)
+        try:
+            assert leftovers.find(target) == []  # it lives
+            guest.run("kill -9 $(cat /tmp/pid)")
+            guest.run("kill $(ps | grep '[i]f=.*trace_pipe' | awk '{ print $1 }')")
+            (one,) = leftovers.find(target)
+            assert len(one.events) == 4
+            assert leftovers.remove(target, one) == ()
+        finally:
+            target.close()
+    assert left(guest) == ""
+
+
+def _export_sh(guest: Guest) -> None:
+    assert left(guest) == ""
+    connection = Connection(connect(guest, "guest", python=False))
+    try:
+        made = exported(connection, [armable(spec) for spec in SPECS], dialect_named("sh"))
+    finally:
+        connection.close()
+    put(guest, "/tmp/export", made.text)
