@@ -1,0 +1,286 @@
+"""Before a probe that is too fast, while one is, and what was lost: on the screen, and a kernel made of a dict."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import kernel.open
+from kernel.arming import Mode
+from kernel.open import Choice, choose, shipped_recording
+from kernel.target import Step
+from tests.fake_target import ROOT, FakeTarget
+from tests.interface.test_app import SIZE, application, open_compose, pick
+from tests.interface.test_widgets_dialogs import Asking
+from tests.interface.widget_host import Host, screen_text, until
+from tui.app import Probewright
+from tui.screens.losses import LossScreen
+from tui.screens.triggers import TriggerScreen
+from widgets.choose import Answer, Choose
+from widgets.loss_panel import CpuLoss, LossPanel, LossSheet, ProbeLoss
+from widgets.status_bar import Losses
+from widgets.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
+
+HIST = """# event histogram
+#
+# trigger info: hist:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048 [active]
+#
+
+
+Totals:
+    Hits: {}
+    Entries: 1
+    Dropped: 0
+"""
+ANSWERS = (Answer("leave", "n", "Don't"), Answer("count", "c", "Count only"), Answer("arm", "a", "Arm"))
+EVIL = "[/b]\x1b[31mx"
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"), [(["a"], "arm"), (["c"], "count"), (["enter"], "leave"), (["right", "enter"], "count")]
+)
+async def test_a_question_with_several_answers(keys, answer):
+    app = Asking(Choose(f"{EVIL}: fast. Arm it?", ["It costs."], ANSWERS))
+    async with app.shown() as pilot:
+        assert r"[/b]\x1b[31mx: fast. Arm it?" in app.text
+        await pilot.press(*keys)
+        assert app.answers == [answer]
+
+
+async def test_a_question_can_be_left():
+    app = Asking(Choose("Arm it?", [], ANSWERS))
+    async with app.shown() as pilot:
+        await pilot.press("escape")
+        assert app.answers == [None]
+
+
+SHEET = LossSheet(
+    Losses(lost=1_204_332, missed=17, dropped=0, unread=3),
+    (CpuLoss(0, 1_204_000, 0), CpuLoss(1, 300, 32), CpuLoss(2, 0, 0)),
+    (ProbeLoss("vfs_read", "record", 12_300.0, None, None), ProbeLoss(EVIL, "count only", 0.0, 99_123, 17, 10)),
+    1408,
+    1408,
+)
+
+
+async def test_losses_stand_by_cpu_and_by_probe_and_each_remedy_says_its_price():
+    app = Host(LossPanel, LossPanel.Remedy)
+    async with app.shown() as pilot:
+        app.widget.show(SHEET)
+        app.widget.focus_list()
+        await pilot.pause()
+        text = app.text
+        for said in ("1,204,332", "17", "CPU 0", "1,204,000", "32 found no room", "99,123", r"\x1b[31mx"):
+            assert said in text
+        assert "CPU 2" not in text
+        assert "1.4 MB → 2.8 MB" in text
+        assert "only a kretprobe has one" in text
+        await pilot.press("b", "c", "down", "f", "m", "r")
+        assert [(one.name, one.row) for one in app.heard] == [
+            ("bigger", 0),
+            ("count", 0),
+            ("filter", 1),
+            ("maxactive", 1),
+            ("record", 1),
+        ]
+        assert "maxactive 10 → 40" in app.text
+        assert "it only counts" in app.text
+
+
+def judged(text: str) -> TriggerVerdict:
+    if text == "stacktrace":
+        return TriggerVerdict(True)
+    return TriggerVerdict(False, "There is no such field", 10, "did you mean count")
+
+
+async def test_a_trigger_is_judged_as_typed_and_only_a_good_one_is_added():
+    app = Asking(TriggerDialog("triggers of vfs_read", [TriggerRow("vfs_read", "snapshot")], judged))
+    app._kinds = (TriggerDialog.Added, TriggerDialog.Removed)
+    async with app.shown() as pilot:
+        await pilot.press(*"hist:keys=x", "enter")
+        assert "There is no such field" in app.text
+        assert "did you mean count" in app.text
+        line = next(line for line in app.text.split("\n") if "hist:keys=x" in line)
+        caret = next(line for line in app.text.split("\n") if line.strip("│ ") == "^")
+        assert caret.index("^") == line.index("x")
+        assert app.heard == []
+        await pilot.pause(0.3)  # keys behind an Enter wait for a moment
+        await pilot.press("ctrl+u", *"stacktrace")
+        await until(lambda: "this kernel takes it" in app.text, pilot)
+        await pilot.press("enter")
+        assert [one.text for one in app.heard] == ["stacktrace"]
+        await pilot.press("down", "delete")
+        assert app.heard[1].number == 0
+
+
+async def test_a_recording_shows_its_losses_and_takes_no_remedies():
+    app = application(shipped_recording())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.live_place is not None and app.watching and app.watching.ended, pilot)
+        await pilot.press("L")
+        await until(lambda: isinstance(app.screen, LossScreen), pilot)
+        text = "\n".join(screen_text(app))
+        assert "overwritten in the kernel's buffer" in text
+        assert "a recording" in text
+        await pilot.press("b")
+        await pilot.press("escape")
+        await until(lambda: app.screen is app.live_place, pilot)
+        await pilot.press("T")
+        await until(lambda: any("takes no triggers" in one.text for one in app.said), pilot)
+
+
+class Kernel(FakeTarget):
+    """With the functions and types of the shipped recording; its events happen at a rate."""
+
+    def __init__(self, rate: float) -> None:
+        path = shipped_recording()
+        recorded = choose(str(path)).target
+        super().__init__(facts=recorded.facts())
+        self._recorded = recorded
+        self.rate = rate
+        self.lost = False
+        self.overrun = 0
+        self._began = time.monotonic()
+
+    def btf(self, module=None):
+        return self._recorded.btf(module)
+
+    def read(self, path, limit=64 << 20, offset=0):
+        if path.endswith("/hist"):
+            return HIST.format(int((time.monotonic() - self._began) * self.rate)).encode()
+        if path.endswith("/stats"):
+            return f"entries: 0\noverrun: {self.overrun}\ncommit overrun: 0\ndropped events: 0\n".encode()
+        if path == "/proc/kallsyms":
+            return self._recorded.read(path, limit, offset)
+        return super().read(path, limit, offset)
+
+
+@pytest.fixture
+def living(monkeypatch):
+    """Makes a kernel at a rate, and the application on it."""
+
+    def make(rate: float) -> tuple[Kernel, Probewright]:
+        found = Kernel(rate)
+        monkeypatch.setattr(kernel.open, "choose", lambda *_: Choice(found))
+        return found, application("fake")
+
+    return make
+
+
+async def ask_for(app: Probewright, pilot) -> None:
+    await open_compose(app, pilot)
+    await pick(app, pilot, "vfs_read")
+    await pilot.press("enter")
+
+
+async def test_what_is_slow_is_armed_at_once_and_its_rate_is_said(living):
+    found, app = living(200)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.watching and app.watching.armed, pilot)
+        await until(lambda: any("events a second" in one.text for one in app.said), pilot)
+        assert not any(step.data.startswith(b"hist") for step in found.guarded)
+    app.watching.close()
+    assert not found.traces
+
+
+@pytest.mark.parametrize(("key", "mode"), [("a", Mode.RECORD), ("c", Mode.COUNT)])
+async def test_what_is_too_fast_is_asked_about(living, key, mode):
+    found, app = living(3_000_000)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: isinstance(app.screen, Choose), pilot)
+        assert not app.watching.armed
+        assert not any("vfs_read" in line for line in found.traces)
+        text = "\n".join(screen_text(app))
+        assert "Counting only would take" in text
+        await pilot.press(key)
+        await until(lambda: app.watching.armed, pilot)
+        (armed,) = app.watching.armed
+        assert app.watching.session.mode(armed) is mode
+        await until(lambda: app.screen is app.live_place, pilot)
+    app.watching.close()
+    assert not found.traces
+    assert not found.guarded
+
+
+async def test_what_is_too_fast_can_get_a_filter_or_be_left(living):
+    _, app = living(3_000_000)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: isinstance(app.screen, Choose), pilot)
+        await pilot.press("escape")
+        await until(lambda: app.screen is app.compose_place, pilot)
+        assert not app.watching.armed
+        await pilot.press("ctrl+r")
+        await until(lambda: isinstance(app.screen, Choose), pilot)
+        await pilot.press("f")
+        await until(lambda: app.compose_place.panes()[1].has_class("-filtering"), pilot)
+        assert app.compose_place.focused is not None
+
+
+async def test_the_buffer_grows_and_shrinks_by_a_key_and_a_probe_counts(living):
+    found, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        found.overrun = 4321
+        await pilot.press("L")
+        await until(lambda: isinstance(app.screen, LossScreen) and "1.4 MB" in "\n".join(screen_text(app)), pilot)
+        await until(lambda: "4,321" in "\n".join(screen_text(app)), pilot)
+        size = f"{ROOT}/instances/probewright-{found.owner}/buffer_size_kb"
+        await pilot.press("b")
+        await until(lambda: found.files[size] == b"2820", pilot)
+        await until(lambda: "2.8 MB → 5.6 MB" in "\n".join(screen_text(app)), pilot)
+        await pilot.press("B")
+        await until(lambda: found.files[size] == b"1410", pilot)
+        (armed,) = app.watching.armed
+        await pilot.press("c")
+        await until(lambda: app.watching.session.mode(armed) is Mode.COUNT, pilot)
+        await until(lambda: "count only" in "\n".join(screen_text(app)), pilot)
+        await pilot.press("r")
+        await until(lambda: app.watching.session.mode(armed) is Mode.RECORD, pilot)
+    app.watching.close()
+    assert not found.traces
+
+
+async def test_a_trigger_is_added_and_taken_away_by_hand(living):
+    found, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        (armed,) = app.watching.armed
+        event = armed.plan.events[0]
+        trigger = f"{ROOT}/instances/probewright-{found.owner}/events/{event.path}/trigger"
+        await pilot.press("T")
+        await until(lambda: isinstance(app.screen, TriggerScreen), pilot)
+        await pilot.press(*"hist:keys=nosuchfield")
+        await pilot.pause()
+        assert "this kernel takes it" not in "\n".join(screen_text(app))
+        await pilot.press("ctrl+u", *"stacktrace", "enter")
+        await until(lambda: found.files[trigger] == b"stacktrace", pilot)
+        assert any(step == Step(step.effect, trigger, b"!stacktrace") for step in found.guarded)
+        await until(lambda: app.screen._list.option_count == 1, pilot)
+        await pilot.press("down", "delete")
+        await until(lambda: found.files[trigger] == b"", pilot)
+    app.watching.close()
+    assert not found.traces
+    assert not found.guarded
+
+
+async def test_a_storm_is_told(living):
+    found, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        app.watching.guard.limit = 1000
+        end = time.monotonic() + 20
+        while not app.watching.guard.stopped and time.monotonic() < end:
+            found.overrun += 100_000
+            await pilot.pause(0.3)
+        await until(lambda: any("was stopped" in one.text for one in app.said), pilot)
+        (armed,) = app.watching.armed
+        assert app.watching.session.mode(armed) is Mode.OFF
+    app.watching.close()
+    assert not found.traces
