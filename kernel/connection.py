@@ -78,7 +78,10 @@ class Connection:
     @property
     def holds_events(self) -> bool:
         """It is a recording of events, not a kernel."""
-        return isinstance(self.target, RecordingTarget) and bool(self.target.recording.plans)
+        if not isinstance(self.target, RecordingTarget):
+            return False
+        recording = self.target.recording
+        return bool(recording.plans or recording.names("format"))
 
     @property
     def cut_short(self) -> bool:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from events.pairing import Alone
+from events.pairing import Alone, Call
 from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
@@ -79,6 +79,11 @@ class ShownCalls:
 
     def tick(self, budget: float = 0.01) -> int:
         """Look at what came, for at most so many seconds; gives the number of new rows."""
+        self.learn()
+        return self.calls.tick(budget)
+
+    def learn(self) -> None:
+        """Take what was armed since."""
         plans = self._watching.known.plans
         if plans != self._plans:
             self._plans = plans
@@ -87,19 +92,24 @@ class ShownCalls:
                 for event in plan.events:
                     columns = {column.name: column for column in event.columns}
                     self._columns[event.path] = plan.probe.subject, columns
-        return self.calls.tick(budget)
 
     def records(self, row: int) -> tuple[Record | None, Record | None]:
         """Entry and exit of a row; None: not seen, or dropped. Raises IndexError where the row was dropped."""
-        call = self.calls.call(row)
+        return self._records(self.calls.call(row))
+
+    def _records(self, call: Call) -> tuple[Record | None, Record | None]:
         return self._record(call.entry), self._record(call.exit)
 
     def call(self, row: int) -> CallText:
         """What is shown of a row. Raises IndexError where it was dropped."""
-        entry, leave = self.records(row)
+        return self.text_of(self.calls.call(row))
+
+    def text_of(self, call: Call) -> CallText:
+        """What is shown of a call. Raises IndexError where both its events were dropped."""
+        entry, leave = self._records(call)
         last = leave or entry
         if last is None:
-            raise IndexError(row)
+            raise IndexError(call)
         function, columns = self._columns[last.event]
         before, after = self._values(entry), self._values(leave)
         returned = next((name for name, column in columns.items() if column.is_retval), "")
@@ -110,7 +120,7 @@ class ShownCalls:
             Seen(name, before.get(name), None if name in kept and name in before else after.get(name))
             for name in names
         )
-        alone = self.calls.call(row).alone
+        alone = call.alone
         return CallText(
             last.ts,
             f"{last.comm}-{last.pid}",

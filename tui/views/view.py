@@ -32,6 +32,8 @@ class View(ABC):
     """Of the command that shows it, and the id of its pane."""
     label: ClassVar[str]
     """For the line above it."""
+    of_graph: ClassVar[bool] = False
+    """It shows what the function_graph tracer saw, where one runs."""
     pane: Widget
     """What is on the screen; `focus` takes the keys."""
 
@@ -67,6 +69,10 @@ class View(ABC):
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
         """The event under the cursor; None where there is no cursor, or its row was dropped."""
         return None
+
+    def function_under_cursor(self) -> str:
+        """Name of the function under the cursor; empty: there is none."""
+        return ""
 
 
 class TableView(View):

@@ -1,0 +1,292 @@
+"""Decisions of the live place about the call graph: which rows are on the list, and what is shown of one."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from events.graph.brackets import What
+from events.graph.growing import GrowingTree, has_graph
+from events.graph.tree import CallTree, Flag, Row
+from events.graph.visible import Visible, Wanted
+from events.pairing import Call
+from events.search import Found
+from tui.ends import ends_of
+from tui.graph_names import GraphNames
+from tui.graph_search import Wanting, named, scan, slower
+from widgets.figures import duration, grouped
+from widgets.graph_rows import GraphText
+
+if TYPE_CHECKING:
+    from events.record import Record
+    from events.store import Store
+    from kernel.watch import Watch
+    from tui.calls import ShownCalls
+
+_EVERY: Final = 1 << 16
+_SAMPLE: Final = 1 << 18
+"""Youngest calls that tell what is slow."""
+_NOTES: Final = {
+    Flag.NO_ENTRY: "its entry was not seen",
+    Flag.NO_EXIT: "its exit was not seen",
+    Flag.LOST: "events were lost here",
+}
+
+
+class ShownGraph:
+    """The calls of a store as a tree that can be walked; a `widgets.graph_table.Tree`."""
+
+    def __init__(self, watching: Watch, store: Store, names: GraphNames, call_text: ShownCalls | None = None) -> None:
+        """`call_text` says what our own probes recorded of a call."""
+        self.store = store
+        self.names = names
+        self.growing = GrowingTree(store, ends_of(watching.known.plans))
+        self.visible = Visible(self.growing.tree)
+        self.slow = 0
+        self._said_slow = 0
+        self._searching: tuple[str, int, int] | None = None
+        self._watching = watching
+        self._call_text = call_text
+
+    @property
+    def tree(self) -> CallTree:
+        """All calls."""
+        return self.growing.tree
+
+    @property
+    def first(self) -> int:
+        return self.visible.dropped
+
+    @property
+    def next(self) -> int:
+        return self.visible.dropped + len(self.visible)
+
+    @property
+    def all_tasks(self) -> bool:
+        return self.visible.wanted.task is None
+
+    def tick(self, budget: float, following: bool) -> tuple[bool, bool]:
+        """Take what came; whether there is more, and whether rows look different now."""
+        before, size = self.tree.closed, self.tree.next
+        more = self.growing.tick(budget)
+        changed = (before, size) != (self.tree.closed, self.tree.next)
+        if changed:
+            self.visible.tick(settled=following)
+        return more, changed
+
+    def outdated(self, watching: Watch) -> bool:
+        """Whether a tree of what is known now would be another one: a tracer, or another probe at both ends."""
+        if self.growing.traced:
+            return False
+        return has_graph(self.store) or ends_of(watching.known.plans) != self.growing.ends
+
+    # -- rows -------------------------------------------------------------------------------------------------------
+
+    def row(self, place: int) -> Row:
+        """The row of the tree at a place. Raises IndexError where it was dropped."""
+        at = place - self.visible.dropped
+        if not 0 <= at < len(self.visible):
+            raise IndexError(place)
+        return self.tree.row(int(self.visible.rows[at]))
+
+    def records(self, row: Row) -> tuple[Record | None, Record | None]:
+        """First and last event of a row; None: not seen, or dropped."""
+        leave = None if row.leave < 0 else self._record(row.leave)
+        if row.flags & Flag.NO_ENTRY:
+            return None, leave
+        return self._record(row.seq), leave
+
+    def _record(self, seq: int) -> Record | None:
+        with contextlib.suppress(IndexError):
+            return self.store.record(seq)
+        return None
+
+    def text(self, place: int) -> GraphText:
+        """A line. Raises IndexError where it was dropped."""
+        row = self.row(place)
+        inside = self.visible.has_inside(row.row)
+        note = next((text for flag, text in _NOTES.items() if row.flags & flag), "")
+        if row.flags & Flag.OPEN and row.what != What.SWITCH:
+            note = "runs"
+        line = GraphText(
+            row.ts,
+            self.task(row.task),
+            row.level,
+            self.visible.folded(row.row) if inside else None,
+            self.name(row),
+            took=row.duration if row.duration >= 0 else None,
+            own=row.own if row.own >= 0 and inside else None,
+            note=note,
+        )
+        if row.what != What.CALL:
+            return line._replace(kind=_KINDS[row.what])
+        return self._with_values(line, row)
+
+    def _with_values(self, line: GraphText, row: Row) -> GraphText:
+        """Add what a call was given and what it returned."""
+        if not self.growing.traced:
+            return self._with_pair(line, row)
+        first = None if row.flags & Flag.NO_ENTRY else self._record(row.seq)
+        returned, failed = self.names.returned(line.name, row)
+        given = self.names.arguments(line.name, first) if first else ""
+        kind = "interrupt" if self.names.enters_interrupt(row.function) else ""
+        return line._replace(arguments=given, returned=returned, failed=failed, kind=kind)
+
+    def _with_pair(self, line: GraphText, row: Row) -> GraphText:
+        """What our own probes recorded at both ends."""
+        if self._call_text is None:
+            return line
+        ends = (None if row.flags & Flag.NO_ENTRY else row.seq), (row.leave if row.leave >= 0 else None)
+        try:
+            call = self._call_text.text_of(Call(*ends))
+        except (IndexError, KeyError):
+            return line
+        values = ", ".join(
+            f"{seen.name}={seen.before} → {seen.after}"
+            if seen.changed
+            else f"{seen.name}={seen.before or seen.after}"
+            for seen in call.values
+        )
+        return line._replace(arguments=f"({values})", returned=call.returned, failed=call.failed)
+
+    def name(self, row: Row) -> str:
+        """Function, interrupt, thread or event."""
+        number = row.function
+        match row.what:
+            case What.CALL:
+                return self.name_of(number)
+            case What.SOFTIRQ:
+                return self.names.softirq(number)
+            case What.SWITCH:
+                return f"for {self.task(number)}"
+            case What.COMMENT:
+                record = self._record(row.seq)
+                values = self._watching.known.values(record) if record else []
+                return " ".join((self.store.event(number), *(f"{name}={value}" for name, value in values)))
+        return str(number) if number < 1 << 63 else ""
+
+    def name_of(self, number: int) -> str:
+        """Name of a function by its address, or the number of its probe."""
+        if self.growing.traced:
+            return self.names.function(number)
+        plans = self._watching.known.plans
+        return plans[number].probe.subject if number < len(plans) else str(number)
+
+    def function(self, place: int) -> str:
+        """Name of the function at a place, without its module; empty: it is none."""
+        with contextlib.suppress(IndexError):
+            row = self.row(place)
+            return self.name(row).split(" ")[0] if row.what == What.CALL else ""
+        return ""
+
+    def task(self, task: int) -> str:
+        """`cat-812`, or `idle on cpu 1`."""
+        return f"{self.store.comm(task)}-{task}" if task > 0 else f"idle on cpu {max(-1 - task, 0)}"
+
+    # -- what is on the list ----------------------------------------------------------------------------------------
+
+    def fold(self, place: int, folded: bool) -> int:
+        """Fold or unfold; where that is so already go out, or in."""
+        row, visible = self.row(place), self.visible
+        inside = visible.has_inside(row.row)
+        if folded and (not inside or visible.folded(row.row)):
+            return self._place(row.parent) if row.parent >= 0 else place
+        if not folded and (not inside or not visible.folded(row.row)):
+            return self._first_inside(place, row) if inside else place
+        visible.fold(row.row, folded)
+        return self._place(row.row)
+
+    def _first_inside(self, place: int, row: Row) -> int:
+        following = range(place + 1, min(place + _EVERY, self.next))
+        return next((n for n in following if self.row(n).parent == row.row), place)
+
+    def unfold_to(self, place: int, levels: int) -> int:
+        """Show so many levels."""
+        row = self.row(place).row if self.first <= place < self.next else self.tree.first
+        self.visible.want(self.visible.wanted._replace(levels=levels or Wanted().levels))
+        return self._place(row)
+
+    def only_task(self, place: int) -> int:
+        """One task, or all."""
+        row = self.row(place)
+        self.visible.want(self.visible.wanted._replace(task=row.task if self.all_tasks else None))
+        return self._place(row.row)
+
+    def hide_short(self, place: int, least: int) -> int:
+        """Leave out what took less nanoseconds."""
+        row = self.row(place).row if self.first <= place < self.next else self.tree.first
+        self.visible.want(self.visible.wanted._replace(least=least))
+        return self._place(row)
+
+    def say_slow(self, least: int) -> None:
+        """From how many nanoseconds on a call is slow; 0: one of a hundred is."""
+        self._said_slow = self.slow = least
+
+    def next_slow(self, place: int, direction: int) -> int | None:
+        """The next call that is slow, folded or not."""
+        if not self._said_slow:
+            self.slow = self._usual_slow()
+        start = self.row(place).row + direction
+        least, task = self.slow, self.visible.wanted.task
+
+        found, _ = scan(self.tree, slower(self.tree, max(least, 1), task), start, direction)
+        return None if found is None else self._reveal(found)
+
+    def _usual_slow(self) -> int:
+        took = self.tree.columns.column("duration")[-_SAMPLE:]
+        took = took[took >= 0]
+        return int(np.percentile(took, 99)) if len(took) else 0
+
+    def _place(self, row: int) -> int:
+        return self.visible.dropped + self.visible.place(max(row, self.tree.first))
+
+    def _reveal(self, row: int) -> int:
+        self.visible.reveal(row)
+        return self._place(row)
+
+    # -- search -----------------------------------------------------------------------------------------------------
+
+    def find(self, text: str, start: int, direction: int, budget: float) -> Found:
+        """One step of a search for part of a function's name, in folded rows too; what is found is unfolded."""
+        search = text, direction, start
+        # A step that found nothing gave a row to go on at, not a place.
+        at = start if search == self._searching else self._row_from(start, direction)
+        found, at = scan(self.tree, self._named(text.lower()), at, direction, budget)
+        done = found is not None or not self.tree.first <= at < self.tree.next
+        self._searching = None if done else (text, direction, at)
+        return Found(None if found is None else self._reveal(found), at, done)
+
+    def _row_from(self, place: int, direction: int) -> int:
+        """The row at a place, which may be one outside of the list; folded rows between two places count."""
+        before, after = place - 1, place + 1
+        if direction > 0:
+            return self.row(before).row + 1 if self.first <= before < self.next else self.tree.first
+        return self.row(after).row - 1 if self.first <= after < self.next else self.tree.next - 1
+
+    def _named(self, text: str) -> Wanting:
+        return named(self.tree, lambda number: text in self.name_of(number).lower())
+
+    # -- what is going on -------------------------------------------------------------------------------------------
+
+    def note(self) -> str:
+        """For the line above."""
+        if self.growing.behind > _EVERY:
+            return f"reading, {grouped(self.growing.behind)} events to go"
+        tree, wanted = self.tree, self.visible.wanted
+        words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
+        words += [f"{grouped(count)}: {_NOTES[flag]}" for flag, count in sorted(tree.counts.items()) if count]
+        words += [self.task(wanted.task) if wanted.task is not None else ""]
+        words += [f"from {duration(wanted.least)} on" if wanted.least else ""]
+        words += [f"{wanted.levels} levels" if wanted.levels < Wanted().levels else ""]
+        words += [f"slow: {duration(self.slow)}" if self.slow else ""]
+        return ", ".join(word for word in words if word)
+
+
+_KINDS: Final = {
+    What.IRQ: "interrupt",
+    What.SOFTIRQ: "softirq",
+    What.SWITCH: "off the CPU",
+    What.COMMENT: "event",
+}

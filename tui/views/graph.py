@@ -1,0 +1,160 @@
+"""The calls of all tasks as a tree, as the function_graph tracer saw them, or our own probes at both ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from tui.calls import ShownCalls, detail_of_call
+from tui.graph import ShownGraph
+from tui.graph_names import GraphNames
+from tui.hot_spots import HotSpots
+from tui.shown import note_of
+from tui.views.view import TableView
+from widgets.event_detail import DetailField
+from widgets.figures import duration, grouped
+from widgets.graph_pane import GraphPane
+from widgets.graph_rows import GraphRows
+from widgets.graph_table import GraphTable
+from widgets.hot_rows import HotText
+from widgets.tail_table import Nothing
+
+if TYPE_CHECKING:
+    from events.record import Record
+    from events.store import Store
+    from kernel.watch import Watch
+
+_BUDGET: Final = 0.01
+"""Seconds that taking what came may take at once."""
+_HURRY: Final = 0.05
+"""The same where much is waiting: nobody reads rows that run by so fast."""
+_MUCH: Final = 1 << 17
+_LOOK: Final = 0.2
+"""Seconds to the next look whether hot spots are counted."""
+
+
+class GraphView(TableView):
+    """A `GraphTable` over a tree that grows."""
+
+    name: ClassVar[str] = "graph"
+    label: ClassVar[str] = "graph"
+    of_graph: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.pane: GraphPane = GraphPane(id=self.name)
+        self.pane.timed = self._timed
+        self.pane.turned = self._count
+        self._shown: ShownGraph | None = None
+        self._watching: Watch | None = None
+        self._names: GraphNames | None = None
+        self._hot = HotSpots()
+
+    @property
+    def shown(self) -> ShownGraph | None:
+        """What is on the screen."""
+        return self._shown
+
+    @property
+    def graph(self) -> GraphTable:
+        """The tree, on the screen or not."""
+        return self.pane.graph
+
+    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Take what came; what takes longer than a moment goes on in the next ones."""
+        shown = self._of(watching, store)
+        waiting = shown.growing.behind
+        more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.following)
+        self.graph.news(changed)
+        if self.pane.table is self.pane.hot:
+            self._count()
+        return more
+
+    def _count(self) -> None:
+        """Show where the time went, as far as it is known; what changed since is counted by a thread."""
+        shown = self._shown
+        if shown is None or self.pane.table is not self.pane.hot:
+            return
+        if self._hot.ask(shown.tree, shown.visible.wanted.task):
+            self.pane.set_timer(_LOOK, self._count, name="hot")
+        if (spots := self._hot.take()) is not None:
+            name = shown.name_of
+            self.pane.hot.count([HotText(name(spot.function), *spot[1:]) for spot in spots])
+
+    def _of(self, watching: Watch, store: Store) -> ShownGraph:
+        """The tree of this store."""
+        shown = self._shown
+        stale = shown is None or shown.store is not store or shown.outdated(watching)
+        if shown is not None and not stale:
+            return shown
+        if self._names is None or self._watching is not watching:
+            self._names = GraphNames(watching.connection)
+        calls = ShownCalls(watching, store)
+        calls.learn()
+        self._watching = watching
+        self._shown = shown = ShownGraph(watching, store, self._names, calls)
+        self.graph.show(GraphRows(shown))
+        return shown
+
+    def forget(self) -> None:
+        """Show nothing."""
+        self._shown = None
+        self.graph.show(Nothing())
+        self.pane.hot.count(())
+
+    def names_changed(self) -> None:
+        """Format rows anew."""
+        if self._names is not None:
+            self._names.forget()
+        self.graph.names_changed()
+
+    def note(self, watching: Watch) -> str:
+        """How far it is, and what has only one end."""
+        if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
+            return "no calls: F2, a function, G traces what it calls; or b probes both its ends"
+        ended = note_of(watching) if not watching.live else ""
+        return ", ".join(filter(None, (self._shown.note(), ended)))
+
+    def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
+        """Both events of the row. Raises IndexError where they were dropped."""
+        if self._shown is None:
+            raise IndexError(row)
+        if self.pane.table is self.pane.hot:
+            return self._detail_of_function(row)
+        one = self._shown.row(row)
+        first, last = self._shown.records(one)
+        if first is last or (last is not None and first is not None and first.seq == last.seq):
+            last = None
+        return detail_of_call(watching, first, last)
+
+    def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
+        """Its first event."""
+        if self._shown is not None and self.pane.table is self.graph and not self.graph.following:
+            try:
+                return next(filter(None, self._shown.records(self._shown.row(self.graph.cursor))), None)
+            except IndexError:
+                return None
+        return None
+
+    def function_under_cursor(self) -> str:
+        """The function of the row."""
+        if self.pane.table is self.pane.hot:
+            spots, at = self.pane.hot.spots.spots, self.pane.hot.cursor
+            return spots[at].name.split(" ")[0] if at < len(spots) else ""
+        return self._shown.function(self.graph.cursor) if self._shown and not self.graph.following else ""
+
+    def _detail_of_function(self, row: int) -> tuple[str, tuple[DetailField, ...]]:
+        spot = self.pane.hot.spots.spots[row]
+        times = {"self": spot.own, "total": spot.total, "p50": spot.p50, "p99": spot.p99, "longest": spot.longest}
+        values = {"calls": grouped(spot.calls), **{name: duration(took) for name, took in times.items()}}
+        values["errors"] = grouped(spot.failed)
+        return spot.name, tuple(DetailField(name, value, "", 0, 0, b"") for name, value in values.items())
+
+    def _timed(self, what: str, nanoseconds: int) -> None:
+        """A time was said."""
+        if self._shown is None:
+            return
+        if what == "slow":
+            self._shown.say_slow(nanoseconds)
+            self.graph.news(True)
+            self.graph.refresh()
+        else:
+            self.graph.turned_all(self._shown.hide_short(self.graph.cursor, nanoseconds))

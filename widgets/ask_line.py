@@ -1,0 +1,86 @@
+"""A line that asks for one value."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.widgets import Input, Label
+
+from widgets.safe_text import safe_content
+from widgets.search_line import SearchLine
+
+
+class AskLine(Horizontal):
+    """Not there until something is asked; `Answered` has what was typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Leave", id="ask.leave", tooltip="Change nothing"),
+    ]
+
+    DEFAULT_CSS = """
+    AskLine {
+        display: none;
+        height: 1;
+        background: $surface;
+        &.-asking { display: block; }
+        & Label { width: auto; padding: 0 1 0 0; color: $text-accent; text-style: bold; }
+    }
+    """
+
+    class Answered(Message):
+        """Enter was pressed."""
+
+        def __init__(self, asked: str, text: str) -> None:
+            super().__init__()
+            self.asked = asked
+            """What `ask` was given as the first."""
+            self.text = text
+
+    class Left(Message):
+        """Nothing is asked any more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked = ""
+        self._label = Label("", markup=False)
+        self._input = SearchLine()
+
+    def compose(self) -> ComposeResult:
+        """The question, and room for the answer."""
+        yield self._label
+        yield self._input
+
+    def ask(self, asked: str, question: str, value: str = "") -> None:
+        """Ask; `asked` comes back with the answer."""
+        self._asked = asked
+        self._label.update(safe_content(question))
+        self._input.value = value
+        self.add_class("-asking")
+        self._input.focus()
+
+    def refuse(self, why: str) -> None:
+        """The answer makes no sense: say so, and ask on."""
+        self._label.update(safe_content(why))
+
+    def close(self) -> None:
+        """Ask nothing any more."""
+        self.remove_class("-asking")
+        self.post_message(self.Left())
+
+    def action_leave(self) -> None:
+        """Change nothing."""
+        self.close()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(self.Answered(self._asked, event.value.strip()))
