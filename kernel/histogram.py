@@ -35,7 +35,7 @@ class Histograms:
     """Those of some probes of one watch. Every call waits for the kernel: it belongs into a worker."""
 
     def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+        self.watch = watch
         self._keeping: dict[Armed, Keeping] = {}
         self._numbers: dict[Armed, int] = {}
         """Of those that have their synthetic event."""
@@ -43,7 +43,7 @@ class Histograms:
     @property
     def counting(self) -> tuple[Armed, ...]:
         """Probes that only count, by our doing, and are still armed."""
-        return tuple(armed for armed in self._keeping if armed in self._watch.armed)
+        return tuple(armed for armed in self._keeping if armed in self.watch.armed)
 
     def begin(
         self, probes: Sequence[Armed], field: tuple[str, str] | None = None, *, recording: bool = False
@@ -66,7 +66,7 @@ class Histograms:
         try:
             # A trigger with times sets the clock, which empties the buffer: it has to be read before.
             for armed in probes:
-                self._watch.switch(armed, Mode.OFF if recording else Mode.COUNT)
+                self.watch.switch(armed, Mode.OFF if recording else Mode.COUNT)
             session.pump.settle()
             for armed in probes:
                 number = self._numbers.get(armed, len(self._numbers))
@@ -76,13 +76,13 @@ class Histograms:
                 self._keeping[armed] = wanted
                 self._write(session, armed, wanted)
                 if recording:
-                    self._watch.switch(armed, Mode.RECORD)
+                    self.watch.switch(armed, Mode.RECORD)
         except BaseException:
             with contextlib.suppress(KernelError):
                 self.end()
             for armed in probes:
                 with contextlib.suppress(KernelError):
-                    self._watch.switch(armed, Mode.RECORD)
+                    self.watch.switch(armed, Mode.RECORD)
             raise
 
     def read(self) -> tuple[Read, ...]:
@@ -111,7 +111,7 @@ class Histograms:
         self._keeping.clear()
         if record:
             for armed in counting:
-                self._watch.switch(armed, Mode.RECORD)
+                self.watch.switch(armed, Mode.RECORD)
 
     def _write(self, session: Session, armed: Armed, wanted: Keeping) -> None:
         if wanted.synthetic is not None and armed not in self._numbers:
@@ -121,7 +121,7 @@ class Histograms:
             session.add_trigger(armed, event, text)
 
     def _session(self) -> Session:
-        session = self._watch.session
+        session = self.watch.session
         if not isinstance(session, Session):
             raise TargetUnusable("there is no kernel here that could count")
         return session

@@ -86,7 +86,7 @@ class BarRows:
         """Label, bar, count, share."""
         one = self.bars[row]
         if one.hits is None:
-            return (Piece(fit(safe(one.label), columns), "name"),)
+            return (Piece(fit(safe(one.label), columns), "dim" if one.dim else "name"),)
         share = f" {one.hits / self._total:6.1%}" if self._total else ""
         label = min(self._labels, max(6, int(columns * _WIDEST_LABEL)))
         room = columns - label - self._figures - len(share) - 3

@@ -59,7 +59,7 @@ def test_negative_numbers_count_as_zero():
 @given(st.lists(st.lists(st.integers(0, 40), max_size=40), max_size=12), st.integers(1, 50))
 @settings(max_examples=200, deadline=None)
 def test_frequent_values_never_claim_what_is_not_so(pieces, limit):
-    found, true = Frequent(limit), Counter()
+    found, true = Frequent(limit), Counter[int]()
     new = []
     for piece in pieces:
         new += found.add(np.array(piece, np.uint64)).tolist()

@@ -20,7 +20,7 @@ from kernel.session import Session
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
-from tui.calls import ends_of
+from tui.ends import ends_of
 
 WRITES = 300
 SIZE = 77_777

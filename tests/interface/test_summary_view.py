@@ -1,0 +1,83 @@
+"""The summary of the recording that comes with it, on the screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from kernel.open import shipped_recording
+from tests.interface.test_app import application
+from tests.interface.widget_host import screen_text, until
+from widgets.summary_panel import SummaryPanel
+
+
+async def _summary(app, pilot) -> SummaryPanel:
+    await until(lambda: app.watching and app.watching.ended and app.live_place.is_current, pilot)
+    await pilot.press("s")
+    panel = app.live_place.query_one(SummaryPanel)
+    await until(lambda: "790 events" in "\n".join(screen_text(app)), pilot)
+    return panel
+
+
+def _records(app):
+    store = app.watching.store
+    return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_what_is_on_the_screen_is_what_a_count_gives(size):
+    app = application(shipped_recording())
+    async with app.run_test(size=size) as pilot:
+        await _summary(app, pilot)
+        records = _records(app)
+        text = "\n".join(screen_text(app))
+        events = Counter(record.event.rpartition("/")[2] for record in records)
+        for event, hits in events.items():
+            line = next(line for line in text.splitlines() if line[1:].startswith(event))
+            assert f" {hits} " in line
+        positions = Counter(record.values["f_pos"] for record in records if "f_pos" in record.values)
+        assert f"vfs_read__exit f_pos  {len(positions)} in {positions.total()} events" in text
+        for value, hits in positions.items():
+            assert any(f" {value} █" in line and f" {hits}  " in line for line in text.splitlines())
+        assert "do_sys_openat2  159 pairs" in text and "max 17.0 ms" in text
+        assert ("process  " in text) == (size[0] == 120)
+
+
+async def test_v_goes_through_the_fields_and_comes_back():
+    app = application(shipped_recording())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await _summary(app, pilot)
+        seen = []
+        for _ in range(30):
+            title = next(line for line in screen_text(app) if "latency of pairs" in line).split("pairs", 1)[1].strip()
+            if title in seen:
+                break
+            seen.append(title)
+            await pilot.press("v")
+            await until(lambda shown=title: shown not in "\n".join(screen_text(app)), pilot)
+        assert title == seen[0] and len(seen) > 10
+        assert seen[-1].startswith("process") and any("filename" in one for one in seen)
+        await pilot.press("V")
+        await until(lambda: seen[-1] in "\n".join(screen_text(app)), pilot)
+
+
+async def test_enter_on_a_value_shows_the_events_that_have_it():
+    app = application(shipped_recording())
+    async with app.run_test(size=(120, 40)) as pilot:
+        panel = await _summary(app, pilot)
+        await pilot.press("down", "enter")
+        value = int(panel.values.rows.bars[1].label)
+        await until(lambda: app.live_place.view.name == "events", pilot)
+        shown = f"event == vfs_read__exit && f_pos == {value}"
+        await until(lambda: shown in "\n".join(screen_text(app)), pilot)
+        hits = sum(record.values.get("f_pos") == value for record in _records(app))
+        await until(lambda: f"{hits} of 790" in "\n".join(screen_text(app)), pilot)
+
+
+async def test_a_recording_can_not_count_in_a_kernel():
+    app = application(shipped_recording())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await _summary(app, pilot)
+        await pilot.press("k")
+        await until(lambda: "only a probe that is armed" in "\n".join(screen_text(app)), pilot)

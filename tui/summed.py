@@ -1,0 +1,187 @@
+"""What is counted, by the names that people know it by: of events, and of the kernel's own histograms. No screen."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from events.condition_text import quoted
+from events.decode import Value
+from events.format import Field
+from kernel.watch import Watch
+from probes.hist.kept import TASK
+from probes.plan import Column
+from widgets.figures import grouped
+
+if TYPE_CHECKING:
+    from events.store import Store
+    from events.summary.distribution import Power
+    from events.summary.hist_text import Entry
+    from events.summary.summary import Summary
+    from events.summary.values import FieldValues
+    from kernel.histogram import Read
+
+SHOWN: Final = 200
+"""Values that are shown."""
+QUANTILES: Final = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
+
+
+class Subject(NamedTuple):
+    """What values are counted of; no field: the processes of all events."""
+
+    event: str = ""
+    """Path."""
+    field: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.event.rpartition('/')[2]} {self.field}" if self.field else "process"
+
+
+class Shown(NamedTuple):
+    """A value with what the events must be that have it."""
+
+    label: str
+    hits: int
+    error: int
+    condition: str
+    """Empty: none can be made."""
+    number: bool
+
+
+def subjects_of(watching: Watch, store: Store) -> tuple[Subject, ...]:
+    """The fields of what was armed, in the order in which the probes name them, then the processes."""
+    formats = {fmt.path: fmt for fmt in store.decoder.formats.values()}
+    paths = [event.path for plan in watching.known.plans for event in plan.events]
+    fields = [
+        Subject(path, field.name)
+        for path in dict.fromkeys(paths)
+        if path in formats
+        for field in watching.known.fields(formats[path])
+    ]
+    return (*fields, Subject())
+
+
+def values_of(watching: Watch, counted: FieldValues | None) -> list[Shown]:
+    """The most frequent values of a field."""
+    if counted is None:
+        return []
+    name = _Names(watching, counted.event, counted.field)
+    known = counted.of_numbers
+    return [
+        Shown(name.of(top.value, known), top.hits, top.error, name.condition(top.value), known is not None)
+        for top in counted.top(SHOWN)
+    ]
+
+
+def tasks_of(store: Store, summary: Summary) -> list[Shown]:
+    """The processes with the most events; threads of one name are one row."""
+    counted = [(store.comm(one.key), one.key, one.hits, one.error) for one in summary.top_tasks(summary.seen)]
+    return by_name(counted)[:SHOWN]
+
+
+def by_name(counted: Iterable[tuple[str, int, int, int]]) -> list[Shown]:
+    """Put threads of one name together: name, thread id, hits, error."""
+    groups: dict[str, list[tuple[int, int, int]]] = {}
+    for name, pid, hits, error in counted:
+        groups.setdefault(name, []).append((pid, hits, error))
+    found = []
+    for name, threads in groups.items():
+        hits, error = (sum(thread[n] for thread in threads) for n in (1, 2))
+        if len(threads) == 1:
+            pid = threads[0][0]
+            found.append(Shown(f"{name}-{pid}", hits, error, f"pid == {pid}", False))
+        else:
+            with_quotes = ""
+            with contextlib.suppress(ValueError):
+                with_quotes = f"comm == {quoted(name)}"
+            found.append(Shown(f"{name}, {grouped(len(threads))} threads", hits, error, with_quotes, False))
+    return sorted(found, key=lambda one: (-one.hits, one.label))
+
+
+class _Names:
+    """What the values of a field are called, and how they stand in a condition."""
+
+    def __init__(self, watching: Watch, event: str, field: str) -> None:
+        columns = (
+            column
+            for plan in watching.known.plans
+            for planned in plan.events
+            if planned.path == event
+            for column in planned.columns
+            if column.name == field
+        )
+        self._column: Column | None = next(columns, None)
+        self._namer = watching.known.namer
+        self._event = event.rpartition("/")[2]
+        self._field = field
+
+    def of(self, value: Value, field: Field | None) -> str:
+        """The name, with the number where it has another."""
+        column = self._column
+        kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
+        return self._namer.text(value, kind, is_retval, field)
+
+    def condition(self, value: Value) -> str:
+        """Of the events that have the value."""
+        of_event = f"event == {self._event} && {self._field} == "
+        if isinstance(value, bool | int):
+            return f"{of_event}{int(value)}"
+        try:
+            return f"{of_event}{quoted(value)}" if isinstance(value, str) else ""
+        except ValueError:
+            return ""
+
+
+def kernel_values(watching: Watch, read: Read, subject: Subject) -> list[Shown]:
+    name = _Names(watching, subject.event, subject.field)
+    field = _field(watching, subject)
+    found = []
+    for entry in _by_hits(read.histogram.entries):
+        value: Value = entry.keys[0].text
+        is_text = field is not None and field.kind == "string"
+        if (number := entry.keys[0].number) is not None and not is_text:
+            bits = 8 * field.size if field and field.size in (1, 2, 4, 8) else 64
+            number &= (1 << bits) - 1
+            value = number - (1 << bits) if field and field.signed and number >> (bits - 1) else number
+        found.append(Shown(name.of(value, field), entry.hits, 0, name.condition(value), not is_text))
+    return found
+
+
+def _field(watching: Watch, subject: Subject) -> Field | None:
+    formats = (fmt for armed in watching.armed for fmt in armed.formats.values() if fmt.path == subject.event)
+    return next((field for fmt in formats for field in fmt.fields if field.name == subject.field), None)
+
+
+def _by_hits(entries: Iterable[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: (-entry.hits, entry.keys[0].text))
+
+
+def kernel_tasks(reads: Iterable[Read]) -> list[Shown]:
+    """Processes of all events together."""
+    hits: dict[tuple[str, int], int] = {}
+    for read in reads:
+        for entry in read.histogram.entries if read.kept.what == TASK else ():
+            key = entry.keys[0].label, entry.keys[0].number or 0
+            hits[key] = hits.get(key, 0) + entry.hits
+    return by_name((name, pid, count, 0) for (name, pid), count in hits.items())
+
+
+def powers_of(entries: Iterable[Entry]) -> list[Power]:
+    """The entries of a `.log2` key in their order, with those between them that have no hits."""
+    from events.summary.distribution import Power
+
+    found = {entry.keys[0].number: entry.hits for entry in entries if entry.keys[0].number is not None}
+    numbers = [number for number in found if number is not None]
+    return [Power(n, found.get(n, 0)) for n in range(min(numbers), max(numbers) + 1)] if numbers else []
+
+
+def quantile_of(powers: list[Power], share: float) -> int:
+    """The exponent that so large a share of all is not above."""
+    wanted, below = share * sum(power.hits for power in powers), 0
+    for power in powers:
+        below += power.hits
+        if below >= wanted:
+            return power.exponent
+    return 0

@@ -1,0 +1,170 @@
+"""What came in sum: latencies, the most frequent values, rates over time, processes."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from tui.ends import ends_of
+from tui.shown import note_of
+from tui.summary import of_events, of_kernel
+from tui.summed import Shown, Subject, subjects_of, tasks_of, values_of
+from tui.views.summary_pane import SummaryPane
+from tui.views.view import View
+from widgets.summary_panel import SummaryText
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+    from events.store import Store
+    from events.summary.summary import Summary
+    from kernel.histogram import Read
+    from kernel.watch import Watch
+    from probes.plan import Plan
+
+_COUNTING: Final = 0.012
+"""Seconds that counting may take at once."""
+_SOON: Final = 0.01
+_DRAWING: Final = 0.25
+"""Seconds between two pictures, unless all is counted."""
+
+
+class SummaryView(View):
+    """Counts the store's events, or shows what the kernel counted instead of recording."""
+
+    name: ClassVar[str] = "summary"
+    label: ClassVar[str] = "summary"
+    pane: SummaryPane
+
+    def __init__(self) -> None:
+        self.pane = SummaryPane(self.name)
+        self.pane.turn, self.pane.other_source = self.turn, self.other_source
+        self.pane.came, self.pane.condition = self.came, self.condition
+        self._summary: Summary | None = None
+        self._watching: Watch | None = None
+        self._store: Store | None = None
+        self._plans: tuple[Plan, ...] = ()
+        self._subjects: tuple[Subject, ...] = (Subject(),)
+        self._subject = Subject()
+        self._reads: tuple[Read, ...] = ()
+        self._drawn = 0.0
+        self._values: list[Shown] = []
+        """As they are on the screen."""
+        self._tasks: list[Shown] = []
+
+    @property
+    def focus(self) -> Widget:
+        """The values."""
+        return self.pane.values
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the kernel counts."""
+        return self.pane.histograms is not None
+
+    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Count what came; what takes longer than a moment goes on in the next ones."""
+        if self._summary is None or self._store is not store:
+            from events.summary.summary import Summary  # numpy comes with it
+
+            self._summary, self._watching, self._store, self._plans = Summary(store), watching, store, ()
+            if self.pane.histograms is not None and self.pane.histograms.watch is not watching:
+                self.pane.histograms, self._reads = None, ()
+        if self._plans != watching.known.plans:
+            self._plans = watching.known.plans
+            self._summary.use(ends_of(self._plans))
+        subjects = subjects_of(watching, store)
+        if subjects != self._subjects:
+            self._subjects = subjects
+            if self._subject not in subjects or not self._subject.field:
+                self.choose(subjects[0])
+        self._summary.tick(_COUNTING)
+        behind = self._summary.behind > 0
+        now = time.monotonic()
+        if not behind or now - self._drawn >= _DRAWING:
+            self._drawn = now
+            self._show()
+        return behind
+
+    def choose(self, subject: Subject) -> None:
+        """Count other values."""
+        self._subject = subject
+        if self._summary is not None and subject.field:
+            self._summary.choose(subject.event, subject.field)
+
+    def turn(self, step: int) -> None:
+        """The values of another field."""
+        at = self._subjects.index(self._subject) if self._subject in self._subjects else 0
+        self.choose(self._subjects[(at + step) % len(self._subjects)])
+        histograms, watching = self.pane.histograms, self._watching
+        if histograms is not None and watching is not None:
+            self._reads = ()
+            self.pane.begin(histograms, watching, self._field)
+        self._drawn = 0.0
+        self._go_on()
+
+    def other_source(self) -> str:
+        """Count in the kernel, or events again; gives why that can't be, empty where it can."""
+        watching = self._watching
+        if self.pane.histograms is not None:
+            self.pane.end(self.pane.histograms)
+            return ""
+        if watching is None or not watching.live:
+            return "only a probe that is armed on a kernel can be counted there"
+        from kernel.histogram import Histograms
+
+        self.pane.histograms = Histograms(watching)
+        self.pane.begin(self.pane.histograms, watching, self._field)
+        return ""
+
+    def came(self, event: SummaryPane.Came) -> None:
+        """What the kernel has counted."""
+        if event.histograms is not self.pane.histograms:
+            return
+        if event.reads is None:
+            self.pane.histograms, self._reads = None, ()
+        else:
+            self._reads = event.reads
+        self._show()
+
+    def condition(self, of_tasks: bool, row: int) -> str:
+        """The condition on the events of a row; empty: none can be made."""
+        shown = self._tasks if of_tasks else self._values
+        return shown[row].condition if row < len(shown) else ""
+
+    def forget(self) -> None:
+        """Show nothing."""
+        # What the kernel counts it goes on counting: another watch is seen by `tick`.
+        self._summary = self._watching = self._store = None
+        self._subjects, self._subject = (Subject(),), Subject()
+        self.pane.show(SummaryText())
+
+    def names_changed(self) -> None:
+        """Processes have names."""
+        if self._summary is not None:
+            self._show()
+
+    def note(self, watching: Watch) -> str:
+        """Recording, ended, disarmed."""
+        return "counting in the kernel" if self.in_kernel else note_of(watching)
+
+    @property
+    def _field(self) -> tuple[str, str] | None:
+        return (self._subject.event, self._subject.field) if self._subject.field else None
+
+    def _go_on(self) -> None:
+        """Count on where nothing comes that would ask for it."""
+        if self._watching is not None and self._store is not None and self.tick(self._watching, self._store, ()):
+            self.pane.set_timer(_SOON, self._go_on)
+
+    def _show(self) -> None:
+        watching, store, summary = self._watching, self._store, self._summary
+        if watching is None or store is None or summary is None:
+            return
+        if self.in_kernel:
+            self._values = self._tasks = []
+            self.pane.show(of_kernel(watching, self._reads, self._subject))
+            return
+        self._tasks = tasks_of(store, summary)
+        self._values = values_of(watching, summary.values) if self._subject.field else self._tasks
+        self.pane.show(of_events(watching, summary, self._subject, self._values, self._tasks))
