@@ -110,8 +110,9 @@ async def test_a_trigger_is_judged_as_typed_and_only_a_good_one_is_added():
         await until(lambda: "this kernel takes it" in app.text, pilot)
         await pilot.press("enter")
         assert [one.text for one in app.heard] == ["stacktrace"]
+        await pilot.pause(0.3)
         await pilot.press("down", "delete")
-        assert app.heard[1].number == 0
+        await until(lambda: len(app.heard) == 2 and app.heard[1].number == 0, pilot)
 
 
 async def test_a_recording_shows_its_losses_and_takes_no_remedies():
