@@ -37,9 +37,15 @@ _KERNEL = {
     531: "ENOGRACE",
 }
 _NAMES = {number: name for number, name in enumerate(_BASE.split(), 1) if name != "-"} | _KERNEL
+_NUMBERS = {f"-{name}": -number for number, name in _NAMES.items()}
 
 
 def errno_name(value: int) -> str | None:
     """`-EAGAIN` for -11; None: no error has this number."""
     name = _NAMES.get(-value)
     return f"-{name}" if name else None
+
+
+def errno_of(name: str) -> int | None:
+    """-11 for `-EAGAIN`; None: there is no such error."""
+    return _NUMBERS.get(name)

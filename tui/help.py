@@ -31,6 +31,8 @@ _TITLES = {
     "SpecPane": "Completion",
     "SpecEditor": "Specification as text",
     "TablePane": "Search",
+    "ChosenPane": "Only some events",
+    "EventsPane": "Columns, order, marks",
     "TailList": "Follow or hold",
     "TailTable": "Events",
     "EventDetail": "Details",

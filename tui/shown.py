@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from events.comparison import comparison
 from events.record import Record, detail
-from events.search import Found
 from events.text import show
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.watch import Watch
 from widgets.event_detail import DetailField
-from widgets.event_rows import Event
 from widgets.figures import grouped
 from widgets.status_bar import Losses, Status
-
-if TYPE_CHECKING:
-    from events.store import Store
-
-
-class ShownEvents:
-    """A store as the table shows it: what is searched is what is seen."""
-
-    def __init__(self, watching: Watch, store: Store) -> None:
-        self._watching = watching
-        self._store = store
-
-    @property
-    def first_seq(self) -> int:
-        return self._store.first_seq
-
-    @property
-    def next_seq(self) -> int:
-        return self._store.next_seq
-
-    def record(self, seq: int) -> Record:
-        return self._store.record(seq)
-
-    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
-        """A text as it is shown, or a comparison: `count > 4096`."""
-        compared = comparison(match)
-        wanted = compared if compared and compared.field in fields_of(self._watching) else match
-        return self._store.find(wanted, start, direction, budget, style=self._watching.known)
-
-    def cells(self, event: Event) -> Mapping[str, str]:
-        """Text by field name."""
-        return dict(self._watching.known.values(event)) if isinstance(event, Record) else {}
 
 
 def fields_of(watching: Watch) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ SIXTEEN = Theme(
         "text-accent": _YELLOW,
         "text-success": _GREEN,
         "text-warning": _YELLOW,
+        "text-secondary": _SKY,
         "text-error": _RED,
         "block-cursor-foreground": _BLACK,
         "block-cursor-background": _CYAN,

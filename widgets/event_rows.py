@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+from zlib import crc32
 
 from widgets.columns import Columns
+from widgets.line_paint import HUES
 from widgets.matching import highlighted
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe
 from widgets.tail_table import Found
 
-FIXED = ("time", "cpu", "task", "event")
+
+class EventColumn(NamedTuple):
+    """One column of the table."""
+
+    name: str
+    of_all: bool = False
+    """One that every event has (`FIXED`); else a field."""
+
+
+FIXED: Final = tuple(EventColumn(name, of_all=True) for name in ("time", "cpu", "task", "event"))
 """Columns that every event has."""
-_LOOKS = {0: "dim", 1: "dim", 3: "type"}
-_KEPT = 512
-_EVENT = 18
+MARK: Final = "◆"
+"""Before the time of a marked event."""
+_LOOKS: Final = {"time": "dim", "cpu": "dim", "event": "type"}
+_KEPT: Final = 512
+_EVENT: Final = 18
 """Columns that an event's name keeps: `vfs_read__entry` and `vfs_read__exit` differ at their ends."""
 
 
 class Event(Protocol):
     """What every event has (`events.record.Record` is one)."""
+
+    @property
+    def seq(self) -> int:
+        """Its number in the store."""
 
     @property
     def ts(self) -> int:
@@ -68,12 +85,21 @@ Cells = Callable[[Event], Mapping[str, str]]
 class EventRows:
     """See the module."""
 
-    def __init__(self, store: EventStore, fields: Sequence[str], cells: Cells) -> None:
+    def __init__(
+        self, store: EventStore, columns: Sequence[EventColumn], cells: Cells, marks: Collection[int] = frozenset()
+    ) -> None:
+        """Take the columns to show, what gives their texts, and the numbers of events that are marked."""
         self.store = store
         self.search = ""
-        self.columns = Columns([*FIXED, *map(safe, fields)], {3: _EVENT})
-        self._fields = tuple(fields)
+        self.current = -1
+        """Place of the column that the keys are about; -1: of none."""
+        self.hued = ""
+        """`task` or `event`: what has its own colour for each value; empty: nothing."""
+        event = columns.index(FIXED[3]) if FIXED[3] in columns else -1
+        self.columns = Columns([safe(column.name) for column in columns], {event: _EVENT} if event >= 0 else None)
+        self._shown = tuple(columns)
         self._cells = cells
+        self._marks = marks
         self._texts: dict[int, tuple[str, ...]] = {}
 
     @property
@@ -109,14 +135,30 @@ class EventRows:
         """Titles above their columns."""
         widths = self.columns.widths(columns)
         for n, title in enumerate(self.columns.titles):
-            yield Piece(("  " if n else "") + fit(title, widths[n], self.columns.right(n)))
+            if n:
+                yield Piece("  ")
+            yield Piece(fit(title, widths[n], self.columns.right(n)), "cursor" if n == self.current else "")
+
+    def span(self, column: int, columns: int) -> tuple[int, int]:
+        """First column of the screen that a column of the table takes, and the one behind it."""
+        widths = self.columns.widths(columns)
+        start = sum(widths[:column]) + 2 * column
+        return start, start + widths[column]
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """The cells of an event, what is searched highlighted."""
         widths = self.columns.widths(columns)
         for n, text in enumerate(self._texts_of(row)):
             cell = ("  " if n else "") + fit(text, widths[n], self.columns.right(n))
-            yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), _LOOKS.get(n, ""))
+            yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), self._look(n, text))
+
+    def _look(self, column: int, text: str) -> str:
+        name, of_all = self._shown[column]
+        if not of_all:
+            return "dim" if text == "0" else ""
+        if text.startswith(MARK):
+            return "mark"
+        return HUES[crc32(text.encode()) % len(HUES)] if name == self.hued else _LOOKS.get(name, "")
 
     def _hits(self, title: str, text: str, cell: str) -> list[tuple[int, int]]:
         """Where the search is in a cell; `count=51` is in the cells of that column that begin so."""
@@ -143,9 +185,20 @@ class EventRows:
         except IndexError:
             return ("(dropped)", *("" for _ in self.columns.titles[1:]))
         values = self._cells(event)
-        task = f"{event.comm}-{event.pid}" if event.pid >= 0 else event.comm
-        fixed = (seconds(event.ts), str(event.cpu) if event.cpu >= 0 else "", task, event.event.rpartition("/")[2])
-        return tuple(safe(text) for text in (*fixed, *(values.get(name, "") for name in self._fields)))
+        return tuple(
+            safe(_fixed(event, name, event.seq in self._marks) if of_all else values.get(name, ""))
+            for name, of_all in self._shown
+        )
+
+
+def _fixed(event: Event, name: str, marked: bool) -> str:
+    if name == "time":
+        return MARK * marked + seconds(event.ts)
+    if name == "cpu":
+        return str(event.cpu) if event.cpu >= 0 else ""
+    if name == "task":
+        return f"{event.comm}-{event.pid}" if event.pid >= 0 else event.comm
+    return event.event.rpartition("/")[2]
 
 
 def seconds(nanoseconds: int) -> str:

@@ -15,7 +15,12 @@ from widgets.safe_text import width
 
 CURSOR_MARK: Final = "▌"
 """Stands before the cursor row, so that it is seen without colour too."""
-LOOKS: Final = ("cursor", "header", "dim", "name", "type", "number", "match", "mark", "good", "bad", "warn", "key")
+HUES: Final = tuple(f"hue{number}" for number in range(6))
+"""Looks that mean nothing but that what has the same is the same."""
+LOOKS: Final = (
+    *("cursor", "header", "dim", "name", "type", "number", "match", "mark", "good", "bad", "warn", "key"),
+    *HUES,
+)
 """How a piece can look; each is a component class `line-list--LOOK`."""
 _KEPT: Final = 256
 """Strips kept; more than most screens have lines. Each has objects that the garbage collector walks through."""

@@ -46,6 +46,12 @@ class LineView(TypeAhead, ScrollView):
         & > .line-list--bad { color: $text-error; text-style: bold; }
         & > .line-list--warn { color: $text-warning; }
         & > .line-list--key { color: $text-accent; text-style: bold; }
+        & > .line-list--hue0 { color: $text-primary; }
+        & > .line-list--hue1 { color: $text-success; }
+        & > .line-list--hue2 { color: $text-accent; }
+        & > .line-list--hue3 { color: $text-secondary; text-style: bold; }
+        & > .line-list--hue4 { color: $text-warning; text-style: bold; }
+        & > .line-list--hue5 { color: $text; }
     }
     """
 

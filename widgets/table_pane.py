@@ -20,6 +20,9 @@ from widgets.tail_table import TailTable
 _STEP: Final = 0.012
 """Seconds that one step of a search may take; between two the screen goes on."""
 
+_SIDEWAYS: Final = 8
+"""Columns of the screen that one press of a key scrolls."""
+
 
 class TablePane(Vertical):
     """A `TailTable` (`.table`) and its search."""
@@ -35,15 +38,17 @@ class TablePane(Vertical):
         ),
         Binding("n", "hit(1)", "Next hit", show=False, id="events.next_hit", tooltip="Next row with the text"),
         Binding("N", "hit(-1)", "Hit before", show=False, id="events.hit_before", tooltip="The row before with it"),
+        Binding("left", "sideways(-1)", "Left", show=False, id="events.left", tooltip="Columns to the left"),
+        Binding("right", "sideways(1)", "Right", show=False, id="events.right", tooltip="Columns to the right"),
         Binding("escape", "leave", "End search", show=False, id="events.leave", tooltip="Highlight nothing more"),
     ]
 
     DEFAULT_CSS = """
     TablePane {
         & TailTable { height: 1fr; }
-        & Horizontal { display: none; height: 1; background: $surface; }
-        &.-searching Horizontal { display: block; }
-        & .prompt { width: 2; color: $text-accent; text-style: bold; }
+        & .search { display: none; height: 1; background: $surface; }
+        &.-searching .search { display: block; }
+        & .search .prompt { width: 2; color: $text-accent; text-style: bold; }
         & .found { width: auto; padding: 0 0 0 1; color: $text-muted; }
     }
     """
@@ -66,7 +71,7 @@ class TablePane(Vertical):
     def compose(self) -> ComposeResult:
         """The table, and below it the search line when it is asked for."""
         yield self.table
-        with Horizontal():
+        with Horizontal(classes="search"):
             yield Label("/ ", classes="prompt", markup=False)
             yield self._query
             yield self._found
@@ -86,6 +91,10 @@ class TablePane(Vertical):
         self.remove_class("-searching")
         self._query.value = ""
         self.screen.set_focus(self.table)
+
+    def action_sideways(self, step: int) -> None:
+        """Other columns of the screen."""
+        self.table.sideways(step * _SIDEWAYS)
 
     def action_hit(self, direction: int) -> None:
         """Go to the next row with the text."""

@@ -96,8 +96,6 @@ class TailTable(TailList):
             id="events.details",
             tooltip="All there is about the row under the cursor",
         ),
-        Binding("left", "sideways(-8)", "Left", show=False, id="events.left", tooltip="Columns to the left"),
-        Binding("right", "sideways(8)", "Right", show=False, id="events.right", tooltip="Columns to the right"),
     ]
 
     DEFAULT_CSS = """
@@ -171,6 +169,12 @@ class TailTable(TailList):
         if self._has(self.cursor):
             self.post_message(self.DetailRequested(self.cursor).set_sender(self))
 
-    def action_sideways(self, step: int) -> None:
-        """Other columns."""
-        self.scroll_to(x=self.scroll_offset.x + step, animate=False, force=True)
+    def sideways(self, columns: int) -> None:
+        """Scroll to the right, or to the left."""
+        self.scroll_to(x=self.scroll_offset.x + columns, animate=False, force=True)
+
+    def show_columns(self, start: int, after: int) -> None:
+        """Have some columns of the rows on the screen, as far as they fit."""
+        left = self.scroll_offset.x
+        left = min(max(left, after + 1 - self.columns), start)
+        self.scroll_to(x=max(0, left), animate=False, force=True)

@@ -6,7 +6,7 @@ import itertools
 import time
 
 from events.batch import Batch, Chunk
-from events.comparison import Comparison
+from events.condition_text import condition
 from events.decode import Decoder
 from events.recording import Recording
 from events.search import Match
@@ -23,7 +23,7 @@ STEP = 0.012
 MOST = 2.0
 """Seconds."""
 NEEDLES: tuple[str | Match, ...] = (
-    Comparison("count", ">", 1 << 40),
+    condition("count > 0x10000000000", {"count"}, str),
     "count=123456789123",
     "/no/such/file",
     "nothing of the kind",

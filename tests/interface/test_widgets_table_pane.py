@@ -12,7 +12,7 @@ from textual import events
 
 from tests.interface.widget_host import Host, count_paints, until
 from widgets.columns import Columns
-from widgets.event_rows import Event, EventRows, seconds
+from widgets.event_rows import FIXED, Event, EventColumn, EventRows, seconds
 from widgets.table_pane import TablePane
 from widgets.tail_table import TailTable
 
@@ -67,7 +67,7 @@ def host(store: Store, theme: str = "", fields: tuple[str, ...] = FIELDS) -> Hos
         pane = TablePane()
 
         def ready() -> None:
-            pane.table.show(EventRows(store, fields, cells))
+            pane.table.show(EventRows(store, (*FIXED, *map(EventColumn, fields)), cells))
             pane.table.focus()
 
         pane.call_after_refresh(ready)

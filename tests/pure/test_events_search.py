@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.comparison import Comparison, comparison
 from events.decode import Decoder
 from events.format import EventFormat, Field, HeaderPage
 from events.needle import TextMatch
@@ -185,37 +184,3 @@ def test_few_records_are_decoded(needle):
     match = TextMatch(needle, style, store.comm, store.comms)
     candidates = match.candidates(store.columns(0, store.next_seq))
     assert 0 < candidates.sum() <= 3 + sum(needle in style.text(store.record(seq)) for seq in range(len(store)))
-
-
-@pytest.mark.parametrize("text", ["f7>1000", "f8 <= 0x1f0", "f5<0", "f9==-11", "f3 != 5", "f0 >= -2", "f2 > 0"])
-def test_comparisons(text):
-    store = made_store()
-    match = comparison(text)
-    assert isinstance(match, Comparison)
-    candidates = match.candidates(store.columns(0, store.next_seq)).tolist()
-    found = [match(store.record(seq)) for seq in range(len(store))]
-    assert found == candidates
-    assert 0 < sum(found) < len(found) or text == "f9==-11"
-    assert store.find(match, 0, budget=60).seq == (found.index(True) if True in found else None)
-
-
-@pytest.mark.parametrize("field", [f"f{number}" for number in range(10)])
-def test_a_number_of_more_bits_than_any_field_has(field):
-    store = made_store()
-    match = comparison(f"{field} < {1 << 70}")
-    assert match is not None
-    rows = [match(store.record(seq)) for seq in range(len(store))]
-    assert match.candidates(store.columns(0, store.next_seq)).tolist() == rows
-
-
-@pytest.mark.parametrize("text", ["", "f7", "f7=5", "> 5", "f7 > x", "f7 > 5 6", "a b > 5"])
-def test_what_is_no_comparison(text):
-    assert comparison(text) is None
-
-
-def test_a_field_that_is_no_number_compares_with_none():
-    store = made_store()
-    match = comparison("f10 > 5")
-    assert match is not None
-    assert not match.candidates(store.columns(0, store.next_seq)).any()
-    assert not any(match(store.record(seq)) for seq in range(len(store)))

@@ -13,7 +13,7 @@ from kernel.connection import Connection
 from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
-from tui.shown import ShownEvents
+from tui.shown_events import ShownEvents
 
 
 @functools.cache

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
-from events.comparison import why_none
-from tui.shown import ShownEvents, detail_of, note_of
+from tui.shown import detail_of, note_of
+from tui.shown_events import ShownEvents
+from tui.views.events_pane import EventsPane
 from tui.views.view import TableView
 from widgets.event_detail import DetailField
-from widgets.event_rows import EventRows
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -22,41 +21,46 @@ class EventsView(TableView):
 
     name: ClassVar[str] = "events"
     label: ClassVar[str] = "events"
+    pane: EventsPane
 
     def __init__(self) -> None:
-        super().__init__()
+        self.pane = EventsPane(self.name)
         self._shown: ShownEvents | None = None
         self._fields: tuple[str, ...] = ()
-        self.pane.why_none = lambda text: why_none(text, self._fields)
 
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Rows are decoded when they are drawn."""
         if self._shown is None or fields != self._fields:
             self._fields = fields
             self._shown = ShownEvents(watching, store)
-            self.table.show(EventRows(self._shown, fields, self._shown.cells))
-        self.table.tick()
-        return False
+            self.pane.show(self._shown, fields)
+        return self.pane.tick()
+
+    def only(self, condition: str) -> None:
+        """Show the events that a condition holds of, and no others."""
+        self.pane.only(condition)
 
     def forget(self) -> None:
         """Show nothing."""
         self._shown, self._fields = None, ()
+        self.pane.show(None, ())
         super().forget()
 
+    def names_changed(self) -> None:
+        """Names are looked at, and shown."""
+        self.pane.names_changed()
+
     def note(self, watching: Watch) -> str:
-        """Recording, ended, disarmed."""
-        return note_of(watching)
+        """The order of the rows; recording, ended, disarmed."""
+        return self.pane.note or note_of(watching)
 
     def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Every field of the event. Raises IndexError where it was dropped."""
-        if watching.store is None:
+        if self._shown is None:
             raise IndexError(row)
-        record = watching.store.record(row)
+        record = self._shown.record(row)
         return f"{record.event} of {record.comm}-{record.pid} on CPU {record.cpu}", detail_of(watching, record)
 
-    def record_under_cursor(self, store: Store) -> Record | None:
+    def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """The event of the row."""
-        if not self.table.following:
-            with contextlib.suppress(IndexError):
-                return store.record(self.table.cursor)
-        return None
+        return self.pane.record

@@ -1,0 +1,173 @@
+"""A condition on events as a person types it: `count > 4096 && (comm == cat || ret < 0)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from events.condition import NUMERIC, OF_ALL, Both, Comm, Condition, Not, Number, Term, Text
+from events.errnos import errno_of
+
+_TOKEN: Final = re.compile(
+    r"""\s*
+    (?: (?P<sign>&&|\|\||==|!=|<=|>=|[<>~&()!])
+    | (?P<quoted>"[^"]*"|'[^']*')
+    | (?P<word>[^\s&|=!<>~()"']+) )""",
+    re.VERBOSE,
+)
+_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)")
+_NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
+_TEXT_OPERATORS: Final = ("==", "!=", "~")
+_DEEPEST: Final = 50
+_LONGEST: Final = 400
+"""Words and signs."""
+_BITS: Final = range(-(1 << 63), 1 << 64)
+
+
+_LIKE_ONE: Final = re.compile(r"\s*!?\s*\(?\s*[A-Za-z_][\w.]*\s*(==|!=|<=|>=|<|>|~|&)")
+
+
+class ConditionError(Exception):
+    """What is typed is no condition."""
+
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(message)
+        self.at = at
+        """Column, from 0."""
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+@dataclass
+class _Reader:
+    tokens: list[_Token]
+    fields: Collection[str]
+    place: int = 0
+    depth: int = field(default=0)
+
+    def peek(self) -> str:
+        token = self.tokens[self.place]
+        return token.text if token.kind == "sign" else ""
+
+    def take(self) -> _Token:
+        token = self.tokens[self.place]
+        self.place += token.kind != "end"
+        return token
+
+    def either(self) -> Term:
+        term = self.both()
+        while self.peek() == "||":
+            self.take()
+            term = Both(term, self.both(), either=True)
+        return term
+
+    def both(self) -> Term:
+        term = self.one()
+        while self.peek() == "&&":
+            self.take()
+            term = Both(term, self.one())
+        return term
+
+    def one(self) -> Term:
+        token = self.take()
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise ConditionError("this is nested too deep", token.at)
+        try:
+            if token.kind == "sign" and token.text == "!":
+                return Not(self.one())
+            if token.kind == "sign" and token.text == "(":
+                term = self.either()
+                closing = self.take()
+                if closing.text != ")" or closing.kind != "sign":
+                    raise ConditionError("a ) is missing", closing.at)
+                return term
+            return self.comparison(token)
+        finally:
+            self.depth -= 1
+
+    def comparison(self, name: _Token) -> Term:
+        if name.kind != "word" or not _NAME.fullmatch(name.text):
+            raise ConditionError("a field is missing here", name.at)
+        if name.text not in self.fields and name.text not in OF_ALL:
+            raise ConditionError(f"no field {name.text}", name.at)
+        sign, value = self.take(), self.take()
+        if sign.kind != "sign" or sign.text not in (*NUMERIC, "~"):
+            raise ConditionError("one of == != < <= > >= & ~ is missing", sign.at)
+        if value.kind not in ("word", "quoted"):
+            raise ConditionError("a value is missing", value.at)
+        number = _number(value.text) if value.kind == "word" else None
+        if number is not None and sign.text in NUMERIC and name.text not in ("comm", "event"):
+            if sign.text == "&" and number not in _BITS:
+                raise ConditionError(f"{value.text} has more than 64 bits", value.at)
+            return Number(name.text, sign.text, number)
+        if sign.text not in _TEXT_OPERATORS:
+            raise ConditionError(f"{value.text} is no number", value.at)
+        return Text(name.text, sign.text, value.text[1:-1] if value.kind == "quoted" else value.text)
+
+
+def condition(text: str, fields: Collection[str], comm: Comm) -> Condition:
+    """What a person typed.
+
+    Args:
+        text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, the name of an
+            error (`-EAGAIN`), or a text, in quotes where it has blanks or signs.
+        fields: names of what is recorded; `comm`, `pid`, `cpu` and `event` are there always.
+        comm: thread id -> name of the task.
+
+    Raises:
+        ConditionError: it is none; says where and why.
+    """
+    reader = _Reader(_tokens(text), fields)
+    term = reader.either()
+    left = reader.take()
+    if left.kind != "end":
+        raise ConditionError("&& or || is missing here", left.at)
+    return Condition(text, term, comm)
+
+
+def why_no_condition(text: str, fields: Collection[str]) -> str:
+    """What is wrong with what looks like a condition; empty where it is one, or a plain text."""
+    if _LIKE_ONE.match(text):
+        try:
+            condition(text, fields, str)
+        except ConditionError as error:
+            return str(error)
+    return ""
+
+
+def quoted(value: str) -> str:
+    """A text as it stands in a condition. Raises ValueError where no quotes can hold it."""
+    if _NUMBER.fullmatch(value) is None and re.fullmatch(r"[^\s&|=!<>~()\"']+", value):
+        return value
+    mark = next((mark for mark in "\"'" if mark not in value), None)
+    if mark is None:
+        raise ValueError("a value with both kinds of quotes")
+    return f"{mark}{value}{mark}"
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise ConditionError("this can't be read", len(text) - len(text[at:].lstrip()))
+        tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
+        at = match.end()
+        if len(tokens) > _LONGEST:
+            raise ConditionError("this is too long", at)
+    return [*tokens, _Token("end", "", len(text))]
+
+
+def _number(text: str) -> int | None:
+    if _NUMBER.fullmatch(text):
+        return int(text, 0) if "x" in text.lower() else int(text)
+    return errno_of(text)

@@ -1,0 +1,104 @@
+"""Rows of a selection in the order of a field, as they were at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from events.columns import PIECE, Ints, Table, is_number, is_string
+from events.decode import text_of
+
+if TYPE_CHECKING:
+    from events.condition import Comm
+    from events.selected import Selection
+    from events.store import Store
+
+MOST: Final = 250_000
+"""Rows that are put in order, the newest: what a moment is enough for."""
+
+
+class Ordered:
+    """A selection to which nothing comes."""
+
+    first = 0
+
+    def __init__(self, seqs: list[int]) -> None:
+        self._seqs = seqs
+
+    @property
+    def next(self) -> int:
+        """Number of its rows."""
+        return len(self._seqs)
+
+    def seq(self, row: int) -> int:
+        """Sequence number of a row. Raises IndexError where there is none."""
+        if row < 0:
+            raise IndexError(row)
+        return self._seqs[row]
+
+
+def ordered(store: Store, selection: Selection, field: str, descending: bool = False) -> Ordered:
+    """The newest `MOST` rows of a selection by a field: numbers, then texts, at the end what has no such field.
+
+    `time`, `cpu`, `task` and `event` are those of every event. What is equal stays in the order of time.
+    """
+    rows = range(max(selection.first, selection.next - MOST), selection.next)
+    wanted = sorted(selection.seq(row) for row in rows)
+    if field == "time":
+        return Ordered(wanted[::-1] if descending else wanted)
+    numbers: list[tuple[int, int]] = []
+    texts: list[tuple[str, int]] = []
+    for seq, key in _keys(store, np.array(wanted, np.int64), field):
+        if isinstance(key, int):
+            numbers.append((key, seq))
+        else:
+            texts.append((key, seq))
+    for keys in (numbers, texts):
+        keys.sort(key=itemgetter(0), reverse=descending)
+    found = [seq for _, seq in (*numbers, *texts)]
+    there = set(found)
+    return Ordered([*found, *(seq for seq in wanted if seq not in there)])
+
+
+def _keys(store: Store, wanted: Ints, field: str) -> Iterator[tuple[int, int | str]]:
+    """Sequence number and value of each event that has one, in the order of time within a format and a piece."""
+    at = 0
+    while at < len(wanted):
+        start = int(wanted[at])
+        columns = store.columns(start, start + PIECE)
+        for place in np.flatnonzero(columns.is_text).tolist():
+            value = store.record(columns.first + place).values.get(field)
+            if isinstance(value, int | str):
+                yield columns.first + place, value
+        for table in columns.tables.values():
+            values = _values(table, field, store.comm)
+            if values:
+                inside = np.flatnonzero(np.isin(table.seqs, wanted)).tolist()
+                seqs = table.seqs
+                yield from ((int(seqs[row]), value) for row in inside if (value := values[row]) is not None)
+        at = int(np.searchsorted(wanted, start + PIECE))
+
+
+def _values(table: Table, field: str, comm: Comm) -> Sequence[int | str | None]:
+    """Of each event of a format; none where the field has no order."""
+    if field == "cpu":
+        return list(map(int, table.cpus))
+    if field == "event":
+        return [table.layout.format.path.rpartition("/")[2]] * len(table)
+    if field == "task":
+        return [f"{comm(pid)}-{pid}" for pid in table.pids.tolist()]
+    found = next((one for one in table.layout.format.fields if one.name == field), None)
+    if found is not None and is_number(found):
+        values, missing = table.column(found)
+        gone = [False] * len(table) if missing is None else missing.tolist()
+        return [None if without else int(value) for value, without in zip(values.tolist(), gone, strict=True)]
+    if found is not None and is_string(found):
+        data, begins, faults = table.string_bytes(found)
+        return [
+            None if fault else text_of(data[begin : data.index(0, begin)])
+            for begin, fault in zip(begins.tolist(), faults.tolist(), strict=True)
+        ]
+    return ()

@@ -1,0 +1,163 @@
+"""The table of events: columns, conditions, order, marks, times, on the recording that comes with the application."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from events.record import Record
+from kernel.open import shipped_recording
+from tests.interface.test_app import SIZE, application
+from tests.interface.widget_host import screen_text, until
+from tui.views.events_pane import EventsPane
+from widgets.column_choice import ColumnChoice
+from widgets.event_rows import FIXED, MARK, EventColumn
+
+
+@asynccontextmanager
+async def live():
+    """(pilot, pane, every event) with the picture held and the cursor on the newest."""
+    app = application(shipped_recording())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        pane = app.live_place.query_one(EventsPane)
+        store = app.watching.store
+        await until(lambda: pane.table.rows.next == store.next_seq, pilot)
+        yield pilot, pane, [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
+
+
+def rows(pane: EventsPane) -> list[Record]:
+    shown = pane.shown
+    assert shown is not None
+    return [shown.record(row) for row in range(shown.first_seq, shown.next_seq)]
+
+
+async def to_column(pilot, pane: EventsPane, name: str) -> None:
+    await pilot.press("right")
+    for _ in range(30):
+        if pane.choice.current.name == name:
+            return
+        await pilot.press("left" if name in ("time", "cpu", "task", "event") else "right")
+    raise AssertionError(f"no column {name}")
+
+
+async def test_only_events_with_a_value_and_only_others():
+    async with live() as (pilot, pane, every):
+        await pilot.press("space")
+        await to_column(pilot, pane, "task")
+        comm = pane.record.comm
+        await pilot.press("full_stop")
+        assert rows(pane) == [record for record in every if record.comm == comm]
+        text = screen_text(pilot.app)
+        assert any(f"comm == {comm}" in line and f"of {len(every)}" in line for line in text)
+        await pilot.press("space")
+        await to_column(pilot, pane, "event")
+        name = pane.record.event
+        await pilot.press("exclamation_mark")
+        assert rows(pane) == [record for record in every if record.comm == comm and record.event != name]
+
+
+async def test_a_typed_condition_and_its_end():
+    async with live() as (pilot, pane, every):
+        await pilot.press("f", *"count > 1024 || ret", "enter")
+        assert any("one of == != < <= > >= & ~ is missing, at 20" in line for line in screen_text(pilot.app))
+        assert len(rows(pane)) == len(every), "nothing has changed yet"
+        await pilot.press(*" < 0", "enter")
+        wanted = [r for r in every if (r.values.get("count") or 0) > 1024 or (r.values.get("ret") or 0) < 0]
+        assert rows(pane) == wanted
+        assert 0 < len(wanted) < len(every)
+        await pilot.press("f", *["backspace"] * 30, "enter")
+        assert rows(pane) == every
+        assert pane.table.has_focus
+
+
+async def test_columns_are_hidden_moved_and_come_back():
+    async with live() as (pilot, pane, _):
+        await pilot.press("space")
+        await to_column(pilot, pane, "count")
+        before = [column.name for column in pane.choice.shown]
+        await pilot.press("less_than_sign")
+        header = next(line for line in screen_text(pilot.app) if " time " in line).split()
+        at = before.index("count")
+        assert header[: at + 1] == [*before[: at - 1], "count", before[at - 1]]
+        await pilot.press("H")
+        header = next(line for line in screen_text(pilot.app) if " time " in line).split()
+        assert "count" not in header
+        await pilot.press("A")
+        assert {column.name for column in pane.choice.shown} == set(before)
+
+
+async def test_order_by_a_column():
+    async with live() as (pilot, pane, every):
+        await pilot.press("space")
+        await to_column(pilot, pane, "count")
+        await pilot.press("S")
+        counts = [record.values.get("count") for record in rows(pane)]
+        there = [count for count in counts if count is not None]
+        assert there == sorted(there)
+        assert counts[len(there) :] == [None] * (len(every) - len(there))
+        assert pane.table.cursor == 0
+        assert any("by count, the smallest first" in line for line in screen_text(pilot.app))
+        await pilot.press("S")
+        counts = [record.values.get("count") for record in rows(pane)]
+        assert counts[: len(there)] == sorted(there, reverse=True)
+        await pilot.press("S")
+        assert rows(pane) == every
+
+
+async def test_marks_are_found_again():
+    async with live() as (pilot, pane, every):
+        await pilot.press("home", "down", "m")
+        assert any(MARK in line for line in screen_text(pilot.app))
+        await pilot.press("end", "space", "m", "home", "apostrophe")
+        assert pane.record == every[1]
+        await pilot.press("apostrophe")
+        assert pane.record == every[-1]
+        await pilot.press("apostrophe")
+        assert pane.record == every[1]
+        await pilot.press("m", "apostrophe")
+        assert pane.record == every[-1]
+        assert pane.marks == {every[-1].seq}
+
+
+async def test_a_time_is_gone_to():
+    async with live() as (pilot, pane, every):
+        wanted = every[len(every) // 2]
+        await pilot.press("t", *f"{wanted.ts // 10**9}.{wanted.ts % 10**9:09}", "enter")
+        assert pane.record == wanted
+        await pilot.press("t", *"+0.5", "enter")
+        assert pane.record == next(record for record in every if record.ts >= wanted.ts + 500_000_000)
+        await pilot.press("t", *"soon", "enter")
+        assert any("seconds, as 12.304" in line for line in screen_text(pilot.app))
+
+
+async def test_a_search_stays_within_what_is_chosen():
+    async with live() as (pilot, pane, every):
+        await pilot.press("f", *"event ~ *exit", "enter")
+        chosen = rows(pane)
+        await pilot.press("slash", *"count > 1024", "enter")
+        wanted = [r for r in every if r.event.endswith("exit") and (r.values.get("count") or 0) > 1024]
+        await until(lambda: pane.record == wanted[-1], pilot)
+        await pilot.press("N")
+        await until(lambda: pane.record == wanted[-2], pilot)
+        assert chosen[pane.table.cursor] == wanted[-2]
+
+
+@pytest.mark.parametrize("key", ["full_stop", "S", "m", "apostrophe"])
+async def test_what_cannot_be_done_yet_says_how(key):
+    async with live() as (pilot, _, _):
+        await pilot.press(key)
+        await pilot.pause()
+        assert any("first" in line or "nothing is marked" in line for line in screen_text(pilot.app))
+
+
+def test_a_field_that_goes_takes_its_column_along():
+    choice = ColumnChoice().with_fields(["a", "b"]).turned(1)
+    assert choice.current == EventColumn("a")
+    choice = choice.without_current()
+    assert (choice.current, choice.shown) == (EventColumn("b"), (*FIXED, EventColumn("b")))
+    choice = choice.with_fields(["c", "a"])
+    assert choice.shown == (*FIXED, EventColumn("c"))
+    assert choice.current is None
+    assert choice.with_all().shown == (*FIXED, EventColumn("a"), EventColumn("c"))

@@ -1,0 +1,181 @@
+"""The events that the table shows: all of them, those that a condition holds of, or these in another order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from events.condition import Condition, Text
+from events.condition_text import ConditionError, condition
+from events.record import Record
+from events.search import Found
+from kernel.watch import Watch
+from tui.shown import fields_of
+from widgets.event_rows import Event
+
+if TYPE_CHECKING:
+    from events.ordered import Ordered
+    from events.selected import Everything, Selected
+    from events.store import Store
+
+
+class ShownEvents:
+    """A store as the table shows it: what is searched is what is seen."""
+
+    def __init__(self, watching: Watch, store: Store) -> None:
+        from events.selected import Everything  # numpy comes with it
+
+        self.store = store
+        self._watching = watching
+        self._all: Everything = Everything(store)
+        self._chosen: Selected | None = None
+        self._ordered: Ordered | None = None
+        self.order: tuple[str, bool] | None = None
+        """By which column the rows are, and whether the largest comes first; None: by time."""
+        self._named: tuple[int, ...] = ()
+        """Threads whose names the condition holds of."""
+
+    @property
+    def selection(self) -> Everything | Selected | Ordered:
+        """What is shown."""
+        return self._ordered or self._chosen or self._all
+
+    @property
+    def condition(self) -> Condition | None:
+        """What the events are chosen by."""
+        return self._chosen.condition if self._chosen else None
+
+    @property
+    def behind(self) -> int:
+        """Events that were not looked at yet."""
+        return self._chosen.behind if self._chosen else 0
+
+    def choose(self, text: str) -> None:
+        """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
+        from events.selected import Selected
+
+        wanted = condition(text, fields_of(self._watching), self.store.comm) if text.strip() else None
+        self._chosen = Selected(self.store, wanted) if wanted else None
+        self.unsort()
+        self._named = self._holding()
+
+    def sort(self, field: str, descending: bool) -> None:
+        """Show what is chosen now in the order of a field."""
+        from events.ordered import ordered
+
+        self._ordered = ordered(self.store, self._chosen or self._all, field, descending)
+        self.order = field, descending
+
+    def unsort(self) -> None:
+        """In the order of time again, with what comes."""
+        self._ordered, self.order = None, None
+
+    def tick(self, budget: float) -> bool:
+        """Look at what came; True: there is more to do, or what was chosen before is chosen anew."""
+        if self._chosen:
+            self._chosen.tick(budget)
+        return self.behind > 0
+
+    def names_changed(self) -> bool:
+        """Tasks have names now; True: that changes what is chosen, from the oldest event on."""
+        holding = self._holding()
+        if self._chosen is None or holding == self._named:
+            return False
+        from events.selected import Selected
+
+        self._chosen, self._named = Selected(self.store, self._chosen.condition), holding
+        return True
+
+    def _holding(self) -> tuple[int, ...]:
+        """Threads whose names the condition compares and holds of."""
+        terms = (
+            [part for part in self.condition.term.parts() if isinstance(part, Text) and part.field == "comm"]
+            if self.condition
+            else []
+        )
+        names = self.store.cmdlines
+        return tuple(pid for pid, name in names.items() if any(term.holds(name) for term in terms))
+
+    # -- as `widgets.event_rows.EventStore` -------------------------------------------------------------------------
+
+    @property
+    def first_seq(self) -> int:
+        """Oldest row."""
+        return self.selection.first
+
+    @property
+    def next_seq(self) -> int:
+        """Row that comes next."""
+        return self.selection.next
+
+    def record(self, row: int) -> Record:
+        """The event of a row. Raises IndexError where it was dropped."""
+        return self.store.record(self.selection.seq(row))
+
+    @property
+    def newest(self) -> Record | None:
+        """The last event of all."""
+        try:
+            return self.store.record(self.store.next_seq - 1)
+        except IndexError:
+            return None
+
+    def row(self, seq: int) -> int | None:
+        """Row of an event; None: it is not shown, or the rows are in another order than that of time."""
+        chosen = self._chosen or self._all
+        row = chosen.at(seq)
+        return row if not self._ordered and row < chosen.next and chosen.seq(row) == seq else None
+
+    def row_at(self, ts: int) -> int | None:
+        """The first row that is not older than a time in nanoseconds; None as for `row`, or where all are older."""
+        chosen = self._chosen or self._all
+        row = chosen.at(self.store.at_time(ts))
+        return row if not self._ordered and row < chosen.next else None
+
+    def cells(self, event: Event) -> Mapping[str, str]:
+        """Text by field name."""
+        return dict(self._watching.known.values(event)) if isinstance(event, Record) else {}
+
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
+        """A text as it is shown, or a condition: `count > 4096`."""
+        wanted = self._wanted(match)
+        if self._ordered is not None:
+            return self._find_by_row(match, start, direction, budget)
+        chosen = self._chosen or self._all
+        deadline = time.monotonic() + budget
+        row = start
+        while chosen.first <= row < chosen.next:
+            left = max(0.0, deadline - time.monotonic())
+            found = self.store.find(wanted, chosen.seq(row), direction, left, style=self._watching.known)
+            row = chosen.at(found.next) if direction > 0 else chosen.at(found.next + 1) - 1
+            if found.seq is not None and (at := chosen.at(found.seq)) < chosen.next and chosen.seq(at) == found.seq:
+                return Found(at, at + direction, True)
+            if time.monotonic() >= deadline:
+                return Found(None, row, not chosen.first <= row < chosen.next)
+        return Found(None, row, True)
+
+    def _wanted(self, text: str) -> Condition | str:
+        try:
+            return condition(text, fields_of(self._watching), self.store.comm)
+        except ConditionError:
+            return text
+
+    def _find_by_row(self, text: str, row: int, direction: int, budget: float) -> Found:
+        """In another order than the store's nothing can be said of many rows at once."""
+        from events.needle import TextMatch
+
+        wanted = self._wanted(text)
+        known, store = self._watching.known, self.store
+        holds = TextMatch(wanted, known, store.comm, store.comms) if isinstance(wanted, str) else wanted
+        deadline = time.monotonic() + budget
+        while self.first_seq <= row < self.next_seq:
+            try:
+                if holds(self.record(row)):
+                    return Found(row, row + direction, True)
+            except IndexError:
+                pass  # it was dropped
+            row += direction
+            if time.monotonic() >= deadline:
+                return Found(None, row, False)
+        return Found(None, row, True)

@@ -1,0 +1,51 @@
+"""From an event under the cursor to a condition, and from what is typed to a time: pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from events.condition_text import quoted
+from events.record import Record
+from widgets.event_rows import EventColumn
+
+_SECONDS: Final = re.compile(r"([+-]?)(\d{1,12})(?:\.(\d{1,9}))?")
+
+
+def clause_of(record: Record, column: EventColumn, same: bool) -> str:
+    """`count == 4096`. Raises ValueError where the value is none that can be compared: it names it."""
+    sign = "==" if same else "!="
+    if column.of_all:
+        if column.name == "time":
+            raise ValueError("a time: t goes to one")
+        if column.name == "cpu":
+            return f"cpu {sign} {record.cpu}"
+        task = column.name == "task"
+        return (
+            f"{'comm' if task else 'event'} {sign} {quoted(record.comm if task else record.event.rpartition('/')[2])}"
+        )
+    found = record.values.get(column.name)
+    if isinstance(found, bool | int):
+        return f"{column.name} {sign} {int(found)}"
+    if isinstance(found, str):
+        return f"{column.name} {sign} {quoted(found)}"
+    raise ValueError(
+        f"{column.name}: this event has no such field" if found is None else f"the values of {column.name}"
+    )
+
+
+def joined(there: str, clause: str) -> str:
+    """A condition that wants both; the first may be empty."""
+    if not there:
+        return clause
+    return f"({there}) && {clause}" if "||" in there else f"{there} && {clause}"
+
+
+def time_of(text: str, here: int) -> int | None:
+    """Nanoseconds of `12.304`, or of `+0.5` and `-2` seconds from a time; None: it is none."""
+    match = _SECONDS.fullmatch(text.strip())
+    if match is None:
+        return None
+    sign, whole, part = match.groups()
+    ns = int(whole) * 1_000_000_000 + int((part or "").ljust(9, "0"))
+    return {"": ns, "+": here + ns, "-": here - ns}[sign]

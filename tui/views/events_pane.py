@@ -1,0 +1,186 @@
+"""The table of events with what a person does to it beyond choosing: columns, order, colours, marks."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from textual.binding import Binding, BindingType
+
+from tui.shown_events import ShownEvents
+from tui.views.chosen_pane import ChosenPane
+from tui.views.event_clauses import clause_of, joined
+from widgets.column_choice import ColumnChoice
+from widgets.event_rows import EventRows
+
+_HUES: Final = ("", "task", "event")
+
+
+class EventsPane(ChosenPane):
+    """Columns, their order and that of the rows, colours, marks."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("full_stop", "only(True)", "Only this", key_display=".", tooltip="Only events with this value"),
+        Binding("exclamation_mark", "only(False)", "Not this", key_display="!", show=False, tooltip="Only others"),
+        Binding("S", "sort", "Sort", show=False, tooltip="By this column: up, down, in the order of time again"),
+        Binding("H", "hide", "Hide", show=False, tooltip="Hide this column"),
+        Binding("A", "show_all", "All columns", show=False, tooltip="Show what was hidden"),
+        Binding(
+            "less_than_sign", "move_column(-1)", "Move", key_display="<", show=False, tooltip="Column to the left"
+        ),
+        Binding(
+            "greater_than_sign", "move_column(1)", "", key_display=">", show=False, tooltip="Column to the right"
+        ),
+        Binding("m", "mark", "Mark", show=False, tooltip="Mark this event, or no more"),
+        Binding("apostrophe", "next_mark", "Next mark", key_display="'", show=False, tooltip="To the next mark"),
+        Binding("C", "hue", "Colours", show=False, tooltip="A colour for each task, each event, or none"),
+    ]
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self.choice = ColumnChoice()
+        self.marks: set[int] = set()
+        """Numbers of events in the store."""
+        self._rows: EventRows | None = None
+        self._hue = 0
+
+    # -- from the view ------------------------------------------------------------------------------------------
+
+    def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:
+        """Show another store, or one that has other fields; a condition is kept where its fields are there."""
+        same = shown is not None and self.shown is not None and shown.store is self.shown.store
+        self.choice = self.choice.with_fields(fields)
+        if not same:
+            self.marks.clear()
+        super().show(shown, fields)
+
+    def names_changed(self) -> None:
+        """Tasks have names now: what is chosen by name is chosen anew."""
+        if self.shown is not None and self.shown.names_changed():
+            self.refill()
+        self.table.names_changed()
+
+    def refill(self) -> None:
+        """Rows anew: other ones, or in other columns."""
+        if self.shown is None:
+            return
+        rows = EventRows(self.shown, self.choice.shown, self.shown.cells, self.marks)
+        rows.hued = _HUES[self._hue]
+        rows.current = self._current
+        self._rows = rows
+        self.table.show(rows)
+        if self.shown.order is not None:
+            self.table.move_to(0)
+
+    @property
+    def _current(self) -> int:
+        shown = self.choice.shown
+        return shown.index(self.choice.current) if self.choice.current in shown else -1
+
+    # -- columns ------------------------------------------------------------------------------------------------
+
+    def action_sideways(self, step: int) -> None:
+        """The keys are about another column."""
+        self._change(self.choice.turned(step))
+
+    def action_move_column(self, step: int) -> None:
+        """Elsewhere."""
+        self._change(self.choice.moved(step))
+
+    def action_hide(self) -> None:
+        """Not on the screen."""
+        self._change(self.choice.without_current())
+
+    def action_show_all(self) -> None:
+        """Nothing hidden."""
+        self._change(self.choice.with_all())
+
+    def _change(self, choice: ColumnChoice) -> None:
+        table = self.table
+        same, self.choice = choice.shown == self.choice.shown, choice
+        if self._rows is None:
+            return
+        if same:
+            self._rows.current = self._current
+            table.refresh()
+        else:
+            self._refill_in_place()
+        if self._current >= 0:
+            table.show_columns(*self._rows.span(self._current, table.columns - 1))
+
+    def _refill_in_place(self) -> None:
+        """What was under the cursor is there again."""
+        following, cursor = self.table.following, self.table.cursor
+        self.refill()
+        if not following:
+            self.table.go_to(cursor)
+
+    def action_hue(self) -> None:
+        """Other colours."""
+        self._hue = (self._hue + 1) % len(_HUES)
+        self._refill_in_place()
+        self.notify(f"a colour for each {_HUES[self._hue]}" if _HUES[self._hue] else "no colours", markup=False)
+
+    # -- by what is under the cursor ------------------------------------------------------------------------------
+
+    def action_only(self, same: bool) -> None:
+        """Only events that have, or have not, the value under the cursor."""
+        record, column = self.record, self.choice.current
+        if record is None or column is None:
+            self.notify("first put the cursor on an event (space) and on a column (right)", markup=False)
+            return
+        try:
+            clause = clause_of(record, column, same)
+        except ValueError as error:
+            self.notify(f"no condition can be made of {error}", markup=False)
+            return
+        self.only(joined(self.condition, clause))
+
+    def action_sort(self) -> None:
+        """By the current column: up, down, by time again."""
+        column = self.choice.current
+        if self.shown is None or column is None:
+            self.notify("first choose a column (right)", markup=False)
+            return
+        by, descending = self.shown.order or ("", False)
+        if by == column.name and descending:
+            self.shown.unsort()
+        else:
+            self.shown.sort(column.name, by == column.name)
+        self.refill()
+
+    @property
+    def note(self) -> str:
+        """In which order, for the line above."""
+        if self.shown is None or self.shown.order is None:
+            return ""
+        column, descending = self.shown.order
+        order = "the largest first" if descending else "the smallest first"
+        return f"by {column}, {order}; what comes is left out: S"
+
+    # -- marks --------------------------------------------------------------------------------------------------
+
+    def action_mark(self) -> None:
+        """Mark the event under the cursor, or no more."""
+        record = self.record
+        if record is None or self._rows is None:
+            self.notify("first put the cursor on an event (space)", markup=False)
+            return
+        self.marks ^= {record.seq}
+        self._rows.forget()
+        self.table.repaint_row(self.table.cursor)
+
+    def action_next_mark(self) -> None:
+        """To the next marked event, after the last the first one."""
+        record = self.record
+        if self.shown is None or self.shown.order or not self.marks:
+            self.notify(
+                "nothing is marked (m)" if not self.marks else "marks are in the order of time: S", markup=False
+            )
+            return
+        here = record.seq if record else -1
+        after = sorted(self.marks, key=lambda seq: (seq <= here, seq))
+        row = next((row for seq in after if (row := self.shown.row(seq)) is not None), None)
+        if row is None:
+            self.notify("no marked event is among these", markup=False)
+        else:
+            self.table.go_to(row)
