@@ -9,6 +9,7 @@ from events.text import show
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.watch import Watch
+from tui.stacks import stack_rows
 from widgets.event_detail import DetailField
 from widgets.figures import grouped
 from widgets.status_bar import Losses, Status
@@ -97,4 +98,5 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
         # An address has one way to be read.
         both = value if number in (value, "") or value.startswith("0x") else f"{value}  ({number})"
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
-    return tuple(sorted(rows, key=lambda row: row.name.startswith("common_")))
+    own = [row for row in rows if not row.name.startswith("common_")]
+    return (*own, *stack_rows(watching, record), *(row for row in rows if row.name.startswith("common_")))
