@@ -71,6 +71,7 @@ class Summary:
         self._limit = limit
         self._events = Scan(store, self._count)
         self._fields: Scan | None = None
+        self._also: list[Scan] = []
         self._ends: Mapping[str, EndOf] = {}
 
     @property
@@ -97,7 +98,7 @@ class Summary:
 
     @property
     def _scans(self) -> list[Scan]:
-        return [self._events, *([self._fields] if self._fields else [])]
+        return [self._events, *([self._fields] if self._fields else []), *self._also]
 
     def use(self, ends: Mapping[str, EndOf]) -> None:
         """Take what the events are, by their `group/name`; `EndOf.function` tells latencies apart."""
@@ -108,6 +109,12 @@ class Summary:
         """Count the values of a field of an event; begins anew with what the store has."""
         chosen = FieldValues(event, field, self._limit)
         self.values, self._fields = chosen, Scan(self._store, chosen.take)
+
+    def count_also(self, event: str, field: str) -> FieldValues:
+        """Count the values of one more field, beside the one that was chosen."""
+        counted = FieldValues(event, field, self._limit)
+        self._also.append(Scan(self._store, counted.take))
+        return counted
 
     def latencies(self, function: int) -> Distribution:
         """Nanoseconds that the proven calls of a function took."""

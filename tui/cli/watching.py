@@ -122,9 +122,16 @@ class _Shown(NamedTuple):
 
 
 def follow(
-    watch: Watch, arguments: argparse.Namespace, events: Collection[str], show: Callable[[Record], None]
+    watch: Watch,
+    arguments: argparse.Namespace,
+    events: Collection[str],
+    show: Callable[[Record], None],
+    count: Callable[[], int] | None = None,
 ) -> int:
-    """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number."""
+    """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number.
+
+    With `count` none is shown: it is called for what is new, and gives how many there were in all.
+    """
     came = threading.Event()
     watch.on_data = came.set
     end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
@@ -141,12 +148,12 @@ def follow(
                 if watch.connection.target.owner:
                     watch.counts()  # and a storm is stopped
                     tell_stopped(watch)
-            shown = _show_new(watch, shown, most, events, show)
+            shown = _show_new(watch, shown, most, events, show, count)
             if (most and shown.number >= most) or watch.ended:
                 break
         else:
             watch.settle()
-            shown = _show_new(watch, shown, most, events, show)
+            shown = _show_new(watch, shown, most, events, show, count)
     except Stopped:
         pass
     if watch.error is not None:
@@ -155,12 +162,19 @@ def follow(
 
 
 def _show_new(
-    watch: Watch, shown: _Shown, most: int, events: Collection[str], show: Callable[[Record], None]
+    watch: Watch,
+    shown: _Shown,
+    most: int,
+    events: Collection[str],
+    show: Callable[[Record], None],
+    count: Callable[[], int] | None,
 ) -> _Shown:
     watch.tick(0.0)  # a part, and what is new is shown before it could be dropped for what comes next
     store = watch.store
     if store is None:
         return shown
+    if count is not None:
+        return _Shown(store.next_seq, count())
     number = shown.number
     for seq in range(max(shown.next_seq, store.first_seq), store.next_seq):
         if most and number >= most:

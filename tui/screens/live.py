@@ -14,6 +14,7 @@ from textual.screen import Screen
 from tui.commands import bindings
 from tui.screens.detail import DetailScreen
 from tui.shown import fields_of, losses_of, note_of_nothing, status_of
+from tui.views.summary_pane import SummaryPane
 from tui.views.view import View
 from tui.views.views import VIEWS
 from widgets.key_line import KeyLine
@@ -23,6 +24,7 @@ from widgets.tail_table import TailTable
 if TYPE_CHECKING:
     from kernel.session import Armed
     from tui.app import Probewright
+    from tui.views.events import EventsView
 
 _SOON: Final = 0.01
 """Seconds to the next tick of a view that has more to do."""
@@ -130,6 +132,12 @@ class LiveScreen(Screen[None]):
             self.app.push_screen(DetailScreen(*self._view.detail(self.bench.watching, event.row)))
         except IndexError:
             self.notify("this event was dropped to make room for newer ones", markup=False)
+
+    @on(SummaryPane.EventsWanted)
+    def _events_wanted(self, event: SummaryPane.EventsWanted) -> None:
+        event.stop()
+        self.action_view("events")
+        cast("EventsView", self._view).only(event.condition)
 
     # -- commands -----------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from tui.views.calls import CallsView
 from tui.views.events import EventsView
+from tui.views.summary import SummaryView
 from tui.views.view import View
 
-VIEWS: Final[tuple[type[View], ...]] = (EventsView, CallsView)
+VIEWS: Final[tuple[type[View], ...]] = (EventsView, CallsView, SummaryView)
