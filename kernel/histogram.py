@@ -46,13 +46,13 @@ class Histograms:
         return tuple(armed for armed in self._keeping if armed in self.watch.armed)
 
     def begin(
-        self, probes: Sequence[Armed], field: tuple[str, str] | None = None, *, recording: bool = False
+        self, probes: Sequence[Armed], fields: Sequence[tuple[str, str]] = (), *, recording: bool = False
     ) -> None:
         """Let the kernel count what some probes see, and record it no more; what is counted already starts anew.
 
         Args:
             probes: armed ones.
-            field: path of an event and name of a field: count its values too.
+            fields: paths of events, each with the name of a field: count its values too.
             recording: go on recording beside.
 
         Raises:
@@ -71,7 +71,7 @@ class Histograms:
             for armed in probes:
                 number = self._numbers.get(armed, len(self._numbers))
                 wanted = keeping(
-                    armed.plan, session.group, clock[1] if clock else "global", _of(armed, field), number
+                    armed.plan, session.group, clock[1] if clock else "global", _of(armed, fields), number
                 )
                 self._keeping[armed] = wanted
                 self._write(session, armed, wanted)
@@ -131,9 +131,8 @@ def _triggers(wanted: Keeping) -> list[tuple[PlannedEvent, str]]:
     return [*((kept.event, kept.trigger) for kept in wanted.kept), *wanted.timing]
 
 
-def _of(armed: Armed, field: tuple[str, str] | None) -> tuple[tuple[str, str], ...]:
-    """The field, where the probe's event has it and the kernel can count it."""
-    found = [one for fmt in armed.formats.values() if field and fmt.path == field[0] for one in fmt.fields]
-    if field is None or not any(one.name == field[1] and one.count is None for one in found):
-        return ()
-    return (field,)
+def _of(armed: Armed, fields: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Those that the probe's events have and the kernel can count: numbers and texts, no arrays."""
+    formats = armed.formats.values()
+    there = {(fmt.path, field.name) for fmt in formats for field in fmt.fields if field.count is None}
+    return tuple(field for field in fields if field in there)

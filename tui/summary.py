@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kernel.watch import Watch
-from probes.hist.kept import LATENCY, TASK
+from probes.hist.kept import LATENCY
 from tui.summed import QUANTILES, SHOWN, Shown, Subject, kernel_tasks, kernel_values, powers_of, quantile_of
 from widgets.figures import duration, grouped
 from widgets.summary_panel import Bars, SummaryText
@@ -116,7 +116,7 @@ def of_kernel(watching: Watch, reads: tuple[Read, ...], subject: Subject) -> Sum
     """From the histograms that the kernel keeps."""
     tasks = kernel_tasks(reads)
     wanted = [r for r in reads if r.kept.what == subject.field and r.kept.event.path == subject.event]
-    hits = sum(read.histogram.hits for read in reads if read.kept.what == TASK)
+    hits = sum(read.histogram.hits for read in reads if read.kept.is_task)
     dropped = sum(read.histogram.dropped for read in reads)
     head = f"in the kernel: {grouped(hits)} hits since k was pressed, nothing recorded"
     if dropped:
@@ -136,7 +136,7 @@ def of_kernel(watching: Watch, reads: tuple[Read, ...], subject: Subject) -> Sum
 
 def _kernel_rates(reads: Iterable[Read]) -> Iterable[Rate]:
     for read in reads:
-        if read.kept.what == TASK:
+        if read.kept.is_task:
             yield Rate(read.kept.event.event, (), read.histogram.hits, 0.0)
 
 

@@ -10,7 +10,6 @@ from events.condition_text import quoted
 from events.decode import Value
 from events.format import Field
 from kernel.watch import Watch
-from probes.hist.kept import TASK
 from probes.plan import Column
 from widgets.figures import grouped
 
@@ -162,7 +161,7 @@ def kernel_tasks(reads: Iterable[Read]) -> list[Shown]:
     """Processes of all events together."""
     hits: dict[tuple[str, int], int] = {}
     for read in reads:
-        for entry in read.histogram.entries if read.kept.what == TASK else ():
+        for entry in read.histogram.entries if read.kept.is_task else ():
             key = entry.keys[0].label, entry.keys[0].number or 0
             hits[key] = hits.get(key, 0) + entry.hits
     return by_name((name, pid, count, 0) for (name, pid), count in hits.items())

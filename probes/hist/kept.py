@@ -16,8 +16,8 @@ from probes.hist.trigger import HistTrigger
 from probes.plan import Plan, PlannedEvent
 from probes.rules.deletion import SYNTHETIC
 
-LATENCY = "latency"
-TASK = "process"
+LATENCY = "(latency)"
+TASK = "(process)"
 _ROOM = 16384
 """Entries of a histogram that has one for each task or value; the kernel takes 80 bytes each and more."""
 _POWERS = 128
@@ -33,6 +33,11 @@ class Kept(NamedTuple):
     """LATENCY, TASK, or the name of a field."""
     event: PlannedEvent
     trigger: str
+
+    @property
+    def is_task(self) -> bool:
+        """Whether it counts who it was: every event that is recorded has such a one."""
+        return self.trigger.startswith("hist:keys=common_pid.execname")
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
     entry = armed.plan.events[0]
     assert entry.filter
     kept = Histograms(watch)
-    kept.begin([armed], (entry.path, "count"))
+    kept.begin([armed], [(entry.path, "count")])
     before = watch.store.next_seq if watch.store else 0
     _work(watch, guest)
     read = {(one.kept.what, one.kept.event.at_exit): one.histogram for one in kept.read()}

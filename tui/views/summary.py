@@ -99,7 +99,7 @@ class SummaryView(View):
         histograms, watching = self.pane.histograms, self._watching
         if histograms is not None and watching is not None:
             self._reads = ()
-            self.pane.begin(histograms, watching, self._field)
+            self.pane.begin(histograms, watching, self._fields)
         self._drawn = 0.0
         self._go_on()
 
@@ -114,7 +114,7 @@ class SummaryView(View):
         from kernel.histogram import Histograms
 
         self.pane.histograms = Histograms(watching)
-        self.pane.begin(self.pane.histograms, watching, self._field)
+        self.pane.begin(self.pane.histograms, watching, self._fields)
         return ""
 
     def came(self, event: SummaryPane.Came) -> None:
@@ -149,8 +149,8 @@ class SummaryView(View):
         return "counting in the kernel" if self.in_kernel else note_of(watching)
 
     @property
-    def _field(self) -> tuple[str, str] | None:
-        return (self._subject.event, self._subject.field) if self._subject.field else None
+    def _fields(self) -> tuple[tuple[str, str], ...]:
+        return ((self._subject.event, self._subject.field),) if self._subject.field else ()
 
     def _go_on(self) -> None:
         """Count on where nothing comes that would ask for it."""

@@ -88,10 +88,10 @@ class SummaryPane(SummaryPanel):
             self.notify(safe(event.error), markup=False, severity="warning")
 
     @work(thread=True, group="histograms")
-    def begin(self, histograms: Histograms, watching: Watch, field: tuple[str, str] | None) -> None:
+    def begin(self, histograms: Histograms, watching: Watch, fields: tuple[tuple[str, str], ...]) -> None:
         """Let the kernel count all that is armed."""
         try:
-            histograms.begin(watching.armed, field)
+            histograms.begin(watching.armed, fields)
             self.post_message(self.Came(histograms, histograms.read()))
         except KernelError as error:
             self.post_message(self.Came(histograms, None, f"the kernel can't count this: {error}"))
