@@ -112,6 +112,11 @@ class Btf:
             ids += [self._id_at(position) for other, position in at if other == name]
         return found + sorted(ids)
 
+    def names_of(self, kind: Kind) -> list[str]:
+        """Names of all types of a kind, the base's first; an index of all names is made for it."""
+        found = self.base.names_of(kind) if self.base else []
+        return found + [name for name, ids in self._named.items() if any(self.kind(i) == kind for i in ids)]
+
     @cached_property
     def functions(self) -> list[str]:
         """Names of its own FUNCs (not the base's) in the order of the file."""

@@ -140,6 +140,8 @@ class Connection:
         probe = self._settled(text)
         if not isinstance(probe, str):
             return self.check(probe)
+        if text.lstrip().startswith(("-", "!")):
+            return self.check(text, look=True)  # what is there is all that a deletion is about
         return check_typed(text, self.types_of(text), self.facts, environment=self._around(text))
 
     @cached_property

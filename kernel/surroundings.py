@@ -17,6 +17,7 @@ from events.format import FormatError, parse_format
 from kernel.errors import FileRefused
 from kernel.far import FarTarget
 from kernel.local import LocalTarget
+from kernel.owner import GROUP_PREFIX
 from kernel.recording import RecordingTarget
 from kernel.target import Target
 from kernel.tracefs import decode, parse_dynamic_events
@@ -75,6 +76,11 @@ class Surroundings:
     def existing(self) -> tuple[str, ...]:
         """Lines of dynamic_events, as they are now; comments of newer kernels are left out."""
         return tuple(line for line in self._text("dynamic_events").splitlines() if line and not line.startswith("#"))
+
+    def made_by(self, owner: str) -> tuple[str, ...]:
+        """Lines of dynamic_events of the sessions of an owner, as they are now."""
+        group = f":{GROUP_PREFIX}{owner}"
+        return tuple(line for line in self.existing if owner and re.match(rf"\w+{group}(_[0-9]+)?/", line))
 
     @cached_property
     def _events(self) -> frozenset[str] | None:

@@ -124,8 +124,12 @@ class Program:
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Names of functions that are like this one."""
+        return self.like(name, _NEAREST)
+
+    def like(self, query: str, limit: int) -> tuple[str, ...]:
+        """Names of functions that a query finds, the likeliest first; also such as are there twice."""
         names, search = self._search
-        return tuple(names[index] for index in search.find(name, _NEAREST).indices)
+        return tuple(names[index] for index in search.find(query, limit).indices)
 
     def _static(self, name: str) -> tuple[FileSpot, ...]:
         found = self.static.get(name, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,6 +18,8 @@ from probes.probe import Probe, When
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 from widgets.spec_text import OtherKernel, Specification
+
+_CAST = re.compile(r"[ =(]\(")
 
 
 class Typed(NamedTuple):
@@ -56,10 +59,11 @@ def unchecked(connection: Connection, text: str) -> Typed:
 
 def asks_target(text: str) -> bool:
     """Whether a verdict on a text asks the target for events or files."""
-    probe = _probe_of(text)
+    probe, (head, place) = _probe_of(text), [*text.split()[:2], "", ""][:2]
     if probe is None:
-        return text[:1] in ("t", "e")
-    return not is_function(probe) or "." in probe.subject  # of a part such as `vfs_read.cold` the symbols know
+        return head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
+    # Of variables, of a part such as `vfs_read.cold` the symbols know; of a typecast all types.
+    return not is_function(probe) or "." in probe.subject or "@" in text or _CAST.search(text) is not None
 
 
 def filtered(shown: Specification, condition: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from probes.completion.cast import Around, complete_cast, complete_symbol
 from probes.completion.choice import Completion, Completions, Urge, What, ranked
 from probes.completion.scope import Scope
 from probes.completion.type_choice import sensible_types, shows
@@ -43,6 +44,11 @@ def complete_argument(word: Word, scope: Scope) -> Completions:
     end = word.start + len(word.text)
     if colon:
         return _types(scope, word.text[at:inner], expression, kind, end)
+    around = Around(word.text[at:inner], word.start + inner, end)
+    if expression.startswith("@") and not scope.in_program:
+        return complete_symbol(scope, around, expression)
+    if expression.startswith("(") and (found := complete_cast(scope, around, expression)) is not None:
+        return found
     path = _walk(expression, scope)
     if path is None:
         return _behind(scope, word.text[at:], end)
@@ -53,8 +59,8 @@ def complete_argument(word: Word, scope: Scope) -> Completions:
     exact = _exact(path, nodes)
     items = [] if exact is None else _onward(scope, exact, path, depth)
     names = [_name(node.label) for node in nodes]
-    found = ranked(names, _name(path.step)) if path.step else []
-    items += [_item(nodes[n]) for n in found if nodes[n] is not exact]
+    order = ranked(names, _name(path.step)) if path.step else []
+    items += [_item(nodes[n]) for n in order if nodes[n] is not exact]
     if path.node is None:
         items += _variables(scope, path.step)
     if exact is None and (not items or any(item.label == path.step for item in items)):
@@ -137,8 +143,10 @@ def _first(scope: Scope, end: int, bare: bool) -> Completions:
     if scope.at_exit:  # what is there at the exit only comes first
         roots.sort(key=lambda root: not root.at_exit)
     items = [_item(root) for root in roots if not root.label.startswith("$") or root.at_exit]
-    if scope.letter == "e":
+    if scope.letter == "e" or scope.in_program:
         items += _variables(scope, "$")
+    if scope.in_program and not scope.at_exit:
+        items += _variables(scope, "%")
     if bare and scope.tree is not None and len(items) > 1 and scope.accepts("$$args"):
         items.append(_variable("$$args"))
     items += [_item(root) for root in roots if root.label.startswith("$") and not root.at_exit]
@@ -198,7 +206,10 @@ def _variables(scope: Scope, typed: str) -> list[Completion]:
     if scope.letter == "e":
         found = [(f"${field.name}", field.type) for field in scope.fields()]
         return [Completion(n, What.VARIABLE, n, kind) for n, kind in found if n.startswith(typed)]
-    numbers = [f"$arg{n}" for n in range(1, len([r for r in scope.roots() if r.label[0] != "$"]) + 1)]
+    count = len([root for root in scope.roots() if root.label[0] != "$"])
+    if scope.in_program:
+        count = len(scope.dialect.argument_registers)
+    numbers = [f"$arg{n}" for n in range(1, count + 1)]
     known = {root.label for root in scope.roots()}
     wanted = [name for name in (*_ABOUT, *numbers) if name.startswith(typed) and name not in known]
     return [_variable(name) for name in wanted if scope.accepts(name)]

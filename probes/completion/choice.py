@@ -95,6 +95,14 @@ class Known:
     events: Callable[[str], Sequence[str]] = _none
     """As `group/event`."""
     environment: Environment = UNKNOWN
+    files: Callable[[str], Sequence[str] | None] = lambda folder: None  # noqa: ARG005 - by the type
+    """Names in a folder; None: it is not known, or none."""
+    symbols: Callable[[str], Sequence[str]] = _none
+    """The kernel's variables whose names begin with the query."""
+    structs: Callable[[str], Sequence[str]] = _none
+    """Structures of the kernel that have members, by the query."""
+    made: Callable[[], Sequence[str]] = tuple
+    """Lines of dynamic_events that we made."""
 
 
 def ranked(names: Sequence[str], query: str) -> list[int]:

@@ -11,8 +11,11 @@ from collections.abc import Sequence
 
 from probes.completion.argument import complete_argument
 from probes.completion.choice import NOTHING, Completion, Completions, Known, Urge, What
+from probes.completion.deletion import complete_deletion
 from probes.completion.filter import complete_filter
+from probes.completion.program import complete_program
 from probes.completion.scope import Scope
+from probes.completion.synthetic import complete_synthetic
 from probes.facts import Feature, TargetFacts
 from probes.probe import Kind
 from probes.syntax.text import Word, split
@@ -46,6 +49,11 @@ def complete(text: str, cursor: int, known: Known) -> Completions:
     before = text[:cursor]
     if "#" in before:
         return NOTHING
+    first = before.lstrip()
+    if first.startswith("s:"):
+        return _to_the_end(complete_synthetic(before, known), text)
+    if first.startswith("-"):
+        return complete_deletion(before, known)
     words = split(before)
     if not words or not before[-1:].strip():
         words.append(Word("", cursor))
@@ -82,12 +90,16 @@ def _head(word: Word, known: Known) -> Completions:
     end = word.start + len(word.text)
     if colon:
         return Completions(end, end, note="GROUP/EVENT or EVENT: a name of your own for the event")
-    items = tuple(
+    items = [
         Completion(f"{one} ", What.LETTER, one, about=about)
         for one, about in _letters(known.facts)
         if one.startswith(letter)
-    )
-    return Completions(word.start, end, items, Urge.NEEDED, "" if items else "begin with f, p, r, t or e")
+    ]
+    if known.facts.has(Feature.SYNTHETIC_EVENTS) and "s".startswith(letter):
+        items.append(Completion("s:", What.LETTER, "s:", about="a synthetic event: fields that others fill"))
+    if not letter and known.made():
+        items.append(Completion("-:", What.LETTER, "-:", about="take one of our events away"))
+    return Completions(word.start, end, tuple(items), Urge.NEEDED, "" if items else "begin with f, p, r, t, e or s:")
 
 
 def _place(head: str, word: Word, known: Known) -> Completions:
@@ -95,6 +107,10 @@ def _place(head: str, word: Word, known: Known) -> Completions:
         return _names(word, known.tracepoints(word.text), "tracepoint")
     if head[0] == "e":
         return _names(word, known.events(word.text), "event")
+    if head[0] in "pr" and "/" in word.text:
+        if not known.facts.has(Feature.UPROBE_EVENTS):
+            return Completions(word.start, word.start, (), Urge.NEEDED, "this kernel has no probes in programs")
+        return complete_program(head, word, known)
     return _functions(head, word, known) if head[0] in "fpr" else NOTHING
 
 

@@ -39,6 +39,9 @@ class Scope:
         joined, letter, place = " ".join(words), words[0][0], words[1]
         if letter == "e":
             return cls(joined, known, known.btf(""))
+        if letter in "pr" and "/" in place:
+            returns = letter == "r" or place.endswith("%return")
+            return cls(joined, known, known.btf(""), at_exit=returns)
         if letter == "t":
             btf = known.btf("")
             return cls(joined, known, btf, Tree(btf, place, known.facts.machine, tracepoint_of))
@@ -54,6 +57,11 @@ class Scope:
     def letter(self) -> str:
         """Of the kind of probe."""
         return self.text[0]
+
+    @property
+    def in_program(self) -> bool:
+        """Whether it is a place in a program, where no types are known."""
+        return self.letter in "pr" and "/" in self.text.split(" ")[1]
 
     @property
     def arguments(self) -> int:

@@ -6,21 +6,26 @@ import functools
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from btf.btf import Btf
+from btf.kinds import Kind as BtfKind
 from btf.search import Search
 from probes.attaching.catalog import Catalog, Function
 from probes.check import check_typed
 from probes.completion.choice import Completion, Completions, Known, Urge, What
 from probes.completion.complete import complete
 from probes.environment import Environment, EventField
+from probes.facts import Feature
 from probes.probe import Kind
+from probes.program import NotPlaced, Program
 from tests.btf_writer import stored
 from tests.probes_data import KERNELS, kernel
+from tests.pure.test_probes_program import files, program
 
 ALL = [*KERNELS, "arm64"]
 FIELDS = (
@@ -28,11 +33,15 @@ FIELDS = (
     EventField("prev_pid", "pid_t", 4, signed=True),
     EventField("prev_state", "long", 8, signed=True),
 )
+VARIABLES = ("init_task", "jiffies", "jiffies_64")
+FOLDERS = {"/": ["etc", "usr"], "/usr": ["bin", "lib"], "/usr/bin": ["a b", "pie", "small", "unread"]}
+MADE = ("p:pw_1/one vfs_read count=%dx:u64", "p:pw_1/one vfs_write count=%dx:u64", "p:pw_1/two vfs_write")
 
 
 @functools.cache
 def known(name: str) -> Known:
     btf, facts, _ = kernel(name)
+    facts = replace(facts, features=facts.features | {Feature.UPROBE_EVENTS, Feature.SYNTHETIC_EVENTS})
     catalog = Catalog(btf, facts)
     search = Search(catalog.names)
     points = [n.removeprefix("__probestub_") for n in btf.functions if n.startswith("__probestub_")]
@@ -43,6 +52,7 @@ def known(name: str) -> Known:
     def event(group: str, name: str) -> tuple[EventField, ...] | None:
         return FIELDS if (group, name) == ("sched", "sched_switch") else None
 
+    structs = sorted({*btf.names_of(BtfKind.STRUCT)})
     return Known(
         facts,
         lambda name: btf,
@@ -50,8 +60,18 @@ def known(name: str) -> Known:
         catalog.function,
         lambda query: [point for point in points if query in point],
         lambda query: [one for one in ("sched/sched_switch",) if query in one],
-        Environment(event),
+        Environment(event, program=look),
+        FOLDERS.get,
+        lambda query: [one for one in VARIABLES if one.startswith(query)],
+        lambda query: [one for one in structs if query in one],
+        lambda: MADE,
     )
+
+
+def look(path: str) -> Program:
+    if not path.startswith("/usr/bin/") or path.removeprefix("/usr/bin/") not in files():
+        raise NotPlaced("no_symbols", "not read yet")
+    return program(path.removeprefix("/usr/bin/"))
 
 
 def offered(text: str, name: str = "7.2") -> Completions:
@@ -70,8 +90,8 @@ def take(text: str, wanted: str, name: str = "7.2") -> str:
 
 
 def verdict(text: str, name: str) -> str:
-    btf, facts, _ = kernel(name)
-    error = check_typed(text, btf, facts, environment=known(name).environment).verdict.error
+    now = known(name)
+    error = check_typed(text, now.btf(""), now.facts, environment=now.environment, existing=MADE).verdict.error
     return "" if error is None else f"{error.code} {error.token}"
 
 
@@ -126,8 +146,8 @@ def test_variables_are_those_of_the_place_and_the_kernel() -> None:
 
 
 def test_letters_are_those_of_the_kernel() -> None:
-    assert texts("") == ["f ", "p ", "r ", "t ", "e "]
-    assert texts("", "6.1") == ["f ", "p ", "r ", "e "]
+    assert texts("") == ["f ", "p ", "r ", "t ", "e ", "s:", "-:"]
+    assert texts("", "6.1") == ["f ", "p ", "r ", "e ", "s:", "-:"]
     assert texts("f:") == []
     assert offered("f:").note
 
@@ -160,6 +180,100 @@ def test_filters() -> None:
     assert texts('f vfs_read $comm if comm ~ "a*" && co')[0] == "comm "
     assert texts("f vfs_read count if count > ") == []
     assert offered("f vfs_read count if count > ").note == "a number"
+
+
+def test_a_place_in_a_program_by_taking_what_is_offered() -> None:
+    text = "p /"
+    for label in ("usr", "usr/", "bin", "bin/", "pie", "pie:"):
+        text = take(text, label)
+    assert text == "p /usr/bin/pie:"
+    text = take(f"{text}wor", "work")
+    assert [item.label for item in offered(text).items][:2] == ["work", "work%return"]
+    text = take(text, "work")
+    assert text == "p /usr/bin/pie:work "
+    assert verdict(text, "7.2") == ""
+    assert {"$arg1", "$comm", "%di", "$stack"} <= set(texts(text))
+    assert "$retval" in texts("p /usr/bin/pie:work%return ")
+    assert "$retval" not in texts(text)
+    assert all(verdict(f"{text}{one}", "7.2") == "" for one in texts(text) if not one.startswith("if"))
+
+
+def test_what_is_not_known_of_a_path_is_said() -> None:
+    assert offered("p /etc/").note == "no such folder is known"
+    assert offered("p /usr/bin/x").note == "nothing in this folder has this in its name"
+    assert "a b" not in [item.label for item in offered("p /usr/bin/").items]  # a blank would end the word
+    assert offered("p /usr/bin/unread:").note == "its symbols are not known here: give an offset, 0x…"
+    assert "f /" not in texts("f /")
+
+
+def test_static_probes_of_a_program() -> None:
+    static = [item.label for item in offered("p /usr/bin/pie:sdt_").items]
+    assert static and all(one.startswith("sdt_") for one in static)
+    assert all(verdict(f"p /usr/bin/pie:{one}", "7.2") == "" for one in static)
+    assert [item.label for item in offered("r /usr/bin/pie:").items] == []  # they do not return
+
+
+def test_a_synthetic_event() -> None:
+    text = "s:"
+    assert offered(text).note
+    text = take("s:late", "late")
+    assert {"u64", "char", "pid_t", "unsigned int"} <= {item.label for item in offered(text).items}
+    assert [item.label for item in offered(f"{text}unsigned c").items] == ["unsigned char"]
+    text = take(f"{text}pid", "pid_t")
+    assert offered(text).note.startswith("a name for the field")
+    text = take(f"{text}who", ";")
+    assert text == "s:late pid_t who; "
+    text = f"{take(f'{text}ch', 'char')}comm[16]"
+    assert text == "s:late pid_t who; char comm[16]"
+    assert (verdict(text, "7.2"), offered(text).urge) == ("", Urge.STANDS)
+
+
+def test_a_deletion_of_our_own_events() -> None:
+    assert set(texts("-")) == {"-:pw_1/two", "-:pw_1/one"}
+    assert texts("-:tw") == ["-:pw_1/two"]
+    assert all(verdict(one, "7.2") == "" for one in texts("-:"))
+    assert offered("-:zz").note == "no event that we made has this in its name"
+    assert offered("-:pw_1/one").urge is Urge.STANDS
+
+
+def test_variables_of_the_kernel() -> None:
+    assert [item.label for item in offered("p vfs_read @jif").items] == ["@jiffies", "@jiffies_64"]
+    found = texts("p vfs_read @jiffies")
+    assert "@jiffies:x64 " in found and "@jiffies_64" in found
+    inside = texts("p vfs_read +8(@init_task")
+    assert "+8(@init_task" not in inside and "@init_task):x64 " in inside
+    assert all(verdict(f"p vfs_read {one}", "7.2") == "" for one in found)
+    assert offered("p vfs_read @").note
+
+
+def test_a_field_of_an_event_is_read_as_a_structure() -> None:
+    """7.1 and 7.2 cast fields of events."""
+    head = "e sched/sched_switch "
+    assert "(task_struct)" in texts(f"{head}(task_str")
+    assert texts(f"{head}(task_struct)") == ["(task_struct)prev_pid->", "(task_struct)prev_state->"]
+    path = f"{head}(task_struct)prev_state->"
+    assert "(task_struct)prev_state->comm" in texts(f"{path}com")
+    text = take(take(f"{path}comm", "(task_struct)prev_state->comm:string"), "if")
+    assert text.startswith(f"{path}comm:string ")
+    within = [item.label for item in offered(f"{path}mm->").items]
+    assert within == [] or all(within)
+    assert texts(f"{head}(task_str", "6.12") == []
+    assert texts("f vfs_read (fil") == []
+
+
+def test_a_cast_of_any_expression() -> None:
+    """7.3 casts arguments, too."""
+    now = known("7.2")
+    newer = replace(now, facts=replace(now.facts, features=now.facts.features | {Feature.TYPECAST}))
+    text = "f vfs_read (file)f"
+    assert [item.text for item in complete(text, len(text), newer).items] == ["(file)file->", "(file)buf->"]
+    text = "f vfs_read (file)file->f_mod"
+    assert "(file)file->f_mode" in [item.text for item in complete(text, len(text), newer).items]
+    text = "f vfs_read (file)file->f_mode"
+    for item in complete(text, len(text), newer).items:
+        if item.what is What.TYPE:
+            whole = f"f vfs_read {item.text}"
+            assert check_typed(whole, newer.btf(""), newer.facts).verdict.ok, whole
 
 
 def test_values_of_an_enum_have_names() -> None:
@@ -229,6 +343,59 @@ def test_what_is_offered_is_accepted(name: str, letter: str) -> None:
             stood += 1
             assert verdict(text, name) in ("", "ARG_TOO_LONG"), text
     assert stood > 8 or (letter == "t" and name in ("6.1", "arm64"))
+
+
+def _walk_on(text: str, name: str, dice: random.Random) -> str:
+    """Take random items to where the text can stand; names that nobody offers are made up."""
+    for number in range(40):
+        found = offered(text, name)
+        ends = text.endswith(" ") or text.startswith("s:")
+        if found.urge is not Urge.NEEDED and ends and dice.random() < 0.3:
+            break
+        if not found.items and found.urge is not Urge.NEEDED:
+            break
+        if found.items:
+            text = found.taken(text, dice.choice(found.items))[0]
+        elif text.startswith("s:") and not text.endswith(f"f{number - 1}"):
+            text += f"f{number}" + dice.choice(["", "[4]", "[]"] if text.endswith("char ") else [""])
+        else:
+            break
+        if len(text) > 160:
+            break
+    return text
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "p /usr/bin/pie:",
+        "r /usr/bin/pie:w",
+        "p /usr/bin/pie:sdt_",
+        "p /usr/bin/pie:work $",
+        "p /usr/bin/pie:work %",
+        "s:made ",
+        "s:made char f[16]; ",
+        "-:",
+        "p vfs_read x=@j",
+        "f vfs_read +8(@i",
+        "e sched/sched_switch (task_str",
+        "e sched/sched_switch x=(task_struct)prev_state->",
+    ],
+)
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_offered_beside_functions_is_accepted(name: str, head: str) -> None:
+    """Of each kind of place, and whatever is taken on the way."""
+    stood = 0
+    for seed in range(12):
+        text = _walk_on(head, name, random.Random(f"{head}{seed}"))
+        found = offered(text, name)
+        if found.urge is Urge.NEEDED or text == head:
+            continue
+        stood += 1
+        assert verdict(text, name) in ("", "ARG_TOO_LONG"), text
+    casts = "(" in head and head[0] == "e"
+    elsewhere = "/usr/bin" in head and name == "arm64"
+    assert stood > 3 or (casts and name != "7.2") or elsewhere or (head.startswith("f") and name in ("6.1", "arm64"))
 
 
 @pytest.mark.parametrize("name", ALL)

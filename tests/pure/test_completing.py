@@ -1,0 +1,88 @@
+"""What has to be asked of a target before it can be offered: nothing is read for a key, everything by `learn`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kernel.connection import Connection
+from probes.facts import Feature
+from tests.fake_target import FACTS, ROOT, FakeTarget
+from tests.pure.test_probes_program import files
+from tui.completing import Completer
+from tui.functions import Functions
+from tui.specification import asks_target
+
+KALLSYMS = b"ffffffff81000000 T vfs_read\nffffffff82000000 D jiffies_64\nffffffff82000008 d jiffies.1\n"
+MADE = (
+    b"p:pw_100_abc/mine vfs_read\np:pw_100_abc_2/mine vfs_read\np:pw_100_abcd/other vfs_read\np:kprobes/x vfs_read\n"
+)
+
+
+class Asked(FakeTarget):
+    """Counts what it is asked for."""
+
+    asked = 0
+
+    def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        self.asked += 1
+        return super().read(path, limit, offset)
+
+    def list(self, path: str) -> list[str]:
+        self.asked += 1
+        return list(super().list(path))
+
+
+@pytest.fixture
+def target() -> Asked:
+    known = {
+        "/usr/bin/pie": files()["pie"],
+        "/usr/bin/notes": b"no program",
+        "/proc/kallsyms": KALLSYMS,
+        f"{ROOT}/dynamic_events": MADE,
+    }
+    features = FACTS.features | {Feature.UPROBE_EVENTS, Feature.SYNTHETIC_EVENTS}
+    return Asked(known, replace(FACTS, functions=("vfs_read",), features=features))
+
+
+@pytest.fixture
+def completer(target: Asked) -> Completer:
+    connection = Connection(target)
+    return Completer(connection, Functions(connection.catalog.names, connection.function))
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        ("p /usr/b", set(), {"/usr/bin"}),
+        ("p /usr/bin", set(), {"/usr/bin/"}),
+        ("p /usr/bin/", set(), {"/usr/bin/pie", "/usr/bin/notes"}),
+        ("p /usr/bin/pie", set(), {"/usr/bin/pie:"}),
+        ("p /usr/bin/notes:", set(), set()),
+        ("r /usr/bin/pie:work", set(), {"/usr/bin/pie:work "}),
+        ("p vfs_read @jiffies_6", set(), {"@jiffies_64"}),
+        ("-:", set(), {"-:pw_100_abc/mine", "-:pw_100_abc_2/mine"}),
+    ],
+)
+def test_what_is_learnt_is_offered(
+    completer: Completer, target: Asked, text: str, before: set[str], after: set[str]
+) -> None:
+    completer.complete("p vfs", 5)  # facts and types, which are there before anything is typed
+    asked = target.asked
+    assert {item.text for item in completer.complete(text, len(text)).items} == before
+    assert target.asked == asked
+    assert asks_target(text)
+    completer.learn(text)
+    asked = target.asked
+    assert {item.text for item in completer.complete(text, len(text)).items} == after
+    assert target.asked == asked
+    completer.learn(text)
+    if text[0] != "-":  # events come and go
+        assert target.asked == asked
+
+
+def test_a_deletion_is_judged_by_what_is_there(target: Asked) -> None:
+    connection = Connection(target)
+    assert connection.check_typed("-:pw_100_abc/mine").verdict.ok
+    assert not connection.check_typed("-:pw_100_abc/nobody").verdict.ok
