@@ -29,7 +29,7 @@ _GROUP = 1 << 14
 """Rows in a group: what is held back."""
 Cell = Scalar | Decimal | list[object]
 """What pyarrow is given for a value."""
-HOW_TO_GET = "pip install 'pyarrow>=22', or install probewright with its extra: pip install 'probewright[parquet]'"
+HOW_TO_GET = "pip install 'pyarrow>=22' (the extra `parquet` of probewright)"
 
 
 class NoPyarrow(Exception):
@@ -42,7 +42,7 @@ def require_pyarrow() -> ModuleType:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise NoPyarrow(f"Parquet is written by pyarrow, which is not here: {HOW_TO_GET}") from error
+        raise NoPyarrow(f"Parquet needs pyarrow, which is not installed: {HOW_TO_GET}") from error
     found: ModuleType = pyarrow
     return found
 

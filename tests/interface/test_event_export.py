@@ -1,0 +1,188 @@
+"""Events given out from the live place: by keys, in steps, never over what is there, never half."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+
+from events.export.formats import FORMATS
+from events.export.job import Job
+from tests.interface.test_app import application, recording  # noqa: F401 - a fixture
+from tests.interface.widget_host import screen_text, until
+from tui.app import Probewright
+from tui.screens import event_export
+from tui.screens.event_export import EventExportScreen
+from widgets.progress import ProgressBar
+from widgets.search_line import SearchLine
+
+SIZE = (80, 24)
+
+
+async def opened(app: Probewright, pilot) -> EventExportScreen:
+    await until(lambda: app.live_place and app.live_place.is_current, pilot)
+    await until(lambda: app.watching and app.watching.ended, pilot)
+    await pilot.press("o")
+    await until(lambda: isinstance(app.screen, EventExportScreen), pilot)
+    return app.screen
+
+
+def text(app: Probewright) -> str:
+    """The screen in one line."""
+    return " ".join(" ".join(screen_text(app)).replace("│", " ").split())
+
+
+def in_here(dialog: EventExportScreen, folder: Path) -> Path:
+    """Have the file in a folder; gives its path."""
+    line = dialog.query_one(SearchLine)
+    line.value = str(folder / "x") + dialog._suffix
+    return Path(line.value)
+
+
+@pytest.mark.parametrize("number", range(len(FORMATS)))
+async def test_each_format_by_keys(recording, tmp_path, number):  # noqa: F811 - the fixture
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        dialog = await opened(app, pilot)
+        assert all(form.title in text(app) for form in FORMATS)
+        in_here(dialog, tmp_path)
+        await pilot.press(*["down"] * number)
+        form = FORMATS[number]
+        path = tmp_path / f"x{form.suffix}"
+        await until(lambda: f"x{form.suffix}" in dialog.query_one(SearchLine).value, pilot)
+        assert form.keeps[:40] in text(app)
+        await pilot.press("enter")
+        await until(lambda: not isinstance(app.screen, EventExportScreen), pilot)
+        await until(path.exists, pilot)
+        assert [one.name for one in tmp_path.iterdir()] == [path.name]
+        await until(lambda: any(str(path) in said.text for said in app.said), pilot)
+        assert app.watching and app.watching.store
+        rows = len(app.watching.store)
+    data = path.read_bytes()
+    if form.name == "jsonl":
+        assert len({json.loads(line)["ts"] for line in data.splitlines()}) > rows // 2
+        assert data.count(b"\n") == rows
+    elif form.name == "parquet":
+        assert pyarrow.parquet.read_metadata(path).num_rows == rows
+    elif form.name == "perfetto":
+        packets = perfetto_trace_pb2.Trace.FromString(data).packet
+        assert sum(packet.HasField("track_event") for packet in packets) == rows
+    elif form.name == "svg":
+        assert data.startswith(b"<svg")
+        assert b"vfs_read__exit" in data
+        assert b"Parquet" not in data  # the dialog is not in the picture
+    elif form.name == "folded":
+        assert b"cat;do_sys_openat2 " in data
+    else:
+        assert data.count(b"\n") == rows + (form.name == "csv")
+
+
+async def test_what_is_there_is_overwritten_when_told_twice(recording, tmp_path):  # noqa: F811
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        dialog = await opened(app, pilot)
+        path = in_here(dialog, tmp_path)
+        path.write_text("mine")
+        await pilot.press("enter")
+        await until(lambda: "is there already" in text(app), pilot)
+        assert path.read_text() == "mine"
+        await pilot.press("tab", "end", "y", "backspace")  # another name, and back: asked again
+        await until(lambda: "is there already" not in text(app), pilot)
+        await pilot.press("enter")
+        await until(lambda: "Enter once more" in text(app), pilot)
+        assert path.read_text() == "mine"
+        await pilot.press("enter")
+        await until(lambda: not isinstance(app.screen, EventExportScreen), pilot)
+        assert path.read_text().startswith('{"ts":')
+
+
+async def test_it_goes_on_in_steps_with_progress_and_can_be_stopped(recording, tmp_path, monkeypatch):  # noqa: F811
+    """A step here takes a few rows, and the last ones wait until the test has seen the first."""
+    held = True
+    step = Job.step
+
+    def slow(self: Job, budget: float = 0.0) -> bool:
+        return False if held and self.done >= 128 else step(self, 0.0)
+
+    monkeypatch.setattr(Job, "step", slow)
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        dialog = await opened(app, pilot)
+        path = in_here(dialog, tmp_path)
+        await pilot.press("enter")
+        bar = dialog.query_one(ProgressBar)
+        await until(lambda: bar.fraction is not None and 0 < bar.fraction < 1, pilot)
+        assert "128 of 790 events" in text(app)
+        assert [one.name for one in tmp_path.iterdir()] == [f"{path.name}.part"]
+        await pilot.press("enter")  # does not begin a second one
+        await pilot.press("escape")
+        await until(lambda: "stopped: nothing was written" in text(app), pilot)
+        assert not list(tmp_path.iterdir())
+        held = False
+        await pilot.press("enter")
+        await until(lambda: not isinstance(app.screen, EventExportScreen), pilot)
+        assert path.read_text().count("\n") == 790
+
+
+async def test_leaving_in_the_middle_leaves_no_part(recording, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(Job, "step", lambda self, budget: False)
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        dialog = await opened(app, pilot)
+        in_here(dialog, tmp_path)
+        await pilot.press("enter")
+        await until(lambda: list(tmp_path.iterdir()), pilot)
+        await pilot.press("ctrl+q")
+    assert not list(tmp_path.iterdir())
+
+
+async def test_what_stands_in_the_way_is_said(recording, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        dialog = await opened(app, pilot)
+        line = dialog.query_one(SearchLine)
+        line.value = "/no/such/folder/x.jsonl"
+        await pilot.press("enter")
+        await until(lambda: "/no/such/folder is no folder" in text(app), pilot)
+        line.value = "  "
+        await pilot.press("enter")
+        await until(lambda: "a file needs a name" in text(app), pilot)
+        in_here(dialog, tmp_path)
+        await pilot.press("down", "down", "enter")
+        await until(lambda: "not installed: pip install" in text(app) and "'pyarrow>=22'" in text(app), pilot)
+        assert not list(tmp_path.iterdir())
+        await pilot.press("escape")
+        await until(lambda: not isinstance(app.screen, EventExportScreen), pilot)
+
+
+async def test_a_full_disk_is_said(recording, tmp_path, monkeypatch):  # noqa: F811
+    class Full(event_export.ExportFile):
+        def __init__(self, path: Path, *, overwrite: bool = False) -> None:
+            super().__init__(path, overwrite=overwrite)
+            self.out.close()
+            self.out = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
+
+    monkeypatch.setattr(event_export, "ExportFile", Full)
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        dialog = await opened(app, pilot)
+        in_here(dialog, tmp_path)
+        await pilot.press("enter")
+        await until(lambda: "No space left on device" in text(app), pilot)
+        assert not list(tmp_path.iterdir())
+        assert not dialog.running
+
+
+async def test_without_events_there_is_nothing_to_give_out(recording):  # noqa: F811
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        await pilot.press("c", "o")
+        await until(lambda: any("no events" in said.text for said in app.said), pilot)
+        assert not isinstance(app.screen, EventExportScreen)
