@@ -13,11 +13,14 @@ from textual.notifications import SeverityLevel
 from tui import dialogs
 from tui.commands import bindings
 from tui.feed import Feed
+from tui.graphing import Graphing
 from tui.messages import (
     Counted,
     DataArrived,
     Disarmed,
     FoundTooFast,
+    GraphFailed,
+    GraphStarted,
     ProbeArmed,
     ProbeRejected,
     Recorded,
@@ -35,8 +38,10 @@ if TYPE_CHECKING:
     from kernel.session import Armed
     from kernel.watch import Watch
     from probes.command import Armable
+    from probes.graph_plan import GraphPlan
     from tui.preview import Preview, PreviewReader
     from tui.screens.live import LiveScreen
+    from tui.screens.presets import Picked
 
 
 class Probewright(TargetApp):
@@ -60,6 +65,7 @@ class Probewright(TargetApp):
         self.add_mode("compose", lambda: self.compose_place)
         self.add_mode("live", self._make_live_place)
         self._feed = Feed(self, self._ticked)
+        self.graphing = Graphing(self, self._ticked)
 
     # -- the target ------------------------------------------------------------------------------------------------
 
@@ -70,6 +76,9 @@ class Probewright(TargetApp):
         self.counts = None
         self.switch_mode("compose")
         self.compose_place.connected()
+
+    def leave_graph(self) -> Watch | None:
+        return self.graphing.leave()
 
     def watched(self) -> None:
         self._feed.follow(self.watching)
@@ -89,6 +98,14 @@ class Probewright(TargetApp):
 
         if self.watching is not None:
             self.post_message(arming.arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only))
+
+    def arm_preset(self, picked: Picked) -> None:
+        """Arm all probes of a preset, and open the view it asks for."""
+        for probe in picked.probes:
+            self.arm(probe)
+        live = self._make_live_place()
+        self.switch_mode("live")
+        self.call_after_refresh(live.action_view, str(picked.preset.view))
 
     @on(ProbeArmed)
     def _armed(self, event: ProbeArmed) -> None:
@@ -155,20 +172,18 @@ class Probewright(TargetApp):
         self.refresh_places()
 
     @work(thread=True, group="arm")
-    def record(self, path: Path) -> None:
+    def record(self, path: Path, watching: Watch) -> None:
         """Write events to a recording from now on."""
         from tui import arming
 
-        if self.watching is not None:
-            self.post_message(arming.record(self.watching, path))
+        self.post_message(arming.record(watching, path))
 
     @work(thread=True, group="arm")
-    def stop_recording(self) -> None:
+    def stop_recording(self, watching: Watch) -> None:
         """Finish the recording."""
         from tui import arming
 
-        if self.watching is not None:
-            self.post_message(arming.stop_recording(self.watching))
+        self.post_message(arming.stop_recording(watching))
 
     @on(Recorded)
     def _recorded(self, event: Recorded) -> None:
@@ -176,11 +191,42 @@ class Probewright(TargetApp):
         self.notify(event.text, severity=severity, markup=False, topic="recording")
         self.refresh_places()
 
+    # -- the call graph --------------------------------------------------------------------------------------------
+
+    def trace(self, plan: GraphPlan) -> None:
+        """Begin the function_graph tracer, and go where the calls come."""
+        connection = self.connection
+        if connection is None:
+            return
+        if not connection.target.owner:
+            self.say_not_armed(f"{connection.target.name} is a recording: F4 chooses a kernel that runs")
+        else:
+            self.notify(f"tracing {plan} ...", markup=False, topic="arming")
+            self.graphing.start(connection, plan)
+
+    @on(GraphStarted)
+    def _graph_started(self, event: GraphStarted) -> None:
+        if event.watching.connection is not self.connection:  # another target was chosen meanwhile
+            self.run_worker(event.watching.close, thread=True)
+            return
+        self.forget("arming")
+        for failure in event.failures:
+            self.notify(failure, title="left behind", severity="error", markup=False)
+        self.graphing.started(event.watching)
+        place = self._make_live_place()
+        self.switch_mode("live")
+        self.call_after_refresh(place.action_view, "graph")
+
+    @on(GraphFailed)
+    def _graph_failed(self, event: GraphFailed) -> None:
+        self.say_not_armed(f"{event.plan}: {event.why}\n{event.remedy}".strip())
+
     # -- data ------------------------------------------------------------------------------------------------------
 
     @on(DataArrived)
     def _data_arrived(self) -> None:
         self._feed.data_came()
+        self.graphing.data_came()
 
     def _ticked(self) -> None:
         if self.live_place is not None and self.live_place.is_current:
@@ -190,12 +236,13 @@ class Probewright(TargetApp):
 
     @on(Counted)
     def _counted(self, event: Counted) -> None:
-        if event.watching is not self.watching:
-            return
-        self.counts = event.counts
-        for stopped in event.watching.guard.take():
-            self.notify(f"{stopped.text}; L says what helps", title="stopped", severity="error", markup=False)
-        event.watching.know_names(event.names)
+        if not self.graphing.counted(event):
+            if event.watching is not self.watching:
+                return
+            self.counts = event.counts
+            for stopped in event.watching.guard.take():
+                self.notify(f"{stopped.text}; L says what helps", title="stopped", severity="error", markup=False)
+            event.watching.know_names(event.names)
         if self.live_place is not None:
             self.live_place.names_changed()
         self.refresh_places()
@@ -231,6 +278,9 @@ class Probewright(TargetApp):
 
     def action_targets(self) -> None:
         dialogs.choose_target(self, self.open_target)
+
+    def action_presets(self) -> None:
+        dialogs.choose_preset(self, self.connection, self.arm_preset)
 
     def action_help(self) -> None:
         dialogs.show_help(self)

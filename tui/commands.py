@@ -32,6 +32,7 @@ COMMANDS = (
     ),
     Command("live", "f3", "Live", "Go to the events of what is armed.", "app"),
     Command("targets", "f4", "Target", "Choose where to probe: this machine, SSH, the lab, a recording.", "app"),
+    Command("presets", "f5", "Presets", "Arm probes that answer a question, or edit them.", "app"),
     Command("help", "f1,question_mark", "Help", "Explain this screen and its keys.", "app"),
     Command("edit", "f6", "Edit", "Type the specification of a probe.", "app", footer=False),
     Command("quit", "ctrl+q,ctrl+c", "Quit", "Take every probe away and leave.", "app", footer=False),
@@ -41,9 +42,24 @@ COMMANDS = (
     Command(
         "lowered", "l", "Lines", "Show the lines that will be written for this kernel, and for others.", "compose"
     ),
+    Command("save", "s", "Save", "Keep the probe that is on the screen as a preset.", "compose", footer=False),
+    Command("graph", "G", "Graph", "Trace what the function calls, with function_graph.", "compose"),
     Command("filter", "f", "Filter", "Set a filter on the recorded fields, e.g. count > 4096.", "compose"),
+    Command(
+        "export", "o", "Export", "Say the probe in the words of another tool: a script, bpftrace, perf.", "compose"
+    ),
     Command("view('events')", "e", "Events", "Show the events one by one.", "live"),
+    Command("view('graph')", "g", "Graph", "Show calls as a tree: what each called, and how long it took.", "live"),
     Command("view('calls')", "x", "Entry→exit", "Show calls: what each changed, returned and took.", "live"),
+    Command("view('summary')", "s", "Summary", "Show latencies, frequent values, rates and processes.", "live"),
+    Command(
+        "probe",
+        "p",
+        "Probe this",
+        "Build a probe on the function under the cursor of the graph.",
+        "live",
+        footer=False,
+    ),
     Command("disarm", "d", "Disarm", "Take the probe of the event under the cursor away.", "live"),
     Command("disarm_all", "D", "Disarm all", "Take every probe away.", "live", footer=False),
     Command("losses", "L", "Losses", "What was lost, by CPU and by probe, and what helps.", "live"),

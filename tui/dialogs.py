@@ -11,7 +11,10 @@ from textual.screen import ModalScreen
 from tui.startup import Opening
 
 if TYPE_CHECKING:
+    from kernel.connection import Connection
     from kernel.leftovers import Leftover
+    from probes.command import Armable
+    from tui.screens.presets import Picked
 
 
 def show_progress(app: App[None], opening: Opening) -> None:
@@ -60,6 +63,34 @@ def choose_target(app: App[None], chosen: Callable[[str], object]) -> None:
     app.push_screen(TargetScreen(), done)
 
 
+def choose_preset(app: App[None], connection: Connection | None, chosen: Callable[[Picked], object]) -> None:
+    """Which probes to arm; `chosen` gets them."""
+    from tui.screens.presets import PresetScreen
+
+    def done(picked: Picked | None) -> None:
+        if picked is not None:
+            chosen(picked)
+
+    app.push_screen(PresetScreen(connection), done)
+
+
+def save_preset(app: App[None], probe: Armable) -> None:
+    """Ask for a name, and keep a probe under it."""
+    from probes.presets.errors import PresetError
+    from tui import presets
+    from widgets.form import FormDialog
+
+    def done(values: dict[str, str] | None) -> None:
+        if values is None:
+            return
+        try:
+            app.notify(presets.save(presets.preset_of(probe, values)), markup=False)
+        except PresetError as error:
+            app.notify(str(error), title="not saved", severity="error", markup=False)
+
+    app.push_screen(FormDialog("save as a preset", presets.save_form(probe), presets.wrong_with_name), done)
+
+
 def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Callable[[], object]) -> None:
     """Say what dead sessions have left in the kernel, and ask whether it shall go."""
     from widgets.confirm import Confirm
@@ -93,6 +124,19 @@ def ask_too_fast(app: App[None], name: str, rate: str, counting: str, chosen: Ca
         Answer("arm", "a", "Arm"),
     )
     app.push_screen(Choose(f"{name}: {rate}. Arm it?", details, answers), done)
+
+
+def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> None:
+    """How deep the calls of a function are followed; `chosen` gets the levels, 0 for all."""
+    from widgets.choose import Answer, Choose
+
+    def done(answer: str | None) -> None:
+        if answer:
+            chosen(int(answer.removeprefix("levels")))
+
+    details = ["How many levels, the function included? Each costs time in the kernel, and room in its buffer."]
+    answers = [Answer(f"levels{n}", str(n), str(n)) for n in (3, 1, 2, 4, 5, 6, 8)] + [Answer("levels0", "a", "All")]
+    app.push_screen(Choose(f"Trace what {name} calls", details, answers), done)
 
 
 def close_all(app: App[None]) -> None:

@@ -9,7 +9,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 
+from tui import dialogs
 from tui.commands import bindings
+from tui.dialogs import ask_depth
 from tui.functions import Functions
 from tui.messages import TypesRead
 from tui.spec_screen import SpecScreen
@@ -256,6 +258,24 @@ class ComposeScreen(SpecScreen):
         _, spec = self.panes()
         if self.current is not None:
             spec.action_filter()
+
+    def action_save(self) -> None:
+        """Keep the probe that is on the screen as a preset."""
+        if self.current is not None:
+            dialogs.save_preset(self.bench, self.current)
+        else:
+            self.bench.notify("there is no probe yet", title="not saved", severity="error", markup=False)
+
+    def action_graph(self) -> None:
+        """Trace what the function calls, so deep as one says."""
+        from probes.graph_plan import GraphPlan
+
+        editor, _ = self.panes()
+        if editor.probe is None or not editor.probe.place.symbol:
+            self.notify("pick a function first", markup=False)
+            return
+        name = editor.probe.place.symbol
+        ask_depth(self.app, name, lambda depth: self.bench.trace(GraphPlan((name,), max_depth=depth, switches=True)))
 
     def action_lowered(self) -> None:
         self.panes()[1].action_lowered()

@@ -1,0 +1,138 @@
+"""Presets on the screen: found, judged for the target, their values asked for, armed, saved, edited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernel.presets import Presets
+from probes.presets.read import read_preset
+from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
+from tests.interface.widget_host import screen_text, until
+from tui import presets as decisions
+from tui.screens.presets import PresetScreen
+from widgets.form import FormDialog
+from widgets.preset_chooser import PresetChooser
+
+__all__ = ["kernel_only", "recording"]
+
+OWN = """version = 1
+name = "reads"
+title = "Reads of a size"
+question = "Who reads how much?"
+tags = ["own"]
+view = "events"
+probes = ["f vfs_read%return file->f_pos count $retval if count > ${least}"]  # the heart of it
+
+[parameters.least]
+type = "int"
+default = "100"
+"""
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "config/probewright/presets"
+
+
+def text(app) -> str:
+    return "\n".join(screen_text(app))
+
+
+async def open_presets(app, pilot) -> PresetChooser:
+    await pilot.press("f5")
+    await until(lambda: isinstance(app.screen, PresetScreen) and app.screen.query_one(PresetChooser).current, pilot)
+    return app.screen.query_one(PresetChooser)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_one_is_found_by_words_and_tags_and_judged_for_the_target(kernel_only, size):
+    app = application(kernel_only)
+    async with app.run_test(size=size) as pilot:
+        await open_compose(app, pilot)
+        chooser = await open_presets(app, pilot)
+        assert "12 of 12" in text(app)
+        await pilot.press(*"#latency mutex")
+        await until(lambda: chooser.current and chooser.current.name == "mutex-hold", pilot)
+        await until(lambda: "accepted by Linux 7.2" in text(app), pilot)
+        assert "Which mutexes of the kernel are held for long" in text(app)
+        await pilot.press("escape")
+        await until(lambda: not isinstance(app.screen, PresetScreen), pilot)
+
+
+async def test_what_the_target_refuses_says_why_and_is_not_armed(kernel_only, folders):
+    folders.mkdir(parents=True)
+    (folders / "reads.toml").write_text(OWN.replace("vfs_read", "vfs_reed"))
+    app = application(kernel_only)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await open_compose(app, pilot)
+        chooser = await open_presets(app, pilot)
+        await pilot.press(*"reads")
+        await until(lambda: chooser.current and chooser.current.name == "reads" and "✗" in text(app), pilot)
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, FormDialog), pilot)
+        await pilot.press("enter")
+        await until(lambda: "not armed" in text(app), pilot)
+        assert isinstance(app.screen, PresetScreen) and app.watching and not app.watching.armed
+
+
+async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):
+    folders.mkdir(parents=True)
+    (folders / "reads.toml").write_text(OWN.replace(" if count > ${least}", ""))
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        chooser = await open_presets(app, pilot)
+        await pilot.press(*"reads")
+        await until(lambda: chooser.current and chooser.current.name == "reads", pilot)
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, FormDialog), pilot)
+        await pilot.press("x", "enter")
+        await until(lambda: "least: 100x is no int" in text(app), pilot)
+        await pilot.press("backspace", "enter")
+        # A recording arms what it holds: this probe is one of its own.
+        await until(lambda: app.live_place.is_current and not isinstance(app.screen, FormDialog), pilot)
+        assert "not armed" not in text(app)
+
+
+async def test_what_is_on_the_screen_is_saved_and_found_again(kernel_only, folders):
+    app = application(kernel_only)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        await pilot.press("3", "s")
+        await until(lambda: isinstance(app.screen, FormDialog), pilot)
+        await pilot.press("end", *"-mine", "down", *"Sizes of reads", "down", *"own, reads", "enter")
+        await until((folders / "vfs-read-mine.toml").exists, pilot)
+        chooser = await open_presets(app, pilot)
+        await pilot.press(*"#own")
+        await until(lambda: chooser.current and chooser.current.name == "vfs-read-mine", pilot)
+        preset = Presets().find("vfs-read-mine").preset
+        assert preset is not None
+        assert (preset.title, preset.tags, preset.probes) == (
+            "Sizes of reads",
+            ("own", "reads"),
+            (("f vfs_read count",),),
+        )
+
+
+async def test_one_that_comes_along_is_copied_before_it_is_edited_and_read_again(kernel_only, folders, monkeypatch):
+    edited = []
+
+    def editor(path: Path) -> None:
+        edited.append(path)
+        path.write_text(path.read_text().replace('title = "Mutex', 'title = "My mutex'))
+
+    monkeypatch.setattr(decisions, "run_editor", editor)
+    app = application(kernel_only)
+    monkeypatch.setattr(type(app), "suspend", lambda self: __import__("contextlib").nullcontext())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await open_compose(app, pilot)
+        await open_presets(app, pilot)
+        await pilot.press(*"mutex", "f6")
+        await until(lambda: "My mutex hold time" in text(app) and "[user]" in text(app), pilot)
+        assert edited == [folders / "mutex-hold.toml"]
+        assert read_preset(edited[0].read_text()).title == "My mutex hold time"

@@ -1,0 +1,136 @@
+"""Presets: search, see what this target makes of one, choose its values, arm it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
+
+from textual import on, work
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from kernel.connection import Connection
+from probes.command import Armable
+from probes.presets.errors import PresetError
+from probes.presets.schema import Preset
+from tui import presets
+from widgets.form import FormDialog
+from widgets.key_line import KeyLine
+from widgets.preset_chooser import Listed, Looked, PresetChooser
+
+_PAUSE = 0.05
+"""Seconds without a key before the target is asked about the preset under the cursor."""
+
+
+class Picked(NamedTuple):
+    """What is to be armed."""
+
+    preset: Preset
+    probes: tuple[Armable, ...]
+
+
+class PresetScreen(ModalScreen[Picked | None]):
+    """Gives what is to be armed, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Back", id="presets.back", tooltip="Leave without arming"),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, id="presets.quit", tooltip="Leave probewright"),
+    ]
+
+    def __init__(self, connection: Connection | None) -> None:
+        super().__init__()
+        self._connection = connection
+        self._chooser = PresetChooser()
+        self._looked: dict[Listed, Looked] = {}
+
+    def compose(self) -> ComposeResult:
+        yield self._chooser
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self._chooser.focus_search()
+        self._chooser.show(presets.listed())
+
+    # -- what the target says --------------------------------------------------------------------------------------
+
+    @on(PresetChooser.Highlighted)
+    def _highlighted(self, event: PresetChooser.Highlighted) -> None:
+        event.stop()
+        if type(event) is not PresetChooser.Highlighted:
+            return
+        one = event.one
+        if one in self._looked:
+            self._chooser.say(one, self._looked[one])
+        else:
+            self.set_timer(_PAUSE, lambda: self._ask(one) if self._chooser.current == one else None)
+
+    def _ask(self, one: Listed) -> None:
+        if self._connection is None:
+            self._chooser.say(one, Looked(False, "no target is open yet"))
+        elif one.preset is not None and one not in self._looked:
+            self._look(self._connection, one, one.preset)
+
+    @work(thread=True, group="look", exclusive=True)
+    def _look(self, connection: Connection, one: Listed, preset: Preset) -> None:
+        looked, _ = presets.look(connection, preset, {})
+        self.app.call_from_thread(self._show, one, looked)
+
+    def _show(self, one: Listed, looked: Looked) -> None:
+        self._looked[one] = looked
+        if self.is_attached:
+            self._chooser.say(one, looked)
+
+    # -- arming ----------------------------------------------------------------------------------------------------
+
+    @on(PresetChooser.Chosen)
+    def _chosen(self, event: PresetChooser.Chosen) -> None:
+        event.stop()
+        preset = event.one.preset
+        if preset is None or self._connection is None:
+            why = event.one.error if preset is None else "no target is open yet"
+            self._refused(why)
+        elif preset.parameters:
+
+            def done(values: dict[str, str] | None) -> None:
+                if values is not None:
+                    self._arm(preset, values)
+
+            lines = presets.form_of(preset)
+            self.app.push_screen(FormDialog(preset.title, lines, lambda v: presets.wrong_with(preset, v)), done)
+        else:
+            self._arm(preset, {})
+
+    def _arm(self, preset: Preset, values: Mapping[str, str]) -> None:
+        if self._connection is not None:
+            self._judge(self._connection, preset, values)
+
+    @work(thread=True, group="judge", exclusive=True)
+    def _judge(self, connection: Connection, preset: Preset, values: Mapping[str, str]) -> None:
+        looked, judgement = presets.look(connection, preset, values)
+        if judgement is None or not judgement.ok:
+            self.app.call_from_thread(self._refused, looked.verdict)
+        else:
+            picked = Picked(preset, tuple(one.probe for one in judgement.probes))
+            self.app.call_from_thread(self.dismiss, picked)
+
+    def _refused(self, why: str) -> None:
+        self.app.notify(why, title="not armed", severity="error", markup=False)
+
+    # -- editing ---------------------------------------------------------------------------------------------------
+
+    @on(PresetChooser.EditRequested)
+    def _edit(self, event: PresetChooser.EditRequested) -> None:
+        event.stop()
+        try:
+            path = presets.own_file(event.one)
+            with self.app.suspend():
+                presets.run_editor(path)
+        except PresetError as error:
+            self.app.notify(str(error), title="not edited", severity="error", markup=False)
+        except SuspendNotSupported:
+            self.app.notify(f"this terminal can't be given to an editor: edit {path}", severity="error", markup=False)
+        self._looked.clear()
+        with contextlib.suppress(OSError):
+            self._chooser.show(presets.listed())
