@@ -7,7 +7,7 @@ it. Whatever was dropped before it was counted is in `unseen`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,8 +33,6 @@ class Scan:
 
     def __init__(self, store: Store, take: Take) -> None:
         self.at = store.first_seq
-        self.seen = 0
-        """Rows that were taken."""
         self.unseen = store.first_seq
         """Rows that the store dropped before they were."""
         self._take = take
@@ -48,15 +46,22 @@ class Scan:
     def take(self, columns: Columns, texts: list[Record]) -> None:
         """Take what begins at `at`."""
         self._take(columns, texts)
-        self.seen += len(columns)
         self.at += len(columns)
 
 
 class Summary:
     """Counts all events, the values of one field at a time, and the latencies of calls."""
 
-    def __init__(self, store: Store, limit: int = 4096) -> None:
-        """Count the rows of a store; of values and processes at least `limit` each."""
+    def __init__(self, store: Store, limit: int = 4096, only: Container[str] | None = None) -> None:
+        """Count the rows of a store.
+
+        Args:
+            store: where they are.
+            limit: how many values and processes are told apart at least.
+            only: paths of the events to count; None: all.
+        """
+        self.seen = 0
+        """Events that were counted."""
         self.timeline = Timeline()
         """By path of the event."""
         self.tasks = Frequent(limit)
@@ -69,15 +74,11 @@ class Summary:
         self._next_call = 0
         self._store = store
         self._limit = limit
+        self._only = only
         self._events = Scan(store, self._count)
         self._fields: Scan | None = None
         self._also: list[Scan] = []
         self._ends: Mapping[str, EndOf] = {}
-
-    @property
-    def seen(self) -> int:
-        """Events that were counted."""
-        return self._events.seen
 
     @property
     def unseen(self) -> int:
@@ -102,8 +103,8 @@ class Summary:
 
     def use(self, ends: Mapping[str, EndOf]) -> None:
         """Take what the events are, by their `group/name`; `EndOf.function` tells latencies apart."""
-        self._ends = ends
-        self.calls.use(ends)
+        self._ends = {path: end for path, end in ends.items() if self._wants(path)}
+        self.calls.use(self._ends)
 
     def choose(self, event: str, field: str) -> None:
         """Count the values of a field of an event; begins anew with what the store has."""
@@ -155,14 +156,21 @@ class Summary:
                 scan.take(columns, texts)
         return True
 
+    def _wants(self, event: str) -> bool:
+        return self._only is None or event in self._only
+
     def _count(self, columns: Columns, texts: list[Record]) -> None:
         for table in columns.tables.values():
-            self.timeline.add(table.layout.format.path, table.stamps)
-            self.tasks.add(table.pids.astype(np.int64).view(np.uint64))
-        for record in texts:
+            if self._wants(path := table.layout.format.path):
+                self.timeline.add(path, table.stamps)
+                self.tasks.add(table.pids.astype(np.int64).view(np.uint64))
+                self.seen += len(table)
+        wanted = [record for record in texts if self._wants(record.event)]
+        for record in wanted:
             self.timeline.add(record.event, np.array([record.ts], np.int64))
-        if texts:
-            self.tasks.add(np.array([record.pid for record in texts], np.int64).view(np.uint64))
+        if wanted:
+            self.tasks.add(np.array([record.pid for record in wanted], np.int64).view(np.uint64))
+            self.seen += len(wanted)
 
     def _time_calls(self) -> None:
         timed = self.calls.timed(max(self._next_call, self.calls.first), self.calls.next)

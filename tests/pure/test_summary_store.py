@@ -63,6 +63,16 @@ def test_values_of_every_field_are_counted(watch):
     assert summary.seen == len(records)
 
 
+def test_only_the_events_that_were_asked_for_are_counted(watch):
+    records = _all(watch.store)
+    path = next(record.event for record in records if record.event.endswith("vfs_write__entry"))
+    summary = Summary(watch.store, only={path})
+    summary.use(ends_of(watch.known.plans))
+    _done(summary)
+    assert summary.seen == sum(record.event == path for record in records) == summary.timeline.total(path)
+    assert summary.timeline.kinds == [path] and summary.functions == []
+
+
 def test_latencies_are_those_of_the_pairs(watch):
     summary = Summary(watch.store)
     ends = ends_of(watch.known.plans)

@@ -1,0 +1,236 @@
+"""`run --summary` and `run --hist`: what came in sum, counted here or in the kernel, printed at the end."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from kernel.errors import KernelError
+from kernel.watch import Watch
+from probes.hist.kept import LATENCY
+from tui.cli.output import emit, line, plain
+from tui.cli.watching import follow
+from tui.ends import ends_of
+from tui.summed import (
+    QUANTILES,
+    Shown,
+    Subject,
+    kernel_tasks,
+    kernel_values,
+    powers_of,
+    quantile_of,
+    subjects_of,
+    tasks_of,
+    values_of,
+)
+from widgets.figures import duration, grouped, short
+
+if TYPE_CHECKING:
+    from events.store import Store
+    from events.summary.distribution import Power
+    from events.summary.summary import Summary
+    from events.summary.values import FieldValues
+    from kernel.histogram import Read
+
+_SHOWN: Final = 20
+"""Values that are printed."""
+_BAR: Final = 40
+_BUDGET: Final = 0.1
+"""Seconds between two looks at what came."""
+
+
+def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:
+    """Count until it is time to stop, then print. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""
+    if arguments.hist:
+        _in_kernel(watch, arguments, events)
+        return
+    counting = _Counting(watch, arguments.summary or "", events)
+    follow(watch, arguments, events, lambda _: None, counting.tick)
+    counting.finish()
+    for found in counting.found():
+        _print(found, as_json=arguments.json)
+
+
+class _Counting:
+    """The events of a watch, counted as they come."""
+
+    def __init__(self, watch: Watch, field: str, events: Collection[str]) -> None:
+        self._watch = watch
+        self._field = field
+        self._events = events
+        self._summary: Summary | None = None
+        self._store: Store | None = None
+        self._counted: dict[Subject, FieldValues] = {}
+
+    def tick(self, budget: float = _BUDGET) -> int:
+        """Count what came; gives how many events were."""
+        store = self._watch.store
+        if store is None:
+            return 0
+        if self._summary is None:
+            from events.summary.summary import Summary  # numpy comes with it
+
+            self._summary, self._store = Summary(store, only=self._events), store
+        self._summary.use(ends_of(self._watch.known.plans))
+        for subject in subjects_of(self._watch, store):
+            wanted = subject.field == self._field and subject.event in self._events
+            if subject.field and wanted and subject not in self._counted:
+                self._counted[subject] = self._summary.count_also(subject.event, subject.field)
+        self._summary.tick(budget)
+        return self._summary.seen
+
+    def finish(self) -> None:
+        """Count the rest."""
+        self.tick()
+        while self._summary is not None and self._summary.behind:
+            self.tick()
+
+    def found(self) -> Iterator[dict[str, Any]]:
+        """What was counted, as objects."""
+        summary, store = self._summary, self._store
+        if summary is None or store is None:
+            return
+        if self._field and not self._counted:
+            print(plain(f"probewright: no event has a field {self._field}"), file=sys.stderr)
+        yield {"summary": "events", "events": summary.seen, "uncounted": summary.unseen}
+        for kind in summary.timeline.kinds:
+            line_ = summary.timeline
+            yield {
+                "summary": "rate",
+                "event": kind,
+                "events": line_.total(kind),
+                "start": line_.start,
+                "step": line_.width,
+                "counts": line_.counts(kind),
+            }
+        for function in summary.functions:
+            found = summary.latencies(function)
+            yield {
+                "summary": "latency",
+                "function": self._watch.known.plans[function].probe.subject,
+                "in_kernel": False,
+                "calls": found.count,
+                **{name: found.quantile(share) for name, share in QUANTILES},
+                "max": found.most,
+                "mean": int(found.mean),
+                "log2": _log2(found.powers),
+            }
+        for subject, counted in self._counted.items():
+            yield _values(
+                subject, values_of(self._watch, counted), counted.frequent.total, exact=counted.frequent.exact
+            )
+        yield _values(Subject(), tasks_of(store, summary), summary.seen, exact=summary.tasks.exact)
+
+
+def _in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:
+    from kernel.histogram import Histograms
+
+    field = arguments.summary or ""
+    paths = [event.path for armed in watch.armed for event in armed.plan.events]
+    formats = {fmt.path: fmt for armed in watch.armed for fmt in armed.formats.values()}
+    has = [path for path in paths if path in formats and field in formats[path].names]
+    histograms = Histograms(watch)
+    histograms.begin(watch.armed, tuple((path, field) for path in has))
+    try:
+        follow(watch, arguments, events, lambda _: None, lambda: 0)
+        for found in _of_kernel(watch, histograms.read()):
+            _print(found, as_json=arguments.json)
+    finally:
+        with contextlib.suppress(KernelError):  # closing takes them away in any case
+            histograms.end()
+
+
+def _of_kernel(watch: Watch, reads: tuple[Read, ...]) -> Iterator[dict[str, Any]]:
+    for read in reads:
+        if read.kept.what == LATENCY:
+            powers = powers_of(read.histogram.entries)
+            total = sum(power.hits for power in powers)
+            yield {
+                "summary": "latency",
+                "function": read.kept.subject,
+                "in_kernel": True,
+                "calls": total,
+                **{name: 1 << quantile_of(powers, share) for name, share in (*QUANTILES, ("max", 1.0)) if total},
+                "mean": int(sum(entry.values.get("lat", 0.0) for entry in read.histogram.entries) / max(1, total)),
+                "log2": _log2(powers),
+                "without_room": read.histogram.dropped,
+            }
+    hits = 0
+    for read in reads:
+        if read.kept.is_task:
+            hits += read.histogram.hits
+            yield {"summary": "hits", "event": read.kept.event.path, "events": read.histogram.hits}
+        elif read.kept.what != LATENCY:
+            subject = Subject(read.kept.event.path, read.kept.what)
+            shown = kernel_values(watch, read, subject)
+            yield _values(subject, shown, read.histogram.hits, exact=not read.histogram.dropped)
+    yield _values(Subject(), kernel_tasks(reads), hits, exact=True)
+
+
+def _log2(powers: Iterable[Power]) -> list[list[int]]:
+    return [[power.exponent, power.hits] for power in powers]
+
+
+def _values(subject: Subject, shown: list[Shown], total: int, *, exact: bool) -> dict[str, Any]:
+    return {
+        "summary": "values" if subject.field else "processes",
+        "event": subject.event,
+        "field": subject.field,
+        "events": total,
+        "exact": exact,
+        "values": [{"value": one.label, "count": one.hits, "error": one.error} for one in shown[:_SHOWN]],
+        "others": total - sum(one.hits for one in shown[:_SHOWN]),
+    }
+
+
+def _print(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        emit(found)
+        return
+    for text in _lines(found):
+        print(line(text))
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    kind = found["summary"]
+    if kind == "events":
+        uncounted = f", {grouped(found['uncounted'])} dropped before they were counted" if found["uncounted"] else ""
+        yield f"{grouped(found['events'])} events{uncounted}"
+    elif kind == "rate":
+        seconds = max(1, len(found["counts"])) * found["step"] / 1e9
+        peak = max(found["counts"], default=0) * 1e9 / found["step"]
+        rates = f"{short(found['events'] / seconds)}/s, at most {short(peak)}/s"
+        yield f"{_name(found['event'])}: {grouped(found['events'])} events, {rates}"
+    elif kind == "hits":
+        yield f"{_name(found['event'])}: {grouped(found['events'])} hits in the kernel"
+    elif kind == "latency":
+        yield from _latency(found)
+    else:
+        what = f"{_name(found['event'])} {found['field']}" if found["field"] else "process"
+        yield f"{what}: {grouped(found['events'])} events{'' if found['exact'] else ', approximate'}"
+        rows = [(one["value"], one["count"], one["error"]) for one in found["values"]]
+        yield from _bars([*rows, *([("others", found["others"], 0)] if found["others"] else [])])
+
+
+def _latency(found: dict[str, Any]) -> Iterator[str]:
+    sign = "≤ " if found["in_kernel"] else ""
+    figures = "".join(f"  {n} {sign}{duration(found[n])}" for n in ("p50", "p90", "p99", "max") if n in found)
+    what = "calls in the kernel" if found["in_kernel"] else "pairs"
+    mean = f"  mean {duration(found['mean'])}" if found["calls"] else ""
+    yield f"{found['function']}: {grouped(found['calls'])} {what}{figures}{mean}"
+    yield from _bars([(f"≤ {duration(1 << exponent)}", hits, 0) for exponent, hits in found["log2"]])
+
+
+def _bars(rows: list[tuple[str, int, int]]) -> Iterator[str]:
+    most = max((hits for _, hits, _ in rows), default=0)
+    widest = min(40, max((len(label) for label, _, _ in rows), default=0))
+    for label, hits, error in rows:
+        drawn = "#" * (-(-hits * _BAR // most) if most else 0)
+        yield f"  {label:>{widest}} |{drawn:<{_BAR}}| {'>= ' if error else ''}{grouped(hits)}"
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
