@@ -15,6 +15,7 @@ from events.export.job import Job
 from tests.interface.test_app import application, recording  # noqa: F401 - a fixture
 from tests.interface.widget_host import screen_text, until
 from tui.app import Probewright
+from tui.export_file import ExportFile
 from tui.screens import event_export
 from tui.screens.event_export import EventExportScreen
 from widgets.progress import ProgressBar
@@ -28,7 +29,9 @@ async def opened(app: Probewright, pilot) -> EventExportScreen:
     await until(lambda: app.watching and app.watching.ended, pilot)
     await pilot.press("o")
     await until(lambda: isinstance(app.screen, EventExportScreen), pilot)
-    return app.screen
+    dialog = app.screen
+    assert isinstance(dialog, EventExportScreen)
+    return dialog
 
 
 def text(app: Probewright) -> str:
@@ -161,7 +164,7 @@ async def test_what_stands_in_the_way_is_said(recording, tmp_path, monkeypatch):
 
 
 async def test_a_full_disk_is_said(recording, tmp_path, monkeypatch):  # noqa: F811
-    class Full(event_export.ExportFile):
+    class Full(ExportFile):
         def __init__(self, path: Path, *, overwrite: bool = False) -> None:
             super().__init__(path, overwrite=overwrite)
             self.out.close()
