@@ -125,6 +125,7 @@ def _commands() -> argparse.ArgumentParser:
     sub = printing("run", "Arm probes, print their events, and take the probes away again.")
     _specs(sub, preset=True)
     _bounds(sub)
+    _summary(sub)
     _export(sub)
     _limits(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")
@@ -230,6 +231,19 @@ def _trigger(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("an empty trigger")
     return text.strip()
+
+
+def _summary(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--summary",
+        nargs="?",
+        const="",
+        metavar="FIELD",
+        help="print no events but their sum at the end: latencies, rates, processes, and the values of a field",
+    )
+    parser.add_argument(
+        "--hist", action="store_true", help="the same, counted in the kernel, which then records nothing"
+    )
 
 
 def _spec(text: str) -> str:

@@ -12,6 +12,8 @@ from kernel.watch import Watch
 from tui.cli.event_export import REFUSALS, NotWanted, Wanted, exporting, refuse, refused, wanted_of
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line
+from tui.cli.presets import ToArm, expand
+from tui.cli.summary import summarize
 from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, stoppable, take_away, tell_counts
 from tui.event_export import source_of
 
@@ -25,13 +27,16 @@ def run(arguments: argparse.Namespace) -> int:
     watch = Watch(connection, limits=limits_of(arguments))
     status = DONE
     try:
-        probes = probes_of(arguments.specs, connection)
+        armed = expand(arguments, connection)
+        probes = probes_of(armed.specs, connection)
         with stoppable():
             events = arm(watch, probes, how_of(arguments))
-            if wanted is not None:
+            if arguments.summary is not None or arguments.hist:
+                summarize(watch, arguments, events)
+            elif wanted is not None:
                 status = _export(watch, arguments, wanted, events)
             else:
-                _print(watch, arguments, events)
+                _print(watch, arguments, events, armed)
         if arguments.count_only:
             tell_counts(watch)
         account(watch)
@@ -41,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     return REFUSED if left else status
 
 
-def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]]) -> None:
+def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ToArm) -> None:
     source = source_of(watch, events) if arguments.json else Source()
 
     def show(record: Record) -> None:
@@ -50,7 +55,7 @@ def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, fro
         else:
             print(line(_line(watch, record, events[record.event])))
 
-    follow(watch, arguments, events, show)
+    follow(watch, arguments, events, armed.shown(watch, show, as_json=arguments.json))
 
 
 def _export(watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]]) -> int:
