@@ -104,7 +104,10 @@ class Probe:
     suffix: bool | None = None
     """Whether `%return` was written where the kernel knows without it, by `r` or `$retval`; None: as usual."""
     maxactive: str = ""
-    """How many calls a kretprobe follows at once, as written behind the `r`; empty: the kernel's default."""
+    """How many calls a kretprobe follows at once, as written behind the `r`; empty: the kernel's default.
+
+    It may be anything else that stands there and that the kernel doesn't look at.
+    """
 
     def toggle(self, arg: FetchArg) -> Probe:
         """Add the fetcharg, or take it away where one with the same expression is there."""

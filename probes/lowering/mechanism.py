@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from probes.dialect import dialect_of
 from probes.environment import UNKNOWN, Environment
+from probes.errors_table import message_of
 from probes.facts import Feature, TargetFacts
 from probes.functions import index_of
 from probes.probe import Kind, Place, Probe, When
 from probes.refusal import CannotLower, own
+from probes.rules.hints import hint_for
 from probes.syntax.text import glob, kstrtoul
 from probes.verdict import Refusal
 
@@ -35,7 +37,8 @@ class Mechanism:
 
     def letter(self, at_exit: bool) -> str:
         """First word of the command, without the name."""
-        return "f" if self.is_fprobe else f"r{self.maxactive}" if at_exit else "p"
+        letter = "f" if self.is_fprobe else "r" if at_exit else "p"
+        return f"{letter}{self.maxactive}" if at_exit else letter
 
     def target(self, at_exit: bool) -> str:
         """Second word of the command."""
@@ -67,11 +70,14 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
     part = not count and _is_part(place, facts, environment)
     wants_fprobe = probe.kind is Kind.FPROBE or (probe.kind is Kind.AUTO and not part)
     wants_fprobe = wants_fprobe and not place.offset and not others
+    if probe.maxactive and probe.kind in (Kind.AUTO, Kind.FPROBE):
+        _check_maxactive(probe, facts)
     if wants_fprobe and facts.has(Feature.FPROBE_EVENTS):
         if not count:
             raise CannotLower(_untraceable(place.symbol, facts, column))
         lost = (f"{place.symbol}: {count} functions have this name, all of them are probed",) if count > 1 else ()
-        return Mechanism(True, place, by_name=True, losses=lost)
+        number = probe.maxactive if probe.maxactive.isdigit() and probe.when is When.EXIT else ""
+        return Mechanism(True, place, by_name=True, losses=lost, maxactive=number)
     if probe.kind is Kind.FPROBE:
         raise CannotLower(
             own("missing_capability", "f", 0, "This kernel has no fprobe events; a kprobe does the same")
@@ -91,6 +97,14 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
         told = f"{place.symbol}: a part of {base}, which no fprobe can follow: a kprobe sits on it"
         return replace(found, losses=(told,))
     return found
+
+
+def _check_maxactive(probe: Probe, facts: TargetFacts) -> None:
+    """Check what stands behind the `f`: one line of kernels took a number there, all others refuse it."""
+    dialect = dialect_of(facts)
+    if not dialect.fprobe or dialect.fprobe_on_graph:
+        hint, _ = hint_for("BAD_MAXACT", probe.maxactive)
+        raise CannotLower(Refusal("BAD_MAXACT", message_of("BAD_MAXACT"), 1, probe.maxactive, hint))
 
 
 def _is_part(place: Place, facts: TargetFacts, environment: Environment) -> bool:
@@ -154,7 +168,13 @@ def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
         base = probe.place.symbol.partition(COLD)[0]
         hint = f"It is jumped to from {base}, never called, so it does not return: probe it at its entry"
         raise CannotLower(own("not_traceable", str(probe.place), str(probe).index(" ") + 1, hint))
-    return Mechanism(False, probe.place, by_name and not probe.place.offset, (), probe.maxactive)
+    return Mechanism(
+        False,
+        probe.place,
+        by_name and not probe.place.offset,
+        (),
+        probe.maxactive if probe.maxactive.isdigit() else "",
+    )
 
 
 def _untraceable(symbol: str, facts: TargetFacts, column: int) -> Refusal:

@@ -31,11 +31,12 @@ def parse_probe(text: str) -> Probe:
     if not words or words[0].text[0] not in "fpr":
         raise refuse("unknown_kind", 0, words[0].text if words else "")
     head = words[0].text
-    match = re.fullmatch(r"([fpr])([0-9]*)(?::(.*))?", head)
-    if match is None:
-        raise refuse("unknown_kind" if head[0] == "f" else "BAD_MAXACT", 1, head)
-    if match[2] and head[0] != "r":
-        raise refuse("BAD_MAXACT" if head[0] == "f" else "BAD_MAXACT_TYPE", 1, match[2])
+    match = re.fullmatch(r"([fpr])([^:]*)(?::(.*))?", head)
+    # Behind p and r the kernel looks at digits only, and behind the f 6.12 does (trace_kprobe.c, trace_fprobe.c).
+    if match is None or (match[2][:1].isdigit() and not re.fullmatch("[0-9]+", match[2])):
+        raise refuse("BAD_MAXACT", 1, head)
+    if match[2][:1].isdigit() and head[0] == "p":
+        raise refuse("BAD_MAXACT_TYPE", 1, match[2])
     group, event, separator = "", "", "/"
     if match[3] is not None:
         if (bad := check_name(match[3])) is not None:

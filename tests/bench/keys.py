@@ -17,6 +17,7 @@ LINES = (
     "f wake_up_new_task p->mm->exe_file->f_path.dentry->d_name.name:string p->comm p->pid if pid == 1",
     "p tcp_sendmsg $$args sk->__sk_common.skc_dport if size > 3",
     "t sched_switch prev->comm next->pid",
+    "s:late pid_t who; unsigned int count; char comm[16]",
 )
 
 

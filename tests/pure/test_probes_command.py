@@ -28,17 +28,12 @@ def _read(case: Case) -> Command:
     return parse_synthetic(case.command) if case.interface == "synthetic_events" else parse_command(case.command)
 
 
-def _is_odd(text: str) -> bool:
-    """The MAXACTIVE of fprobes, and what else stood there, that one old kernel took."""
-    return text.startswith(("f1", "fx"))
-
-
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_command_that_a_kernel_takes_is_kept(name: str) -> None:
     read = 0
     for case in kernel(name).cases:
         text = " ".join(case.command.split("#")[0].split())
-        if case.ok and case.interface in _INTERFACES and not _is_odd(text):
+        if case.ok and case.interface in _INTERFACES:
             assert str(_read(case)) == text
             read += 1
     assert read > 240

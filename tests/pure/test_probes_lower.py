@@ -409,3 +409,21 @@ def test_ticked_field_is_captured() -> None:
     assert (
         Probe(Place("vfs_read")).toggle(FetchArg(variable("file"), None, "%pD")).captures(FetchArg(variable("file")))
     )
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        ("pfoo:a/b vfs_read", "p:pw_1/b vfs_read"),
+        ("rx:a/b vfs_read $retval", "r:pw_1/b vfs_read ret=$retval"),
+        ("r10:a/b vfs_read $retval", "r10:pw_1/b vfs_read ret=$retval"),
+        ("f10:a/b vfs_read%return $retval", "f10:pw_1/b vfs_read%return ret=$retval"),
+        ("fx:a/b vfs_read", "f:pw_1/b vfs_read"),
+    ],
+)
+def test_what_stands_behind_the_letter(spec: str, line: str) -> None:
+    """6.12 takes all of it; what is no number it doesn't look at."""
+    assert str(parse_probe(spec)) == spec
+    assert lines(spec, "6.12") == [line]
+    if spec.startswith("f"):
+        assert refusal(spec, "7.2")[0] == "BAD_MAXACT"

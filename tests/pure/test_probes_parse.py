@@ -157,6 +157,7 @@ def test_every_command_that_kernels_take_is_read() -> None:
         ("f vfs_read x=$$args", "BAD_VAR_ARGS", "$$args"),
         ("f vfs_read p[x]", "bad_index", "[x]"),
         ("p10 vfs_read", "BAD_MAXACT_TYPE", "10"),
+        ("r10x vfs_read", "BAD_MAXACT", "10x"),
         ("e:a/b sched/sched_switch", "unknown_kind", "e:a"),
         ("p /bin/true:0x10", "user_probe", "/bin"),
         ("f", "no_place", ""),
