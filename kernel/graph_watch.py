@@ -5,12 +5,15 @@ It stands beside the watch of the probes: its instance, its pump and its store a
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernel.connection import Connection
+from kernel.errors import KernelError
 from kernel.function_graph import GraphTracing, open_graph
 from kernel.sessions import AnySession
-from kernel.watch import STORE_BYTES, Watch
+from kernel.watch import STORE_BYTES, Entry, Watch
 from probes.graph_plan import GraphPlan, GraphSupport
 
 
@@ -42,6 +45,23 @@ class GraphWatch(Watch):
             self._formats = dict(tracing.formats)
             self.store = self._new_store(self._formats, session.header, session.cmdlines())
         return super()._open()
+
+    def settle_queue(self) -> None:
+        """Stop recording, and bring what is in the buffers into the queue; what is in the store stays there."""
+        with self._lock:
+            if self._tracing is not None and self._session is not None:
+                with contextlib.suppress(KernelError):
+                    self._tracing.pause(True)
+                self._session.pump.settle()
+                self._inbox += self._session.pump.drain()
+        self.on_data()
+
+    def _next(self) -> Sequence[Entry]:
+        """What came before the end is brought in after it."""
+        if self._session is None and self._inbox:
+            arrived, self._inbox = self._inbox, []
+            return arrived
+        return super()._next()
 
     def record_to(self, path: Path) -> None:
         """As that of a watch; the formats are those of the tracer."""

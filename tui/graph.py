@@ -33,6 +33,7 @@ _NOTES: Final = {
     Flag.NO_EXIT: "its exit was not seen",
     Flag.LOST: "events were lost here",
 }
+_COUNTED: Final = {Flag.NO_ENTRY: "without entry", Flag.NO_EXIT: "without exit", Flag.LOST: "cut by losses"}
 
 
 class ShownGraph:
@@ -107,9 +108,7 @@ class ShownGraph:
         """A line. Raises IndexError where it was dropped."""
         row = self.row(place)
         inside = self.visible.has_inside(row.row)
-        note = next((text for flag, text in _NOTES.items() if row.flags & flag), "")
-        if row.flags & Flag.OPEN and row.what != What.SWITCH:
-            note = "runs"
+        note = "" if row.what == What.SWITCH else _note(row.flags)
         line = GraphText(
             row.ts,
             self.task(row.task),
@@ -160,7 +159,7 @@ class ShownGraph:
             case What.SOFTIRQ:
                 return self.names.softirq(number)
             case What.SWITCH:
-                return f"for {self.task(number)}"
+                return f"then {self.task(number)}"
             case What.COMMENT:
                 record = self._record(row.seq)
                 values = self._watching.known.values(record) if record else []
@@ -276,7 +275,7 @@ class ShownGraph:
             return f"reading, {grouped(self.growing.behind)} events to go"
         tree, wanted = self.tree, self.visible.wanted
         words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
-        words += [f"{grouped(count)}: {_NOTES[flag]}" for flag, count in sorted(tree.counts.items()) if count]
+        words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
         words += [self.task(wanted.task) if wanted.task is not None else ""]
         words += [f"from {duration(wanted.least)} on" if wanted.least else ""]
         words += [f"{wanted.levels} levels" if wanted.levels < Wanted().levels else ""]
@@ -284,9 +283,16 @@ class ShownGraph:
         return ", ".join(word for word in words if word)
 
 
+def _note(flags: Flag) -> str:
+    """What is not known of a call."""
+    if flags & Flag.OPEN:
+        return "runs"
+    return next((text for flag, text in _NOTES.items() if flags & flag), "")
+
+
 _KINDS: Final = {
     What.IRQ: "interrupt",
     What.SOFTIRQ: "softirq",
-    What.SWITCH: "off the CPU",
+    What.SWITCH: "off the CPU,",
     What.COMMENT: "event",
 }

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kernel.connection import Connection
     from kernel.counts import Counts
     from kernel.errors import KernelError
+    from kernel.graph_watch import GraphWatch
     from kernel.watch import Watch
     from probes.attaching.callers import Callers
     from probes.attaching.reasons import Attachability
@@ -166,3 +167,23 @@ class Counted(Message):
         self.watching = watching
         self.counts = counts
         self.names = names
+
+
+class GraphStarted(Message):
+    """The function_graph tracer runs."""
+
+    def __init__(self, watching: GraphWatch, failures: tuple[str, ...]) -> None:
+        super().__init__()
+        self.watching = watching
+        self.failures = failures
+        """What the one before could not put back."""
+
+
+class GraphFailed(Message):
+    """The function_graph tracer could not be begun."""
+
+    def __init__(self, plan: str, why: str, remedy: str) -> None:
+        super().__init__()
+        self.plan = plan
+        self.why = why
+        self.remedy = remedy

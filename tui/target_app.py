@@ -52,6 +52,10 @@ class TargetApp(SayingApp):
         """`connection` is another one."""
 
     @abstractmethod
+    def leave_graph(self) -> Watch | None:
+        """Forget the call graph of the target that is left; gives what has to be closed."""
+
+    @abstractmethod
     def watched(self) -> None:
         """`watching` is another one, or None."""
 
@@ -165,13 +169,14 @@ class TargetApp(SayingApp):
         watching, self.watching = self.watching, None
         connection, self.connection = self.connection, None
         if connection is not None:
+            graph = self.leave_graph()
             self.watched()
             gc.unfreeze()
-            self._take_away(watching, connection)
+            self._take_away([one for one in (graph, watching) if one], connection)
 
     @work(thread=True, group="leave")
-    def _take_away(self, watching: Watch | None, connection: Connection) -> None:
-        failures = watching.close() if watching else []
+    def _take_away(self, watches: Sequence[Watch], connection: Connection) -> None:
+        failures = [failure for watching in watches for failure in watching.close()]
         connection.close()
         self.post_message(Disarmed(tuple(str(failure.error) for failure in failures)))
 

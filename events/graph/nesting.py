@@ -142,7 +142,8 @@ def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -
         around = outer[np.searchsorted(outer, inner) - 1]
         found.parent[inner] = around
         is_call = call[inner]
-        wrong[inner] = is_call & ~deeper(place[inner], place[around])
+        # A task does nothing while it is off its CPU: that it came back was not seen.
+        wrong[inner] = (is_call & ~deeper(place[inner], place[around])) | (events.what[around] == What.SWITCH)
         other = inner[~is_call]
         if len(other):  # as deep as what it is in
             place[other] = place[found.parent[other]]

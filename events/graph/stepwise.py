@@ -1,7 +1,8 @@
 """Nesting the events of one task one by one, where something was missed: slower than by columns, and always right.
 
 A begin shows calls that are not shallower than it to be over: their ends were missed. An end ends the youngest open
-call of its function and place; what was begun inside is over. Where there is none, the end stays alone.
+call of its function and place; what was begun inside is over, and so is a time off the CPU with whatever comes next.
+Where there is none, the end stays alone.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def step_through(events: Brackets, start: int, stop: int, deeper: Deeper, found:
                 opened = stack.pop().event.at
                 found.partner[opened], found.partner[event.at] = event.at, opened
                 continue
+        while stack and stack[-1].event.what == What.SWITCH:  # a task does nothing while it is off its CPU
+            over(event)
         if event.what == What.CALL and event.edge != Edge.POINT:
             while stack and not deeper(event.place, stack[-1].place):
                 over(event)

@@ -82,9 +82,9 @@ class CallTree:
         """Take what proves a nesting, and the most rows to keep."""
         self.columns = CallColumns()
         self.counts: Counter[Flag] = Counter()
-        """Ends without a partner, by the reason."""
+        """Ends without a partner, by the reason; those of task switches do not count."""
         self.closed = 0
-        """Calls of which both ends were seen."""
+        """Calls and interrupts of which both ends were seen."""
         self.latest = 0
         """Youngest time stamp."""
         self.changed = 0
@@ -107,8 +107,8 @@ class CallTree:
 
     @property
     def open(self) -> int:
-        """Calls that have begun and not ended yet."""
-        return len(self._open_rows)
+        """Calls and interrupts that have begun and not ended yet."""
+        return 0 if self._open is None else int((self._open.what != What.SWITCH).sum())
 
     def row(self, row: int) -> Row:
         """A row. Raises IndexError where it was dropped, or there is none yet."""
@@ -149,7 +149,7 @@ class CallTree:
         rows, before = self._number(both, found, held, self._open_rows[waiting])
         self._append(both, found, rows, held)
         self._close(both, found, rows, before)
-        self._miss(found, rows, before)
+        self._miss(both, found, rows, before)
         self._go_on(both, found, rows, before, segments, waiting)
         self.latest = max(self.latest, int(events.ts[-1]))
         if len(self.columns) > self._limit:
@@ -213,7 +213,7 @@ class CallTree:
         """Fill in the ends of rows that have one."""
         begins = np.flatnonzero((both.edge == Edge.BEGIN) & (found.partner >= 0))
         ends = found.partner[begins]
-        self.closed += len(begins)
+        self.closed += int((both.what[begins] < What.SWITCH).sum())
         duration = both.duration[ends]
         duration = np.where(duration >= 0, duration, both.ts[ends] - both.ts[begins])
         self._spend(
@@ -236,11 +236,11 @@ class CallTree:
         wanted &= at >= 0
         np.add.at(self.columns.column("inside"), at[wanted], duration[wanted])
 
-    def _miss(self, found: Nesting, rows: Ints, before: Ints) -> None:
+    def _miss(self, both: Brackets, found: Nesting, rows: Ints, before: Ints) -> None:
         """Calls that are over, whose end was not seen."""
         missed = np.flatnonzero(found.over >= 0)
         if len(missed):
-            self.counts[Flag.NO_EXIT] += len(missed)
+            self.counts[Flag.NO_EXIT] += int((both.what[missed] != What.SWITCH).sum())
             self._end(rows[missed], before[found.over[missed]], Flag.NO_EXIT)
 
     def _go_on(self, both: Brackets, found: Nesting, rows: Ints, before: Ints, segments: Ints, waiting: Mask) -> None:
@@ -250,7 +250,7 @@ class CallTree:
         if last:  # gaps: what was open at one stays open for ever
             lost = np.flatnonzero(is_open & (segments < last))
             starts = np.searchsorted(segments, segments[lost] + 1)
-            self.counts[Flag.LOST] += len(lost)
+            self.counts[Flag.LOST] += int((both.what[lost] != What.SWITCH).sum())
             self._end(rows[lost], before[starts], Flag.LOST)
             is_open &= segments == last
             self._give_up(~waiting, Flag.LOST, before[int(np.searchsorted(segments, 1))])
@@ -280,7 +280,7 @@ class CallTree:
         if self._open is None or not which.any():
             return
         rows = self._open_rows[which]
-        self.counts[why] += len(rows)
+        self.counts[why] += int((self._open.what[which] != What.SWITCH).sum())
         self._end(rows, np.full(len(rows), self.next if after is None else after), why)
         self._open, self._open_rows = self._open.of(~which), self._open_rows[~which]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from events.graph.brackets import Ints, Mask
+from events.graph.brackets import Ints, Mask, What
 from events.graph.tree import CallTree, Flag
 
 
@@ -138,6 +138,8 @@ class Visible:
         part = slice(start - tree.first, stop - tree.first)
         level = tree.columns.column("level")[part]
         seen = level < wanted.levels
+        # Of a task that is in no call it is of no account when it is off its CPU.
+        seen &= (level > 0) | (tree.columns.column("what")[part] != What.SWITCH)
         for row in sorted(self._turned):
             self._turn(seen, row, start, stop)
         if wanted.task is not None:

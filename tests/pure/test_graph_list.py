@@ -38,6 +38,8 @@ class Plain(NamedTuple):
             return False
         if self.wanted.least and row.duration < self.wanted.least and not row.flags & Flag.OPEN:
             return False
+        if row.what == What.SWITCH and not row.level:
+            return False
         if row.parent < 0:
             return True
         around = rows[row.parent]
@@ -84,7 +86,7 @@ def test_it_grows_as_it_would_have_been_made(
 @settings(deadline=None)
 def test_a_row_that_is_searched_is_shown(events: list[Event], pieces: list[int], wanted: Wanted, row: int) -> None:
     tree = grown(events, pieces, by_depth)
-    if row < tree.next:
+    if row < tree.next and tree.row(row).what != What.SWITCH:
         visible = Visible(tree, wanted)
         visible.reveal(row)
         assert row in visible.rows

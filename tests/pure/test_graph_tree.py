@@ -72,9 +72,13 @@ class Plain:
         call = event.what == What.CALL
         if event.edge == Edge.END and self.leave(seq, event, stack):
             return
+        while stack and self.rows[stack[-1]].what == What.SWITCH:
+            self.over(stack.pop(), Flag.NO_EXIT)
         if call:
             while stack and (place := self.around(stack)) is not None and not self.deeper(event.place, place):
                 self.over(stack.pop(), Flag.NO_EXIT)
+        if event.what == What.SWITCH and event.edge == Edge.END:
+            return  # a thread that comes for the first time
         parent = stack[-1] if stack else -1
         row = Call(seq, event.what, event.function, event.place if call else None, event.ts, len(stack), parent)
         if event.edge != Edge.BEGIN:
@@ -97,7 +101,7 @@ class Plain:
             stack.pop()
             row.duration = event.duration if event.duration >= 0 else event.ts - row.ts
             row.leave, row.after, row.flags = seq, len(self.rows), 0
-            if row.parent >= 0:
+            if row.parent >= 0 and row.what != What.SWITCH:
                 self.rows[row.parent].inside += row.duration
             return True
         return False
@@ -116,8 +120,8 @@ def streams(draw: st.DrawFn, stack: bool = False) -> list[Event]:
         missing, broken = choice[2] < 6, choice[2] > 96
         event = None
         if choice[3] < 55 and len(calls) < 6:
-            what: int = What.CALL if choice[3] > 4 else What.IRQ
-            function = choice[1] % FUNCTIONS
+            what: int = What.CALL if choice[3] > 8 else What.SWITCH if choice[3] > 4 else What.IRQ
+            function = 0 if what == What.SWITCH else choice[1] % FUNCTIONS
             place = (1 << 20) - 64 * len(calls) + (1 << 30) * (what == What.IRQ) if stack else 2 * len(calls)
             calls.append((what, function, place))
             event = Event(ts, task, Edge.BEGIN, function, place, what)
@@ -211,9 +215,9 @@ def check(events: list[Event], pieces: list[int], deeper: Deeper) -> None:
     assert told(tree) == of_plain(plain)
     own = [-1 if row.duration < 0 else max(row.duration - row.inside, 0) for row in plain.rows]
     assert [tree.row(row).own for row in range(tree.next)] == own
-    ends = [flag for row in plain.rows if (flag := Flag(row.flags)) and flag != Flag.OPEN]
+    ends = [flag for row in plain.rows if row.what != What.SWITCH and (flag := Flag(row.flags)) and flag != Flag.OPEN]
     assert {flag: n for flag, n in tree.counts.items() if n} == {flag: ends.count(flag) for flag in set(ends)}
-    assert tree.open == sum(row.flags == Flag.OPEN for row in plain.rows)
+    assert tree.open == sum(row.flags == Flag.OPEN and row.what != What.SWITCH for row in plain.rows)
 
 
 @given(streams(), PIECES)

@@ -22,7 +22,9 @@ from widgets.status_bar import LiveLine, LiveState, Status, TopLine
 from widgets.tail_table import TailTable
 
 if TYPE_CHECKING:
+    from kernel.counts import Counts
     from kernel.session import Armed
+    from kernel.watch import Watch
     from tui.app import Probewright
     from tui.views.events import EventsView
 
@@ -72,14 +74,25 @@ class LiveScreen(Screen[None]):
         self._show_nothing()
         self.refresh_state()
 
+    @property
+    def _seen(self) -> Watch | None:
+        """Where what is on the screen comes from."""
+        graph = self.bench.graphing.watching
+        return graph if self._view.of_graph and graph is not None else self.bench.watching
+
     def tick(self) -> None:
         """The store has grown."""
-        watching = self.bench.watching
+        watching = self._seen
         if watching is None or watching.store is None:
             return
         if self._view.tick(watching, watching.store, fields_of(watching)):
             self.set_timer(_SOON, self.tick, name="more")
         self._show_line()
+
+    @property
+    def _counts(self) -> Counts | None:
+        graphing = self.bench.graphing
+        return graphing.counts if self._seen is graphing.watching else self.bench.counts
 
     def _show_nothing(self) -> None:
         for view in self._views.values():
@@ -100,7 +113,7 @@ class LiveScreen(Screen[None]):
         self._show_line()
 
     def _show_line(self) -> None:
-        watching = self.bench.watching
+        watching = self._seen
         store = watching.store if watching else None
         if watching is None or store is None:
             self._line.state = LiveState(note=note_of_nothing(self.bench.connection))
@@ -112,7 +125,7 @@ class LiveScreen(Screen[None]):
             new=self._view.place.new,
             per_second=sum(store.rates().values()) if watching.live else None,
             shown=store.next_seq,
-            losses=losses_of(watching, self.bench.counts),
+            losses=losses_of(watching, self._counts),
             note=self._view.note(watching),
         )
 
@@ -126,10 +139,10 @@ class LiveScreen(Screen[None]):
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:
         event.stop()
-        if self.bench.watching is None:
+        if self._seen is None:
             return
         try:
-            self.app.push_screen(DetailScreen(*self._view.detail(self.bench.watching, event.row)))
+            self.app.push_screen(DetailScreen(*self._view.detail(self._seen, event.row)))
         except IndexError:
             self.notify("this event was dropped to make room for newer ones", markup=False)
 
@@ -151,13 +164,15 @@ class LiveScreen(Screen[None]):
 
     def _event_under_cursor(self) -> str:
         """Path of an event; empty where there is no cursor, or its row was dropped."""
-        store = self.bench.watching.store if self.bench.watching else None
+        store = self._seen.store if self._seen else None
         record = self._view.record_under_cursor(store) if store else None
         return record.event if record else ""
 
     def action_disarm(self) -> None:
         """Disarm the probe whose event is under the cursor; without a cursor the only one there is."""
-        if (meant := self._meant()) is not None:
+        if self._view.of_graph and self.bench.graphing.runs:
+            self.bench.graphing.stop()
+        elif (meant := self._meant()) is not None:
             self.bench.disarm([meant])
 
     def action_losses(self) -> None:
@@ -192,19 +207,20 @@ class LiveScreen(Screen[None]):
         return None
 
     def action_disarm_all(self) -> None:
+        self.bench.graphing.stop()
         if self.bench.watching is not None:
             self.bench.disarm(self.bench.watching.armed)
 
     def action_record(self) -> None:
         """Begin to write a recording beside where probewright was started, or end it."""
-        watching = self.bench.watching
+        watching = self._seen
         if watching is None or not watching.live:
             self.notify("nothing is armed that could be recorded", markup=False)
             return
         if watching.recorder is not None:
-            self.bench.stop_recording()
+            self.bench.stop_recording(watching)
         else:
-            self.bench.record(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")))
+            self.bench.record(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")), watching)
         self.refresh_state()
 
     def action_export(self) -> None:
@@ -217,8 +233,16 @@ class LiveScreen(Screen[None]):
         else:
             self.app.push_screen(EventExportScreen(watching, watching.store))
 
+    def action_probe(self) -> None:
+        """Build a probe on the function under the cursor."""
+        if name := self._view.function_under_cursor():
+            self.bench.switch_mode("compose")
+            self.bench.compose_place.pick(name)
+        else:
+            self.notify("no function is under the cursor: space, then put it on a call", markup=False)
+
     def action_clear(self) -> None:
-        watching = self.bench.watching
+        watching = self._seen
         if watching is not None:
             watching.forget()
             self._show_nothing()

@@ -6,7 +6,8 @@ from typing import Final
 
 from tui.views.calls import CallsView
 from tui.views.events import EventsView
+from tui.views.graph import GraphView
 from tui.views.summary import SummaryView
 from tui.views.view import View
 
-VIEWS: Final[tuple[type[View], ...]] = (EventsView, CallsView, SummaryView)
+VIEWS: Final[tuple[type[View], ...]] = (EventsView, GraphView, CallsView, SummaryView)

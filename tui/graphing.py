@@ -1,0 +1,93 @@
+"""The function_graph tracer of the application: begun and ended by workers, with a feed of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from kernel.errors import KernelError
+from tui.feed import Feed
+from tui.messages import Counted, Disarmed, GraphFailed, GraphStarted
+
+if TYPE_CHECKING:
+    from kernel.connection import Connection
+    from kernel.counts import Counts
+    from kernel.graph_watch import GraphWatch
+    from probes.graph_plan import GraphPlan
+
+
+class Graphing:
+    """One tracer at a time; what it saw stays when it has ended."""
+
+    def __init__(self, app: App[None], ticked: Callable[[], None]) -> None:
+        """`ticked` is called on the screen's thread when there is something new."""
+        self.watching: GraphWatch | None = None
+        """None until one was begun on this target."""
+        self.counts: Counts | None = None
+        """What was lost, as of the last second."""
+        self._app = app
+        self._feed = Feed(app, ticked)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the tracer is on."""
+        return self.watching is not None and self.watching.live
+
+    def start(self, connection: Connection, plan: GraphPlan) -> None:
+        """Trace; `GraphStarted` or `GraphFailed` comes. What ran until now is ended."""
+        before = self.watching
+        self._app.run_worker(lambda: self._start(connection, plan, before), thread=True, group="graph")
+
+    def _start(self, connection: Connection, plan: GraphPlan, before: GraphWatch | None) -> None:
+        from kernel.graph_watch import GraphWatch
+
+        failures = before.close() if before else []
+        watching = GraphWatch(connection, plan)
+        try:
+            watching.begin()
+        except KernelError as error:
+            watching.close()
+            self._app.post_message(GraphFailed(str(plan), str(error), error.remedy))
+            return
+        self._app.post_message(GraphStarted(watching, tuple(str(failure.error) for failure in failures)))
+        connection.load_symbols()
+
+    def started(self, watching: GraphWatch) -> None:
+        """It runs."""
+        self.watching, self.counts = watching, None
+        self._feed.follow(watching)
+        self._feed.count()
+        self._feed.data_came()
+
+    def stop(self) -> None:
+        """Stop the tracer and put everything back; what it saw stays."""
+        if self.watching is not None and self.watching.live:
+            self._app.run_worker(self._stop, thread=True, group="graph")
+
+    def _stop(self) -> None:
+        watching = self.watching
+        if watching is not None:
+            watching.settle_queue()
+            failures = watching.close()
+            self._app.post_message(Disarmed(tuple(str(failure.error) for failure in failures)))
+
+    def data_came(self) -> None:
+        """A tick is due."""
+        if self.watching is not None:
+            self._feed.data_came()
+
+    def counted(self, event: Counted) -> bool:
+        """Take counts and names, where they are of this tracer."""
+        if event.watching is not self.watching or self.watching is None:
+            return False
+        self.counts = event.counts
+        self.watching.know_names(event.names)
+        return True
+
+    def leave(self) -> GraphWatch | None:
+        """Another target will be open; gives what has to be closed."""
+        watching, self.watching, self.counts = self.watching, None, None
+        self._feed.follow(None)
+        return watching
