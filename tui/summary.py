@@ -95,13 +95,13 @@ def _latencies(watching: Watch, summary: Summary) -> Bars:
 
 
 def figures_of(found: Distribution) -> list[Bar]:
-    """`p50 3.21 us  p90 …`, `p99 …  max …`: two lines, so that they are not cut."""
+    """`p50 3.21 us  p90 …`, `p99 …  max …`: by two, so that they are not cut."""
     texts = [f"{name} {duration(found.quantile(share))}" for name, share in QUANTILES]
-    return _two_lines([*texts, f"max {duration(found.most)}"])
+    return _by_two([*texts, f"max {duration(found.most)}"])
 
 
-def _two_lines(texts: list[str]) -> list[Bar]:
-    return [Bar("  ".join(("", *part)), dim=True) for part in (texts[:2], texts[2:])]
+def _by_two(texts: list[str]) -> list[Bar]:
+    return [Bar("  ".join(("", *part)), dim=True) for part in (texts[:2], texts[2:4], texts[4:]) if part]
 
 
 def power_bars(powers: Iterable[tuple[int, int]]) -> list[Bar]:
@@ -114,11 +114,13 @@ def power_bars(powers: Iterable[tuple[int, int]]) -> list[Bar]:
 
 def of_kernel(watching: Watch, reads: tuple[Read, ...], subject: Subject) -> SummaryText:
     """From the histograms that the kernel keeps."""
+    if not reads:
+        return SummaryText("in the kernel: its histograms are being set up")
     tasks = kernel_tasks(reads)
     wanted = [r for r in reads if r.kept.what == subject.field and r.kept.event.path == subject.event]
     hits = sum(read.histogram.hits for read in reads if read.kept.is_task)
     dropped = sum(read.histogram.dropped for read in reads)
-    head = f"in the kernel: {grouped(hits)} hits since k was pressed, nothing recorded"
+    head = f"in the kernel: {grouped(hits)} hits since it began, nothing recorded"
     if dropped:
         head += f", {grouped(dropped)} without room"
     of_tasks = bars_of(f"process  {grouped(len(tasks))} in {grouped(hits)} hits", tasks, hits)
@@ -137,7 +139,7 @@ def of_kernel(watching: Watch, reads: tuple[Read, ...], subject: Subject) -> Sum
 def _kernel_rates(reads: Iterable[Read]) -> Iterable[Rate]:
     for read in reads:
         if read.kept.is_task:
-            yield Rate(read.kept.event.event, (), read.histogram.hits, 0.0)
+            yield Rate(read.kept.event.event, (), read.histogram.hits, None)
 
 
 def _kernel_latencies(reads: Iterable[Read]) -> Bars:
@@ -158,4 +160,4 @@ def kernel_figures(read: Read) -> list[Bar]:
     total = sum(power.hits for power in powers)
     texts = [f"{name} ≤ {duration(1 << quantile_of(powers, share))}" for name, share in (*QUANTILES, ("max", 1.0))]
     mean = int(sum(entry.values.get("lat", 0.0) for entry in read.histogram.entries) / max(1, total))
-    return _two_lines([*texts, f"mean {duration(mean)}"])
+    return _by_two([*texts, f"mean {duration(mean)}"])

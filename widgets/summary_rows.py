@@ -37,8 +37,8 @@ class Rate(NamedTuple):
     counts: tuple[int, ...]
     """Of intervals of one length, the oldest first."""
     total: int
-    peak: float
-    """Events a second in the interval that has most."""
+    peak: float | None
+    """Events a second in the interval that has most; None: not known."""
 
 
 def squeezed(counts: Sequence[int], columns: int) -> list[int]:
@@ -122,7 +122,8 @@ class RateRows:
         """Name, line, total, the most of a second."""
         rate = self.rates[row]
         name = min(self._names, max(8, columns // 3))
-        figures = f" {grouped(rate.total):>11}  max {short(rate.peak):>5}/s"
+        peak = "" if rate.peak is None else f"  max {short(rate.peak):>5}/s"
+        figures = f" {grouped(rate.total):>11}{peak}"
         room = max(0, columns - name - width(figures) - 1)
         return (
             Piece(f"{fit(safe(rate.name), name)} ", "name"),
