@@ -275,12 +275,8 @@ print({"child": child})
 )
 def _exec_arguments(run: Run) -> None:
     (call,) = [event for event in run.of("/call") if event["pid"] == run.told["child"]]
-    assert [call[name] for name in ("filename", "arg0", "arg1", "arg2")] == [
-        "/usr/bin/echo",
-        "pw_echo",
-        "a b",
-        "$(x)",
-    ]
+    assert [call[name] for name in ("arg0", "arg1", "arg2")] == ["pw_echo", "a b", "$(x)"]
+    assert call["filename"] in ("/usr/bin/echo", None)  # a page of text that the caller has not touched is a fault
     assert call["arg3"] in (None, "", "(fault)")
     (done,) = [event for event in run.of("sched_process_exec") if event["pid"] == run.told["child"]]
     assert done["filename"] == "/usr/bin/echo"
@@ -353,9 +349,10 @@ def _speak(
     try:
         for judged in judgement.probes:
             watch.arm(judged.probe)
-        out = guest.run(f"python3 -c {_quoted(script)}", timeout=120).decode()
         session, store = watch.session, watch.store
         assert isinstance(session, Session) and store is not None
+        stop = f"echo 0 >{session.instance.path}/tracing_on"  # else what the guest does by itself never ends
+        out = guest.run(f"python3 -c {_quoted(script)}; {stop}", timeout=120).decode()
         while session.pump.wait(1.0) or watch.unsettled:
             watch.tick()
         watch.know_names(watch.names())

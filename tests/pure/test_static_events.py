@@ -1,0 +1,121 @@
+"""Events of the kernel as they are, and the time from one to another: read, printed, lowered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from probes.check import armable, check_plan
+from probes.environment import Environment, EventField
+from probes.facts import Feature
+from probes.probe import Probe
+from probes.static_events import Key, Latency, StaticEvent
+from probes.syntax.parse_error import ParseError
+from tests.probes_data import kernel
+
+EVENTS = {
+    ("block", "block_rq_issue"): (
+        EventField("dev", "dev_t", 4),
+        EventField("sector", "sector_t", 8),
+        EventField("rwbs", "char[8]", 8),
+        EventField("comm", "__data_loc char[]", 4),
+    ),
+    ("block", "block_rq_complete"): (EventField("dev", "dev_t", 4), EventField("sector", "sector_t", 8)),
+}
+
+
+def facts(name):
+    """What its files say beside its README: it can measure."""
+    found = kernel(name).facts
+    return replace(found, features=found.features | {Feature.SYNTHETIC_EVENTS, Feature.HIST_TRIGGERS})
+
+
+AROUND = Environment(event=lambda group, name: EVENTS.get((group, name)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "on tcp/tcp_retransmit_skb",
+        'on block/block_rq_issue if dev == 8388608 && rwbs ~ "*R*"',
+        "lat:io block/block_rq_issue to block/block_rq_complete by dev,sector",
+        "lat:io sched/sched_wakeup to sched/sched_switch by pid=next_pid with next_comm,prev_comm if lat > 1000",
+        "lat:o {f do_sys_openat2 filename:ustring} to {f do_sys_openat2%return $retval:s64} by common_pid with ret",
+    ],
+)
+def test_text_is_the_same_again(text):
+    assert str(armable(text)) == text
+
+
+def test_what_they_are():
+    assert armable("on  tcp.x if a > 1") == StaticEvent("tcp/x", "a > 1")
+    read = armable("lat:n a/b to {f c d} by x=y,z with q if lat > 3")
+    assert read == Latency("n", "a/b", "f c d", (Key("x", "y"), Key("z", "z")), ("q",), "lat > 3")
+    assert isinstance(armable("f on"), Probe)  # the words are heads only
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("on", 2),
+        ("on x", 3),
+        ("on a/b count", 7),
+        ("lat:n a/b to c/d", 0),
+        ("lat a/b to c/d by x", 4),
+        ("lat:n a/b to c/d by x,1y", 20),
+        ("lat:n a/b to c/d by x if", 22),
+        ("lat:n a/b to c/d by w,x,y,z", 20),
+    ],
+)
+def test_what_can_not_be_read_says_where(text, column):
+    with pytest.raises(ParseError) as caught:
+        armable(text)
+    assert caught.value.refusal.column == column
+
+
+def test_an_event_as_it_is_has_no_line_and_its_filter_is_checked():
+    checked = check_plan("on block/block_rq_issue if dev == 1", None, facts("7.2"), "g", AROUND)
+    assert checked.plan is not None and checked.plan.lines == ()
+    (event,) = checked.plan.events
+    assert (event.path, event.line, event.remove, event.filter, event.recorded) == (
+        *("block/block_rq_issue", "", "", "dev == 1"),
+        True,
+    )
+    refused = check_plan("on block/block_rq_issue if dve == 1", None, facts("7.2"), "g", AROUND).verdict.error
+    assert refused is not None and refused.code == "FIELD_NOT_FOUND" and refused.nearest == ("dev",)
+    missing = check_plan("on block/none", None, facts("7.2"), "g", AROUND).verdict.error
+    assert missing is not None and missing.code == "BAD_ATTACH_EVENT"
+
+
+def test_a_time_between_events_is_a_synthetic_event_and_two_triggers():
+    text = "lat:io block/block_rq_issue to block/block_rq_complete by dev,sector with rwbs,comm if lat > 5"
+    plan = check_plan(text, None, facts("6.1"), "pw_1", AROUND).plan
+    assert plan is not None
+    made, begin, end = plan.events
+    assert made.line == "s:pw_1_io u64 lat; u32 dev; u64 sector; char rwbs[8]; char comm[]"
+    assert (made.filter, made.recorded, begin.recorded, end.recorded) == ("lat > 5", True, False, False)
+    assert begin.triggers == (
+        "hist:keys=dev,sector:io_t0=common_timestamp,io_rwbs=rwbs,io_comm=comm:clock=mono:size=16384",
+    )
+    assert end.triggers == (
+        "hist:keys=dev,sector:io_lat=common_timestamp-$io_t0:clock=mono:size=16384"
+        ":onmatch(block.block_rq_issue).pw_1_io($io_lat,dev,sector,$io_rwbs,$io_comm)",
+    )
+
+
+def test_ends_may_be_probes_and_one_that_takes_two_events_is_refused():
+    text = "lat:hold {f vfs_read%return file:x64} to {f vfs_write file:x64} by file if lat > 5"
+    plan = check_plan(text, kernel("7.2").btf, facts("7.2"), "pw_1", AROUND).plan
+    assert plan is not None
+    assert [event.path for event in plan.events] == ["synthetic/pw_1_hold", "pw_1/hold_begin", "pw_1/hold_end"]
+    assert plan.events[0].line == "s:pw_1_hold u64 lat; u64 file"
+    refused = check_plan(text, kernel("6.1").btf, facts("6.1"), "pw_1", AROUND).verdict.error
+    assert refused is not None and "arguments at the entry only" in refused.hint
+
+
+@pytest.mark.parametrize("word", ["by dve", "by dev with rbws"])
+def test_a_field_that_is_not_there_is_named_with_what_is(word):
+    text = f"lat:io block/block_rq_issue to block/block_rq_complete {word}"
+    error = check_plan(text, None, facts("7.2"), "g", AROUND).verdict.error
+    assert error is not None and error.nearest[0] in ("dev", "rwbs") and error.token == word.split()[-1]
