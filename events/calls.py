@@ -28,6 +28,19 @@ _PIECE = 1 << 13
 """Events between two looks at the clock."""
 
 
+class Numbers(NamedTuple):
+    """Calls; all arrays have one length."""
+
+    entries: NDArray[np.int64]
+    """Sequence numbers of their entries; -1: not seen."""
+    exits: NDArray[np.int64]
+    """Those of their exits."""
+    took: NDArray[np.int64]
+    """Nanoseconds from entry to exit, of pairs."""
+    paired: NDArray[np.bool_]
+    """Whether they are proven."""
+
+
 class Timed(NamedTuple):
     """Proven calls; both arrays have one length."""
 
@@ -104,6 +117,15 @@ class Calls:
             None if leave == _NONE else leave,
             _REASONS[reason - 1] if reason else None,
         )
+
+    def numbers(self, start: int, stop: int) -> Numbers:
+        """Of the rows from `start` to before `stop`, as far as they are kept, what they are."""
+        part = slice(max(start - self.first, 0), max(stop - self.first, 0))
+        paired = np.frombuffer(bytes(self._reasons[part]), np.uint8) == 0
+        entries, exits, took = (
+            np.array(column[part], np.int64) for column in (self._entries, self._exits, self._took)
+        )
+        return Numbers(entries, exits, took, paired)
 
     def timed(self, start: int, stop: int) -> Timed:
         """Of the rows from `start` to before `stop` those that are pairs, also where their events were dropped."""

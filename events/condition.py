@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -34,6 +34,8 @@ NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 OF_ALL: Final = ("comm", "pid", "cpu", "event")
 """What every event has; a field of the event's own with such a name comes first."""
+LATENCY: Final = "latency"
+"""Of a call from its entry to its exit, in nanoseconds; events alone have none."""
 
 _ALL_BITS: Final = (1 << 64) - 1
 
@@ -47,10 +49,10 @@ class Term(Protocol):
     def of_record(self, record: Record) -> bool:
         """Whether it holds of one event."""
 
-    def of_table(self, table: Table, comm: Comm) -> Mask:
-        """Of which rows it holds."""
+    def rows(self, of: Callable[[Number | Text], Mask]) -> Mask:
+        """Of which rows it holds; asks of which ones its comparisons do."""
 
-    def parts(self) -> Iterator[Term]:
+    def parts(self) -> Iterator[Number | Text]:
         """The comparisons it is made of."""
 
 
@@ -69,7 +71,7 @@ class Number:
             value = {"pid": record.pid, "cpu": record.cpu}.get(self.field)
         return isinstance(value, int) and bool(NUMERIC[self.operator](value, self.number))
 
-    def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of every term
+    def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of both
         """Of which rows it holds."""
         import numpy as np
 
@@ -77,16 +79,17 @@ class Number:
 
         field = next((one for one in table.layout.format.fields if one.name == self.field), None)
         if field is None and self.field in ("pid", "cpu"):
-            return self._compare(table.pids if self.field == "pid" else table.cpus)
+            return self.compare(table.pids if self.field == "pid" else table.cpus)
         if field is None or not is_number(field):
             return np.zeros(len(table), np.bool_)
         values, missing = table.column(field)
         if values.dtype.kind == "b":  # numpy compares these with nothing above 64 bits
             values = values.view("u1")
-        rows = self._compare(values)
+        rows = self.compare(values)
         return rows if missing is None else rows & ~missing
 
-    def _compare(self, values: NDArray[Any]) -> Mask:
+    def compare(self, values: NDArray[Any]) -> Mask:
+        """Of which numbers it holds."""
         import numpy as np
 
         if self.operator == "&":  # below zero all higher bits count as set
@@ -95,7 +98,11 @@ class Number:
         found: Mask = NUMERIC[self.operator](values, self.number)
         return found
 
-    def parts(self) -> Iterator[Term]:
+    def rows(self, of: Callable[[Number | Text], Mask]) -> Mask:
+        """Of which rows it holds."""
+        return of(self)
+
+    def parts(self) -> Iterator[Number | Text]:
         """Itself."""
         yield self
 
@@ -160,7 +167,11 @@ class Text:
             found[row] = holds
         return found
 
-    def parts(self) -> Iterator[Term]:
+    def rows(self, of: Callable[[Number | Text], Mask]) -> Mask:
+        """Of which rows it holds."""
+        return of(self)
+
+    def parts(self) -> Iterator[Number | Text]:
         """Itself."""
         yield self
 
@@ -175,11 +186,11 @@ class Not:
         """Whether it holds of one event."""
         return not self.term.of_record(record)
 
-    def of_table(self, table: Table, comm: Comm) -> Mask:
+    def rows(self, of: Callable[[Number | Text], Mask]) -> Mask:
         """Of which rows it holds."""
-        return ~self.term.of_table(table, comm)
+        return ~self.term.rows(of)
 
-    def parts(self) -> Iterator[Term]:
+    def parts(self) -> Iterator[Number | Text]:
         """Those of its term."""
         return self.term.parts()
 
@@ -198,15 +209,15 @@ class Both:
             return self.left.of_record(record) or self.right.of_record(record)
         return self.left.of_record(record) and self.right.of_record(record)
 
-    def of_table(self, table: Table, comm: Comm) -> Mask:
+    def rows(self, of: Callable[[Number | Text], Mask]) -> Mask:
         """Of which rows it holds."""
-        left = self.left.of_table(table, comm)
+        left = self.left.rows(of)
         if left.all() if self.either else not left.any():
             return left
-        right = self.right.of_table(table, comm)
+        right = self.right.rows(of)
         return left | right if self.either else left & right
 
-    def parts(self) -> Iterator[Term]:
+    def parts(self) -> Iterator[Number | Text]:
         """Those of both."""
         yield from self.left.parts()
         yield from self.right.parts()
@@ -224,7 +235,7 @@ class Condition:
     @cached_property
     def fields(self) -> frozenset[str]:
         """Names that are compared."""
-        return frozenset(part.field for part in self.term.parts() if isinstance(part, Number | Text))
+        return frozenset(part.field for part in self.term.parts())
 
     def __call__(self, record: Record) -> bool:
         return self.term.of_record(record)
@@ -233,5 +244,13 @@ class Condition:
         """Exactly the rows it holds of, and those that came as text."""
         found = columns.is_text.copy()
         for table in columns.tables.values():
-            found[table.places] = self.term.of_table(table, self.comm)
+            found[table.places] = self._of_table(table)
         return found
+
+    def _of_table(self, table: Table) -> Mask:
+        return self.term.rows(lambda part: part.of_table(table, self.comm))
+
+    def tasks(self, names: Mapping[int, str]) -> frozenset[int]:
+        """Threads whose names (by thread id) its comparisons of `comm` hold of: another set chooses other events."""
+        parts = [part for part in self.term.parts() if isinstance(part, Text) and part.field == "comm"]
+        return frozenset(pid for pid, name in names.items() if any(part.holds(name) for part in parts))

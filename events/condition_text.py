@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Final
 
 from events.condition import NUMERIC, OF_ALL, Both, Comm, Condition, Not, Number, Term, Text
@@ -18,6 +19,8 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)")
+_DURATION: Final = re.compile(r"(-?\d+(?:\.\d+)?)(ns|us|ms|s)")
+_NANOSECONDS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
 _TEXT_OPERATORS: Final = ("==", "!=", "~")
 _DEEPEST: Final = 50
@@ -117,8 +120,8 @@ def condition(text: str, fields: Collection[str], comm: Comm) -> Condition:
     """What a person typed.
 
     Args:
-        text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, the name of an
-            error (`-EAGAIN`), or a text, in quotes where it has blanks or signs.
+        text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, a time (`1.5ms`,
+            in nanoseconds), the name of an error (`-EAGAIN`), or a text, in quotes where it has blanks or signs.
         fields: names of what is recorded; `comm`, `pid`, `cpu` and `event` are there always.
         comm: thread id -> name of the task.
 
@@ -170,4 +173,6 @@ def _tokens(text: str) -> list[_Token]:
 def _number(text: str) -> int | None:
     if _NUMBER.fullmatch(text):
         return int(text, 0) if "x" in text.lower() else int(text)
+    if match := _DURATION.fullmatch(text):
+        return round(Decimal(match[1]) * _NANOSECONDS[match[2]])
     return errno_of(text)

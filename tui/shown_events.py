@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from events.condition import Condition, Text
+from events.condition import Condition
 from events.condition_text import ConditionError, condition
 from events.record import Record
 from events.search import Found
@@ -33,18 +34,13 @@ class ShownEvents:
         self._ordered: Ordered | None = None
         self.order: tuple[str, bool] | None = None
         """By which column the rows are, and whether the largest comes first; None: by time."""
-        self._named: tuple[int, ...] = ()
+        self._named: frozenset[int] = frozenset()
         """Threads whose names the condition holds of."""
 
     @property
     def selection(self) -> Everything | Selected | Ordered:
         """What is shown."""
         return self._ordered or self._chosen or self._all
-
-    @property
-    def condition(self) -> Condition | None:
-        """What the events are chosen by."""
-        return self._chosen.condition if self._chosen else None
 
     @property
     def behind(self) -> int:
@@ -58,7 +54,7 @@ class ShownEvents:
         wanted = condition(text, fields_of(self._watching), self.store.comm) if text.strip() else None
         self._chosen = Selected(self.store, wanted) if wanted else None
         self.unsort()
-        self._named = self._holding()
+        self._named = wanted.tasks(self.store.cmdlines) if wanted else frozenset()
 
     def sort(self, field: str, descending: bool) -> None:
         """Show what is chosen now in the order of a field."""
@@ -79,23 +75,16 @@ class ShownEvents:
 
     def names_changed(self) -> bool:
         """Tasks have names now; True: that changes what is chosen, from the oldest event on."""
-        holding = self._holding()
-        if self._chosen is None or holding == self._named:
+        if self._chosen is None:
+            return False
+        wanted = self._chosen.condition
+        named = wanted.tasks(self.store.cmdlines)
+        if named == self._named:
             return False
         from events.selected import Selected
 
-        self._chosen, self._named = Selected(self.store, self._chosen.condition), holding
+        self._chosen, self._named = Selected(self.store, wanted), named
         return True
-
-    def _holding(self) -> tuple[int, ...]:
-        """Threads whose names the condition compares and holds of."""
-        terms = (
-            [part for part in self.condition.term.parts() if isinstance(part, Text) and part.field == "comm"]
-            if self.condition
-            else []
-        )
-        names = self.store.cmdlines
-        return tuple(pid for pid, name in names.items() if any(term.holds(name) for term in terms))
 
     # -- as `widgets.event_rows.EventStore` -------------------------------------------------------------------------
 
@@ -114,12 +103,20 @@ class ShownEvents:
         return self.store.record(self.selection.seq(row))
 
     @property
-    def newest(self) -> Record | None:
-        """The last event of all."""
-        try:
-            return self.store.record(self.store.next_seq - 1)
-        except IndexError:
-            return None
+    def chosen_by(self) -> str:
+        """The condition; empty: none."""
+        return self._chosen.condition.text if self._chosen else ""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many events are shown, and how many there are."""
+        return self.next_seq - self.first_seq, len(self.store)
+
+    def ts(self, row: int) -> int:
+        """Nanoseconds of a row, or of the newest event where that was dropped; 0: there is none."""
+        with contextlib.suppress(IndexError):
+            return self.store.row(self.selection.seq(row)).ts
+        return self.store.row(self.store.next_seq - 1).ts if len(self.store) else 0
 
     def row(self, seq: int) -> int | None:
         """Row of an event; None: it is not shown, or the rows are in another order than that of time."""

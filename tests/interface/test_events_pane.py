@@ -144,6 +144,30 @@ async def test_a_search_stays_within_what_is_chosen():
         assert chosen[pane.table.cursor] == wanted[-2]
 
 
+async def test_calls_are_chosen_by_latency_and_by_fields_of_either_end():
+    async with live() as (pilot, _, _):
+        await pilot.press("x")
+        view = pilot.app.live_place.view
+        await until(lambda: view.pane.shown and view.pane.shown.counts[0] > 0 and not view.pane.tick(), pilot)
+        shown = view.pane.shown
+        every = [shown.records(row) for row in range(shown.first, shown.next)]
+        pairs = [(entry, leave) for entry, leave in every if entry and leave]
+        middle = sorted(leave.ts - entry.ts for entry, leave in pairs)[len(pairs) // 2]
+        await pilot.press("f", *f"latency >= {middle}ns", "enter")
+        chosen = [shown.records(row) for row in range(shown.first, shown.next)]
+        assert chosen == [(entry, leave) for entry, leave in pairs if leave.ts - entry.ts >= middle]
+        assert any(f"{len(chosen)} of {len(every)}" in line for line in screen_text(pilot.app))
+        await pilot.press("f", *["backspace"] * 40, *"dfd < 0 && ret > 2", "enter")
+        chosen = [shown.records(row) for row in range(shown.first, shown.next)]
+
+        def value(ends, name):
+            entry, leave = ends
+            return next((end.values[name] for end in (leave, entry) if end and name in end.values), 0)
+
+        assert chosen == [ends for ends in every if value(ends, "dfd") < 0 and value(ends, "ret") > 2]
+        assert 0 < len(chosen) < len(every)
+
+
 @pytest.mark.parametrize("key", ["full_stop", "S", "m", "apostrophe"])
 async def test_what_cannot_be_done_yet_says_how(key):
     async with live() as (pilot, _, _):

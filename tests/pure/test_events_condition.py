@@ -150,7 +150,7 @@ def test_a_quoted_value_means_itself(value):
 
 def test_a_selection_is_found_as_events_come():
     whole = made_store()
-    rows = [record.seq for record in records() if (record.values["f5"] or 0) < 0]
+    rows = [record.seq for record in records() if isinstance(f5 := record.values["f5"], int) and f5 < 0]
     chosen = Selected(whole, condition("f5 < 0", FIELDS, whole.comm))
     assert (chosen.first, chosen.next, chosen.behind) == (0, 0, len(whole))
     chosen.tick(60)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
-from tui.calls import ShownCalls, detail_of_call, note_of_calls
+from events.condition import LATENCY
+from tui.calls import detail_of_call, note_of_calls
+from tui.chosen_calls import ChosenCalls
 from tui.ends import ends_of
 from tui.shown import note_of
+from tui.views.chosen_pane import ChosenPane
 from tui.views.view import TableView
 from widgets.call_rows import CallRows
 from widgets.event_detail import DetailField
@@ -17,8 +20,17 @@ if TYPE_CHECKING:
     from events.store import Store
     from kernel.watch import Watch
 
-_PAIRING: Final = 0.01
-"""Seconds that pairing may take at once."""
+
+class CallsPane(ChosenPane):
+    """A table over `ChosenCalls`."""
+
+    HINT = "latency > 10us && ret < 0; Enter shows only these, empty: all"
+    shown: ChosenCalls | None
+
+    def refill(self) -> None:
+        """Rows anew: other ones."""
+        if self.shown is not None:
+            self.table.show(CallRows(self.shown))
 
 
 class CallsView(TableView):
@@ -26,42 +38,44 @@ class CallsView(TableView):
 
     name: ClassVar[str] = "calls"
     label: ClassVar[str] = "entry→exit"
+    pane: CallsPane
 
     def __init__(self) -> None:
-        super().__init__()
-        self._calls: ShownCalls | None = None
+        self.pane = CallsPane(self.name)
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Pair what came; what takes longer than a moment goes on in the next ones."""
-        if self._calls is None:
-            self._calls = ShownCalls(watching, store)
-            self.table.show(CallRows(self._calls))
-        self._calls.tick(_PAIRING)
-        self.table.tick()
-        return self._calls.calls.behind > 0
+        if self.pane.shown is None:
+            self.pane.show(ChosenCalls(watching, store), (*fields, LATENCY))
+        self.pane.fields = (*fields, LATENCY)
+        return self.pane.tick()
 
     def forget(self) -> None:
         """Show nothing."""
-        self._calls = None
+        self.pane.show(None, ())
         super().forget()
+
+    def names_changed(self) -> None:
+        """Names are looked at, and shown."""
+        self.pane.names_changed()
 
     def note(self, watching: Watch) -> str:
         """How far pairing is, and what has no partner."""
-        if self._calls is None:
+        if self.pane.shown is None:
             return note_of(watching)
         if not ends_of(watching.known.plans):
             return "no probe has both ends of a call: F2, b, Enter"
-        return note_of_calls(self._calls.calls)
+        return note_of_calls(self.pane.shown.every.calls)
 
     def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Both ends of the call. Raises IndexError where they were dropped."""
-        if self._calls is None:
+        if self.pane.shown is None:
             raise IndexError(row)
-        return detail_of_call(watching, *self._calls.records(row))
+        return detail_of_call(watching, *self.pane.shown.records(row))
 
-    def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
+    def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """Its entry, else its exit."""
-        if self._calls is not None and not self.table.following:
+        if self.pane.shown is not None and not self.table.following:
             with contextlib.suppress(IndexError):
-                return next(filter(None, self._calls.records(self.table.cursor)), None)
+                return next(filter(None, self.pane.shown.records(self.table.cursor)), None)
         return None

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from events.condition_text import ConditionError, why_no_condition
-from events.record import Record
-from tui.shown_events import ShownEvents
 from tui.views.event_clauses import time_of
 from widgets.figures import grouped
 from widgets.filter_line import FilterLine
@@ -21,23 +19,58 @@ _BUDGET: Final = 0.01
 """Seconds that choosing may take at once."""
 
 
+class Chosen(Protocol):
+    """Rows of which only some may be shown."""
+
+    order: tuple[str, bool] | None
+    """By which column the rows are, and whether the largest comes first; None: by time."""
+
+    @property
+    def chosen_by(self) -> str:
+        """The condition; empty: none."""
+
+    @property
+    def behind(self) -> int:
+        """Events or calls that were not looked at yet."""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many are shown, and how many there are."""
+
+    def choose(self, text: str) -> None:
+        """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
+
+    def tick(self, budget: float) -> bool:
+        """Look at what came, for so many seconds; True: there is more to do."""
+
+    def names_changed(self) -> bool:
+        """Tasks have names now; True: that changes what is shown, from the oldest row on."""
+
+    def ts(self, row: int) -> int:
+        """Nanoseconds of a row, or of the newest where that was dropped; 0: there is none."""
+
+    def row_at(self, ts: int) -> int | None:
+        """The first row that is not older than a time; None: all are, or they are not in the order of time."""
+
+
 class ChosenPane(TablePane):
-    """Shows a `ShownEvents`, once there is one."""
+    """Shows what is `Chosen`, once there is something."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "filter", "Filter", tooltip="Show only some: count > 4096 && (comm == cat || ret < 0)"),
         Binding("t", "go_to_time", "Time", show=False, tooltip="Go to a time, as 12.304 or +0.5 or -2"),
     ]
 
+    HINT: ClassVar[str] = "count > 4096 && (comm == cat || ret < 0); Enter shows only these, empty: all"
+    """What may be typed."""
+
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.shown: ShownEvents | None = None
+        self.shown: Chosen | None = None
         """What is in the table; None as long as there is no store."""
         self.fields: tuple[str, ...] = ()
         """Names of what is recorded."""
-        self._line = FilterLine(
-            "filter ", "count > 4096 && (comm == cat || ret < 0); Enter shows only these, empty: all"
-        )
+        self._line = FilterLine("filter ", self.HINT)
         self._time = FilterLine("time ", "seconds, as 12.304; +0.5 or -2 from here")
         self.why_none = lambda text: why_no_condition(text, self.fields)
 
@@ -56,7 +89,13 @@ class ChosenPane(TablePane):
     def refill(self) -> None:
         """Which events are shown, or in which order, has changed."""
 
-    def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:
+    def names_changed(self) -> None:
+        """Tasks have names now: what is chosen by name is chosen anew."""
+        if self.shown is not None and self.shown.names_changed():
+            self.refill()
+        self.table.names_changed()
+
+    def show(self, shown: Chosen | None, fields: tuple[str, ...]) -> None:
         """Show another store, or one that has other fields; a condition is kept where its fields are there."""
         self.shown, self.fields = shown, fields
         if shown is not None and self._line.text:
@@ -71,16 +110,6 @@ class ChosenPane(TablePane):
         self._say()
         self.table.tick()
         return more
-
-    @property
-    def record(self) -> Record | None:
-        """The event under the cursor; None where there is no cursor, or it was dropped."""
-        if self.shown is None or self.table.following:
-            return None
-        try:
-            return self.shown.record(self.table.cursor)
-        except IndexError:
-            return None
 
     def action_filter(self) -> None:
         """Type a condition."""
@@ -124,11 +153,12 @@ class ChosenPane(TablePane):
 
     def _say(self) -> None:
         shown = self.shown
-        if shown is None or shown.condition is None:
+        if shown is None or not shown.chosen_by:
             self._line.say("")
             return
         behind = f", {grouped(shown.behind)} to look at" if shown.behind else ""
-        self._line.say(f"{grouped(shown.next_seq - shown.first_seq)} of {grouped(len(shown.store))}{behind}")
+        few, every = map(grouped, shown.counts)
+        self._line.say(f"{few} of {every}{behind}")
 
     def action_go_to_time(self) -> None:
         """Ask for a time."""
@@ -139,8 +169,7 @@ class ChosenPane(TablePane):
         shown = self.shown
         if shown is None:
             return
-        record = self.record or shown.newest
-        ts = time_of(text, record.ts if record else 0)
+        ts = time_of(text, shown.ts(self.table.cursor))
         row = None if ts is None else shown.row_at(ts)
         if row is None:
             why = "these rows are not in the order of time: S" if shown.order else "no event is there, or later"

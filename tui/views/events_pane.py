@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
+from events.record import Record
 from tui.shown_events import ShownEvents
 from tui.views.chosen_pane import ChosenPane
 from tui.views.event_clauses import clause_of, joined
@@ -35,6 +36,8 @@ class EventsPane(ChosenPane):
         Binding("C", "hue", "Colours", show=False, tooltip="A colour for each task, each event, or none"),
     ]
 
+    shown: ShownEvents | None
+
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.choice = ColumnChoice()
@@ -45,7 +48,7 @@ class EventsPane(ChosenPane):
 
     # -- from the view ------------------------------------------------------------------------------------------
 
-    def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:
+    def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:  # type: ignore[override]
         """Show another store, or one that has other fields; a condition is kept where its fields are there."""
         same = shown is not None and self.shown is not None and shown.store is self.shown.store
         self.choice = self.choice.with_fields(fields)
@@ -53,11 +56,15 @@ class EventsPane(ChosenPane):
             self.marks.clear()
         super().show(shown, fields)
 
-    def names_changed(self) -> None:
-        """Tasks have names now: what is chosen by name is chosen anew."""
-        if self.shown is not None and self.shown.names_changed():
-            self.refill()
-        self.table.names_changed()
+    @property
+    def record(self) -> Record | None:
+        """The event under the cursor; None where there is no cursor, or it was dropped."""
+        if self.shown is None or self.table.following:
+            return None
+        try:
+            return self.shown.record(self.table.cursor)
+        except IndexError:
+            return None
 
     def refill(self) -> None:
         """Rows anew: other ones, or in other columns."""
