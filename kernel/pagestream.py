@@ -38,17 +38,19 @@ class AgentStream:
         self._owed = 0
         self._came = self._read = 0  # bytes; each is counted by one thread only
         self._sure = line.performed
+        self._behind = False  # the pass that came last did not empty the buffers
         self._closed = False
         self._closing = threading.Lock()
 
     def read(self, timeout: float) -> Batch | None:
         """As `kernel.target.Stream`. Once something was performed on this line (a probe switched off, say), None and
-        `drained` are only said when the far side has looked again since: they hold for all that came before.
+        `drained` are only said when the far side has looked again since: they hold for all that came before. Nor is
+        None said while a slow far side has more to send than its last pass brought.
         """
         mark = self._line.performed
         sure = mark == self._sure
         taken = self._get(timeout if sure else min(timeout, _SOON))
-        if taken is None and not sure and not self._closed:
+        if taken is None and (self._behind or not sure) and not self._closed:
             with contextlib.suppress(FileRefused):  # closed meanwhile
                 if self._line.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:
                     self._sure = mark
@@ -56,6 +58,7 @@ class AgentStream:
         if taken is None:
             return None
         batch, size = taken
+        self._behind = not batch.drained
         self._owed += size
         self._read += size
         if self._owed >= self._window // 8 and not self._closed:
