@@ -25,8 +25,10 @@ from events.text import show
 if TYPE_CHECKING:
     import pyarrow
 
-_GROUP = 1 << 14
-"""Rows in a group: what is held back."""
+_PIECE = 1 << 11
+"""Rows that are made columns at once, which is what takes long."""
+_GROUP = 1 << 15
+"""Rows in a group of the file: what is held back."""
 Cell = Scalar | Decimal | list[object]
 """What pyarrow is given for a value."""
 HOW_TO_GET = "pip install 'pyarrow>=22' (the extra `parquet` of probewright)"
@@ -67,6 +69,7 @@ class ParquetTable:
         self._schema = pa.schema([*heads, *own], {"probewright": source.title})
         self._writer = pa.parquet.ParquetWriter(out, self._schema, compression="zstd")
         self._rows: list[list[Cell]] = [[] for _ in self._schema]
+        self._pieces: list[pyarrow.RecordBatch] = []
         self._unplaced = 0
 
     @property
@@ -86,21 +89,28 @@ class ParquetTable:
             cell = None if value is None else fit(value)
             self._unplaced += value is not None and cell is None
             cells.append(cell)
-        if len(self._rows[0]) >= _GROUP:
+        if len(self._rows[0]) >= _PIECE:
+            self._make_columns()
+        if len(self._pieces) * _PIECE >= _GROUP:
             self._flush()
 
     def finish(self) -> None:
-        self._flush()
+        if self._rows[0]:
+            self._make_columns()
+        if self._pieces:
+            self._flush()
         self._writer.close()
 
-    def _flush(self) -> None:
-        if not self._rows[0]:
-            return
+    def _make_columns(self) -> None:
         pa = self._pa
         arrays = [pa.array(cells, kind.type) for cells, kind in zip(self._rows, self._schema, strict=True)]
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+        self._pieces.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         for cells in self._rows:
             cells.clear()
+
+    def _flush(self) -> None:
+        self._writer.write_table(self._pa.Table.from_batches(self._pieces), row_group_size=_GROUP)
+        self._pieces.clear()
 
 
 def _column_types(pa: ModuleType, source: Source) -> dict[str, pyarrow.DataType]:

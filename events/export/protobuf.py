@@ -5,13 +5,18 @@ Each function gives the bytes of one field with its key; a message is the fields
 
 from __future__ import annotations
 
+from functools import cache
+
 _VARINT, _BYTES = 0, 2
 """Wire types."""
 _MASK = (1 << 64) - 1
+_SHORT = tuple(bytes((number,)) for number in range(0x80))
 
 
 def varint(number: int) -> bytes:
     """A number of 64 bits; a negative one as its two's complement."""
+    if 0 <= number < 0x80:
+        return _SHORT[number]
     number &= _MASK
     found = bytearray()
     while number > 0x7F:
@@ -21,14 +26,19 @@ def varint(number: int) -> bytes:
     return bytes(found)
 
 
+@cache
+def _key(field: int, wire_type: int) -> bytes:
+    return varint(field << 3 | wire_type)
+
+
 def number(field: int, value: int) -> bytes:
     """A field of type int64, uint64, int32, uint32, bool or of an enum."""
-    return varint(field << 3 | _VARINT) + varint(value)
+    return _key(field, _VARINT) + varint(value)
 
 
 def content(field: int, value: bytes) -> bytes:
     """A field of type bytes, or a message in a message."""
-    return varint(field << 3 | _BYTES) + varint(len(value)) + value
+    return _key(field, _BYTES) + varint(len(value)) + value
 
 
 def string(field: int, value: str) -> bytes:

@@ -61,6 +61,8 @@ class Source:
     """Names of addresses."""
     title: str = ""
     """Where the events are from, in a few words."""
+    _asked: dict[int, tuple[EventFormat, tuple[str, ...]]] = field(default_factory=dict, repr=False, compare=False)
+    """What `fields` gave, by the identity of a format: to compare two of them takes as long as an event."""
 
     def of(self, event: str) -> About:
         """What is known of an event."""
@@ -68,9 +70,12 @@ class Source:
 
     def fields(self, fmt: EventFormat) -> tuple[str, ...]:
         """Names of the fields of an event that somebody asked for, in the order of the format."""
-        about = self.of(fmt.path)
-        hidden = PROBE_FIELDS | about.unasked | {about.frame}
-        return tuple(name for name in fmt.names if name not in hidden)
+        known = self._asked.get(id(fmt))
+        if known is None:
+            about = self.of(fmt.path)
+            hidden = PROBE_FIELDS | about.unasked | {about.frame}
+            known = self._asked[id(fmt)] = (fmt, tuple(name for name in fmt.names if name not in hidden))
+        return known[1]
 
     def subject(self, event: str) -> str:
         """The function of a probe, else the event's own name."""

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events.export import parquet
 from events.export.csvtable import HEADS, CsvTable
 from events.export.escape import unescaped
 from events.export.formats import FORMATS, OF_EVENTS, format_named, format_of_file
@@ -141,6 +142,16 @@ def test_a_field_of_two_types_has_a_column_that_holds_both(one, other, kind):
     expected = [str(v.decode() if isinstance(v, bytes) else v) for v in values] if kind == "string" else values
     found = [int(v) if isinstance(v, Decimal) else v for v in table.column("v").to_pylist()]
     assert found == expected
+
+
+def test_groups_of_rows_hold_every_row_once(monkeypatch):
+    monkeypatch.setattr(parquet, "_PIECE", 3)
+    monkeypatch.setattr(parquet, "_GROUP", 6)
+    for number in (0, 1, 3, 5, 6, 7, 20):
+        records = [record_of({"n": n}, seq=n) for n in range(number)]
+        data = io.BytesIO(written(ParquetTable, Source(formats=(format_of({"n": "u64"}),)), records))
+        assert pyarrow.parquet.read_table(data).column("n").to_pylist() == list(range(number))
+        assert pyarrow.parquet.read_metadata(data).num_row_groups == -(-number // 6)
 
 
 def test_a_value_without_a_column_is_counted():

@@ -33,7 +33,7 @@ class EventExportScreen(EventExportDialog):
 
     def __init__(self, watching: Watch, store: Store) -> None:
         offered = [Offered(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
-        dropped = f"; {grouped(store.evicted)} older ones were dropped from memory" if store.evicted else ""
+        dropped = f"; {grouped(store.first_seq)} older ones were dropped from memory" if store.first_seq else ""
         heading = f"{grouped(len(store))} events of {watching.connection.target.name}{dropped}"
         super().__init__(heading, offered, time.strftime("probewright-%Y%m%d-%H%M%S"))
         self._watching = watching
