@@ -7,6 +7,7 @@ import gzip
 import re
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 
 from events.format import FormatError, HeaderPage
@@ -51,19 +52,29 @@ _MACHINES |= {243: "riscv64", 258: "loongarch64"}
 
 _AT_PAGESZ = 6
 
+TRACEFS_MAGIC = 0x74726163
+"""include/uapi/linux/magic.h"""
+_TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 
-def gather(target: Target) -> TargetFacts:
-    """Look at the kernel behind `target`. Raises TargetLost; a file that is not there is a fact."""
+
+def gather(target: Target, kind_of: Callable[[str], int | None] = lambda _: None) -> TargetFacts:
+    """Look at the kernel behind `target`. Raises TargetLost; a file that is not there is a fact.
+
+    Args:
+        target: the kernel.
+        kind_of: magic number of the file system that is at a path, by statfs(2); None: that can't be asked there.
+    """
     look = _Look(target)
     facts = _machine(look)
     lockdown = re.search(r"\[(\w+)\]", look.text("/sys/kernel/security/lockdown"))
-    root, options = _find_tracefs(look)
+    root, options, covered = _find_tracefs(look, kind_of)
     systems = look.text("/proc/filesystems").split()
     lockdown_known = bool(lockdown) or "securityfs" not in systems or bool(look.names("/sys/kernel/security"))
     facts = replace(facts, lockdown=lockdown[1] if lockdown else "" if lockdown_known else UNKNOWN)
     sight = Sight(
         tracefs_known="tracefs" in systems or bool(root),
         mount_options=options,
+        covered=covered,
         in_container=look.text("/proc/self/uid_map").split() not in ([], ["0", "0", "4294967295"]),
         capabilities=_capabilities(look),
         has_btf="vmlinux" in look.names("/sys/kernel/btf"),
@@ -169,20 +180,27 @@ def _settings(look: _Look) -> dict[str, str]:
     return {name: value for name, path in paths.items() if (value := look.word(path))}
 
 
-def _find_tracefs(look: _Look) -> tuple[str, frozenset[str]]:
-    """Mount point and mount options; /sys/kernel/tracing where there are several."""
+def _find_tracefs(look: _Look, kind_of: Callable[[str], int | None]) -> tuple[str, frozenset[str], str]:
+    """Mount point and mount options, /sys/kernel/tracing where there are several; a point that something covers.
+
+    The list of mounts does not say which of two on one point is seen, and where there is no /proc there is no list.
+    """
     mounts: dict[str, frozenset[str]] = {}
     for line in look.text("/proc/self/mounts").splitlines():
         words = line.split(" ")
         if len(words) > 3 and words[2] == "tracefs":
             point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), words[1])
             mounts[point] = frozenset(words[3].split(","))
-    for point in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing", *mounts):
+    covered = ""
+    for point in dict.fromkeys((*_TRACEFS, *mounts)):
+        kind = kind_of(point)
+        if kind == TRACEFS_MAGIC or (kind is None and point in mounts):
+            return point, mounts.get(point, frozenset()), ""
         if point in mounts:
-            return point, mounts[point]
+            covered = covered or point
     # debugfs mounts it below itself when someone looks there first.
-    point = "/sys/kernel/debug/tracing"
-    return (point, frozenset()) if "README" in look.names(point) else ("", frozenset())
+    point = _TRACEFS[1]
+    return (point, frozenset(), "") if "README" in look.names(point) else ("", frozenset(), covered)
 
 
 def _tracing(look: _Look, facts: TargetFacts) -> TargetFacts:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
-from kernel import facts, files, libbpf
+from kernel import facts, files, libbpf, libc
 from kernel.errors import FileRefused
 from kernel.owner import owner_of
 from kernel.target import Effect, Step
@@ -165,7 +165,7 @@ class LocalTarget:
 
     def facts(self) -> TargetFacts:
         if self._facts is None:
-            self._facts = _with_libbpf(facts.gather(self))
+            self._facts = _with_libbpf(facts.gather(self, _kind_of))
         return self._facts
 
     def btf(self, module: str | None = None) -> bytes:
@@ -216,6 +216,29 @@ class LocalTarget:
             os.close(entry[1])
 
 
+BPF_PROG_TYPE_KPROBE = 2
+_HELPERS = {
+    "get_stackid": 27,
+    "probe_read_user": 112,
+    "probe_read_kernel": 113,
+    "probe_read_user_str": 114,
+    "probe_read_kernel_str": 115,
+    "ringbuf_output": 130,
+    "get_func_ip": 173,
+    "get_attach_cookie": 174,
+    "loop": 181,
+}
+"""BPF_FUNC_* that a program on a function wants (include/uapi/linux/bpf.h): what was added since Linux 4.6."""
+
+
+def _kind_of(path: str) -> int | None:
+    """Magic number of the file system at a path; None: nothing is there."""
+    try:
+        return libc.statfs(path).f_type
+    except OSError:
+        return None
+
+
 def _with_libbpf(found: TargetFacts) -> TargetFacts:
     """Add what the library on this machine says; its probes load tiny programs, some 2 ms for all of them."""
     library = libbpf.load()
@@ -223,4 +246,7 @@ def _with_libbpf(found: TargetFacts) -> TargetFacts:
         return found
     types = library.prog_types()
     loadable = tuple(name for number, name in types.items() if number and library.probe_prog_type(number))
-    return replace(found, libbpf=library.version, bpf_programs=loadable)
+    helpers: tuple[str, ...] = ()
+    if BPF_PROG_TYPE_KPROBE in types and types[BPF_PROG_TYPE_KPROBE] in loadable:
+        helpers = tuple(n for n, number in _HELPERS.items() if library.probe_helper(BPF_PROG_TYPE_KPROBE, number))
+    return replace(found, libbpf=library.version, bpf_programs=loadable, bpf_helpers=helpers)

@@ -27,6 +27,8 @@ class Sight:
     """The files in it can be opened."""
     mount_options: frozenset[str] = frozenset()
     """Of the tracefs mount: `ro`, `rw`, `nosuid`, ..."""
+    covered: str = ""
+    """Where tracefs is mounted below another file system, so that nobody sees it."""
     in_container: bool = False
     """Root here is not root of the machine (user namespace)."""
     capabilities: int = (1 << 41) - 1
@@ -67,6 +69,9 @@ def _reach(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
     sudo = "" if facts.uid == 0 else "sudo "
     if not facts.tracefs and not sight.tracefs_known:
         yield Trouble("this kernel has no tracefs (built without CONFIG_FTRACE)", _ELSEWHERE, code=Why.TRACER)
+    elif not facts.tracefs and sight.covered:
+        remedy = f"{sudo}umount {sight.covered}"
+        yield Trouble(f"something else is mounted over tracefs at {sight.covered}", remedy)
     elif not facts.tracefs:
         remedy = f"{sudo}mount -t tracefs nodev /sys/kernel/tracing{'' if facts.uid else where}"
         yield Trouble("tracefs is not mounted", remedy)

@@ -87,6 +87,8 @@ class TargetFacts:
     """Version of libbpf found there; empty: none."""
     bpf_programs: tuple[str, ...] = ()
     """Program types that libbpf's probes found; empty: not known."""
+    bpf_helpers: tuple[str, ...] = ()
+    """Helpers that kprobe programs may call, of those that probing wants (`probe_read_kernel`); empty: not known."""
     troubles: tuple[Trouble, ...] = ()
 
     def has(self, feature: Feature) -> bool:

@@ -17,6 +17,7 @@ def facts_to_dict(facts: TargetFacts) -> dict[str, Any]:
     plain["features"] = sorted(facts.features)
     plain["tracers"] = list(facts.tracers)
     plain["bpf_programs"] = list(facts.bpf_programs)
+    plain["bpf_helpers"] = list(facts.bpf_helpers)
     plain["troubles"] = [dataclasses.asdict(trouble) for trouble in facts.troubles]
     return plain
 
@@ -32,6 +33,7 @@ def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str =
     values["features"] = frozenset(Feature(name) for name in plain.get("features", ()) if name in features)
     values["tracers"] = tuple(plain.get("tracers", ()))
     values["bpf_programs"] = tuple(plain.get("bpf_programs", ()))
+    values["bpf_helpers"] = tuple(plain.get("bpf_helpers", ()))
     values["troubles"] = tuple(
         Trouble(str(t["what"]), str(t.get("remedy", "")), bool(t.get("fatal", True)), str(t.get("code", "")))
         for t in plain.get("troubles", ())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kernel.facts import gather, parse_blacklist, readme_features
+from kernel.facts import TRACEFS_MAGIC, gather, parse_blacklist, readme_features
 from kernel.local import LocalTarget
 from kernel.troubles import Sight, explain, parse_config
 from probes.facts import Feature, TargetFacts
@@ -207,3 +207,36 @@ def test_the_machine_we_run_on():
     assert facts.page_size == os.sysconf("SC_PAGE_SIZE")
     assert facts.uid == os.geteuid()
     assert facts.usable or any(trouble.fatal and trouble.remedy for trouble in facts.troubles)
+
+
+DEBUG = "/sys/kernel/debug/tracing"
+SYSFS_MAGIC = 0x62656572
+
+
+@pytest.mark.parametrize(
+    ("mounts", "kinds", "root", "trouble"),
+    [
+        # Nobody can be asked, as on a machine far away: the list of mounts counts.
+        ([ROOT], {}, ROOT, ""),
+        ([ROOT], {ROOT: TRACEFS_MAGIC}, ROOT, ""),
+        # The folder is there, nothing is mounted on it.
+        ([], {ROOT: SYSFS_MAGIC}, "", "tracefs is not mounted"),
+        # Something was mounted over it: the list doesn't say that.
+        ([ROOT], {ROOT: SYSFS_MAGIC}, "", f"something else is mounted over tracefs at {ROOT}"),
+        ([ROOT, DEBUG], {ROOT: SYSFS_MAGIC, DEBUG: TRACEFS_MAGIC}, DEBUG, ""),
+        ([ROOT, "/t"], {ROOT: SYSFS_MAGIC, "/t": TRACEFS_MAGIC}, "/t", ""),
+        # No list, as where /proc is hidden.
+        ([], {ROOT: TRACEFS_MAGIC}, ROOT, ""),
+    ],
+)
+def test_tracefs_is_where_statfs_says(mounts, kinds, root, trouble):
+    files = machine() | tracefs("7.2")
+    files |= {f"{point}/README": files[f"{ROOT}/README"] for point in mounts}
+    files["/proc/self/mounts"] = "".join(f"tracefs {point} tracefs rw 0 0\n" for point in mounts).encode()
+    facts = gather(FakeTarget(files, facts=NOWHERE), kinds.get)
+    assert facts.tracefs == root
+    said = [one for one in facts.troubles if "tracefs" in one.what]
+    assert [one.what for one in said] == ([trouble] if trouble else [])
+    if trouble:
+        assert said[0].fatal
+        assert said[0].remedy.startswith(("mount -t tracefs nodev ", f"umount {ROOT}"))

@@ -5,6 +5,8 @@ import os
 import pytest
 
 from kernel import libbpf, libc
+from kernel.local import LocalTarget
+from probes.facts_json import facts_from_dict, facts_to_dict
 
 VMLINUX = "/sys/kernel/btf/vmlinux"
 BTF_KIND_INT, BTF_KIND_STRUCT = 1, 4
@@ -76,3 +78,12 @@ def test_mount_and_umount(tmp_path):
     assert libc.statfs(str(tmp_path)).f_type != 0x01021994
     with pytest.raises(OSError, match="No such"):
         libc.mount("nodev", str(tmp_path / "none"), "tmpfs")
+
+
+def test_facts_of_this_machine_have_what_the_library_found(library):
+    facts = LocalTarget().facts()
+    assert facts.libbpf == library.version
+    assert ("kprobe" in facts.bpf_programs) or not facts.bpf_helpers
+    assert facts_from_dict(facts_to_dict(facts)).bpf_helpers == facts.bpf_helpers
+    if facts.bpf_helpers:  # in every kernel that has BTF
+        assert {"probe_read_kernel", "get_stackid"} <= set(facts.bpf_helpers)

@@ -61,9 +61,10 @@ def _print(connection: Connection, facts: TargetFacts) -> None:
         ("lockdown", facts.lockdown or "not in this kernel"),
         ("libbpf", facts.libbpf or "not found; only BPF programs need it (Debian: apt-get install libbpf1)"),
         ("BPF", " ".join(facts.bpf_programs) or "-"),
+        ("BPF helpers", " ".join(facts.bpf_helpers) or "-"),
     ]
     for name, value in rows:
-        print(plain(f"{name:<12}{value}"))
+        print(plain(f"{name:<13}{value}"))
 
 
 def _print_features(facts: TargetFacts, missing: Mapping[Feature, str]) -> None:
