@@ -106,7 +106,10 @@ class ShownGraph:
 
     def text(self, place: int) -> GraphText:
         """A line. Raises IndexError where it was dropped."""
-        row = self.row(place)
+        return self.line(self.row(place))
+
+    def line(self, row: Row) -> GraphText:
+        """What is shown of a row."""
         inside = self.visible.has_inside(row.row)
         note = "" if row.what == What.SWITCH else _note(row.flags)
         line = GraphText(

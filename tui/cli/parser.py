@@ -10,7 +10,7 @@ import math
 
 from events.export.formats import OF_EVENTS
 
-COMMANDS = ("list", "show", "check", "run", "record", "preset", "export", "doctor", "clean", "lab")
+COMMANDS = ("list", "show", "check", "run", "record", "graph", "preset", "export", "doctor", "clean", "lab")
 
 DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "comment")
 """Names of `probes.export.export.DIALECTS`, which takes longer to import than all of this."""
@@ -133,6 +133,9 @@ def _commands() -> argparse.ArgumentParser:
     _bounds(sub)
     _limits(sub)
     sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
+    sub = printing("graph", "Trace what functions call, and print each call as a tree; a recording prints its own.")
+    _graph(sub)
+    _bounds(sub)
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
     sub = printing("export", "Say probes in the words of another tool: a script or text that arms them without us.")
@@ -145,6 +148,15 @@ def _commands() -> argparse.ArgumentParser:
     kernels = "6.1, 6.12, 7.2, arm64:6.12, full, or an image's path (default: %(default)s)"
     sub.add_argument("--kernel", default="7.2", metavar="KERNEL", help=kernels)
     return parser
+
+
+def _graph(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("functions", nargs="*", type=_name, metavar="FUNCTION", help="vfs_read, or a glob: 'vfs_*'")
+    parser.add_argument("--depth", type=_natural, default=0, metavar="N", help="at most N levels (0: all)")
+    parser.add_argument(
+        "--slower", type=_natural, default=0, metavar="US", help="only calls that took so many microseconds"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE.pwr", help="write a recording too; must not be there yet")
 
 
 def _preset(parser: argparse.ArgumentParser) -> None:

@@ -19,6 +19,7 @@ from widgets.hot_rows import HotText
 from widgets.tail_table import Nothing
 
 if TYPE_CHECKING:
+    from events.graph.hot import HotSpot
     from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
@@ -77,7 +78,7 @@ class GraphView(TableView):
             self.pane.set_timer(_LOOK, self._count, name="hot")
         if (spots := self._hot.take()) is not None:
             name = shown.name_of
-            self.pane.hot.count([HotText(name(spot.function), *spot[1:]) for spot in spots])
+            self.pane.hot.count([_hot_text(name(spot.function), spot) for spot in spots])
 
     def _of(self, watching: Watch, store: Store) -> ShownGraph:
         """The tree of this store."""
@@ -158,3 +159,7 @@ class GraphView(TableView):
             self.graph.refresh()
         else:
             self.graph.turned_all(self._shown.hide_short(self.graph.cursor, nanoseconds))
+
+
+def _hot_text(name: str, spot: HotSpot) -> HotText:
+    return HotText(name, spot.calls, spot.own, spot.total, spot.p50, spot.p99, spot.longest, spot.failed)
