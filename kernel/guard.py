@@ -71,15 +71,17 @@ class Guard:
             seen: events by `group/event` that reached the store so far.
             switch: does it.
         """
+        on = [armed for armed in session.armed if session.mode(armed) is not Mode.OFF]
         with self._lock:
-            on = [armed for armed in session.armed if session.mode(armed) is not Mode.OFF]
             watched = [_watched(armed, session.mode(armed)) for armed in on]
-            for storm in self._storms.look(look_at(counts, seen, self._clock()), watched):
-                failures: object = ()
-                with contextlib.suppress(KernelError):  # a line that is gone is told by the pump
-                    failures = switch(on[storm.number], Mode.OFF)
-                left = tuple(failures) if isinstance(failures, list) else ()
-                told = Stopped(on[storm.number], storm.rate, self.limit, left)
+            storms = self._storms.look(look_at(counts, seen, self._clock()), watched)
+        for storm in storms:  # without the lock: the screen must not wait for the kernel
+            failures: object = ()
+            with contextlib.suppress(KernelError):  # a line that is gone is told by the pump
+                failures = switch(on[storm.number], Mode.OFF)
+            left = tuple(failures) if isinstance(failures, list) else ()
+            told = Stopped(on[storm.number], storm.rate, self.limit, left)
+            with self._lock:
                 self._untold.append(told)
                 self.stopped = {**self.stopped, told.armed: told}
 

@@ -8,9 +8,8 @@ store.
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -18,23 +17,21 @@ from typing import TYPE_CHECKING, cast
 from events.batch import Batch
 from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
-from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.counts import Counts
-from kernel.errors import KernelError, ProbeRefused, TargetUnusable
-from kernel.guard import Guard
-from kernel.known import Known
+from kernel.errors import KernelError
+from kernel.holder import Entry, Holder
 from kernel.limits import Limits
 from kernel.recorder import Recorder
 from kernel.session import Armed
-from kernel.sessions import AnySession, open_session
+from kernel.sessions import AnySession
 from kernel.tape import Tape
 from kernel.undo import UndoFailure
-from probes.command import Armable
-from probes.plan import Plan, PlannedEvent
 
 if TYPE_CHECKING:
     from events.store import Store
+
+__all__ = ["STORE_BYTES", "Entry", "Watch"]
 
 STORE_BYTES = 256 << 20
 """What the store may keep; the oldest events go first, and are counted."""
@@ -43,11 +40,8 @@ STORE_BYTES = 256 << 20
 _AT_ONCE = 1 << 20
 """Bytes that a tick brings in between two looks at the clock."""
 
-Entry = Batch | Mapping[int, EventFormat] | Armed
-"""Events, or what their ids mean from here on."""
 
-
-class Watch:
+class Watch(Holder):
     """See the module. The session is opened by the first `arm`."""
 
     def __init__(
@@ -56,46 +50,16 @@ class Watch:
         limit_bytes: int = STORE_BYTES,
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
-        self.connection = connection
-        self.limits = limits
-        """How fast a probe may be."""
-        self.guard = Guard(limits.storm)
-        """Stops what is faster; `counts` has it look."""
-        self.usual_kb = 0
-        """Size of the buffer of each CPU before it was changed; 0: it never was."""
-        self.known = Known(connection)
-        """Fields, and the names of their values."""
-        self.on_data: Callable[[], None] = lambda: None
-        """Called from any thread when there is something to tick for."""
+        super().__init__(connection, limits)
         self.behind = False
         """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
         self.store: Store | None = None
         """None until something was armed."""
         self._tape = Tape(connection)
         self._limit = limit_bytes
-        self._session: AnySession | None = None
-        self._lock = threading.Lock()
-        self._inbox: list[Entry] = []
-        """Batches, and what was armed between them, in the order in which the kernel made them."""
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
-        self._closed = False
         self._told = False
-
-    @property
-    def armed(self) -> tuple[Armed, ...]:
-        """Oldest first."""
-        return self._session.armed if self._session else ()
-
-    @property
-    def session(self) -> AnySession | None:
-        """None until something was armed."""
-        return self._session
-
-    @property
-    def error(self) -> KernelError | None:
-        """Why no more events will come; None while they may."""
-        return self._session.pump.error if self._session else None
 
     def take_error(self) -> KernelError | None:
         """The error, the first time it is asked for."""
@@ -119,124 +83,6 @@ class Watch:
     def live(self) -> bool:
         """Something is armed on a kernel that runs."""
         return bool(self.armed) and not self.ended and bool(self.connection.target.owner)
-
-    def begin(self) -> None:
-        """Open the session without arming: a recording shows what it holds. Raises TargetUnusable, TargetLost."""
-        with self._lock:
-            self._open()
-        self.on_data()
-
-    def arm(
-        self,
-        probe: Armable,
-        *,
-        at_any_rate: bool = False,
-        mode: Mode = Mode.RECORD,
-        triggers: Sequence[str] = (),
-    ) -> Armed:
-        """Lower and arm. Raises CannotLower, ProbeRefused, TooFast, TargetUnusable, TargetLost.
-
-        Args:
-            probe: what is wanted.
-            at_any_rate: also where its events come faster than the limit.
-            mode: COUNT: the kernel counts its hits and records nothing.
-            triggers: for each of its events that takes them, beside its own.
-        """
-        limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
-        try:
-            with self._lock:
-                session = self._open()
-                # An event's name means one thing for as long as its events may be seen.
-                others = [plan for plan in self.known.plans if plan.probe != probe]
-                plans = [*others, *(armed.plan for armed in session.armed)]
-                taken = _paths(plans)
-                plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session))
-                plan = self.connection.with_triggers(plan, triggers)
-                # What is in the queue was made under the formats that hold until now.
-                self._inbox += session.pump.drain()
-                armed = session.arm(plan, limits, mode)
-                self._inbox.append(armed)
-                self.known.add(armed)
-        finally:
-            self.on_data()  # also where it was refused: what was in the queue waits for a tick
-        if self.known.wants_symbols(armed) or self.known.with_stacks:
-            self.connection.load_symbols()
-        return armed
-
-    def _gone(self, probe: Armable, session: AnySession) -> set[str]:
-        """Paths of events that only other probes had, none of which is armed; their rows are still to be read."""
-        kept = [plan for plan in self.known.plans if plan.probe == probe]
-        kept += [armed.plan for armed in session.armed]
-        return _paths(self.known.plans) - _paths(kept)
-
-    def disarm(self, armed: Armed) -> list[UndoFailure]:
-        """Take one probe away; its events stay in the store."""
-        with self._lock:
-            if self._session is None:
-                return []
-            failures = self._session.disarm(armed)
-            self._inbox += self._session.pump.drain()
-            if any(event.frame for event in armed.plan.events):
-                # It may come back under the same name: a call of then must not be paired with one of now.
-                self._inbox.append(Batch((), drained=False, after_gap=True))
-        self.on_data()
-        return failures
-
-    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
-        """Let a probe record, only count, or do nothing. Raises ProbeRefused, FileRefused, TargetLost."""
-        with self._lock:
-            session = self._session
-            if session is None:
-                return []
-            if mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
-                # An entry of before must not be paired with an exit of now.
-                self._inbox += session.pump.drain()
-                self._inbox.append(Batch((), drained=False, after_gap=True))
-            failures = session.switch(armed, mode)
-        if mode is not Mode.OFF:
-            self.guard.forget(armed)
-        self.on_data()
-        return failures
-
-    def resize(self, kb: int) -> None:
-        """Make the ring buffer of each CPU so large. Raises FileRefused, TargetUnusable, TargetLost."""
-        if self._session is not None:
-            before = self._session.resize(kb)
-            self.usual_kb = self.usual_kb or before
-
-    def rearm(self, armed: Armed, plan: Plan) -> Armed:
-        """Take a probe away and arm it by another plan of the same. Raises ProbeRefused, FileRefused, TargetLost.
-
-        Where that is refused, it is armed again as it was.
-        """
-        self.disarm(armed)
-        try:
-            return self._arm_plan(plan)
-        except ProbeRefused:
-            self._arm_plan(armed.plan)
-            raise
-
-    def _arm_plan(self, plan: Plan) -> Armed:
-        with self._lock:
-            session = self._open()
-            self._inbox += session.pump.drain()
-            armed = session.arm(plan)
-            self._inbox.append(armed)
-            self.known.add(armed)
-        self.on_data()
-        return armed
-
-    def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
-        """Give an armed probe's event a trigger. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""
-        with self._lock:
-            if self._session is not None:
-                formats = self._session.add_trigger(armed, event, text)
-                self._inbox += self._session.pump.drain()
-                self._inbox.append(formats)
-                self.known.add_trigger(event, text)
-        if event.path in self.known.with_stacks:
-            self.connection.load_symbols()
-        self.on_data()
 
     def tick(self, budget: float = 1.0) -> int:
         """Move what has come into the store; gives the number of new rows.
@@ -353,16 +199,8 @@ class Watch:
             session, self._session = self._session, None
             return session.close() if session else []
 
-    def _open(self) -> AnySession:
-        if self._closed:
-            raise TargetUnusable(f"{self.connection.target.name} was left meanwhile")
-        if self._session is None:
-            self._session = open_session(self.connection.target)
-            self._session.pump.on_data = self._tell
-            self.store = self._new_store({}, self._session.header, self._session.cmdlines())
-            for armed in self._session.armed:
-                self.known.add(armed)
-        return self._session
+    def _opened(self, session: AnySession) -> None:
+        self.store = self._new_store({}, session.header, session.cmdlines())
 
     def _new_store(
         self, formats: Mapping[int, EventFormat], header: HeaderPage, cmdlines: Mapping[int, str]
@@ -372,10 +210,3 @@ class Watch:
         store = Store(Decoder(formats, header), self._limit)
         store.cmdlines = cmdlines
         return store
-
-    def _tell(self) -> None:
-        self.on_data()
-
-
-def _paths(plans: Iterable[Plan]) -> set[str]:
-    return {event.path for plan in plans for event in plan.events}

@@ -1,0 +1,205 @@
+"""What is armed on one connection, and every change to it: the session is opened by the first `arm`.
+
+All of it waits for the kernel and may be called from a worker. What the kernel made is drained before each change and
+put in order with it, so that events are read under the formats that they were made under.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from events.batch import Batch
+from events.format import EventFormat
+from kernel.arming import Mode
+from kernel.connection import Connection
+from kernel.errors import KernelError, ProbeRefused, TargetUnusable
+from kernel.guard import Guard
+from kernel.known import Known
+from kernel.limits import Limits
+from kernel.session import Armed
+from kernel.sessions import AnySession, open_session
+from kernel.undo import UndoFailure
+from probes.command import Armable
+from probes.plan import Plan, PlannedEvent
+
+Entry = Batch | Mapping[int, EventFormat] | Armed
+"""Events, or what their ids mean from here on."""
+
+
+class Holder:
+    """See the module; `kernel.watch.Watch` reads what comes."""
+
+    def __init__(self, connection: Connection, limits: Limits) -> None:
+        self.connection = connection
+        self.limits = limits
+        """How fast a probe may be."""
+        self.guard = Guard(limits.storm)
+        """Stops what is faster; `Watch.counts` has it look."""
+        self.usual_kb = 0
+        """Size of the buffer of each CPU before it was changed; 0: it never was."""
+        self.known = Known(connection)
+        """Fields, and the names of their values."""
+        self.on_data: Callable[[], None] = lambda: None
+        """Called from any thread when there is something to tick for."""
+        self._session: AnySession | None = None
+        self._lock = threading.Lock()
+        self._inbox: list[Entry] = []
+        """Batches, and what was armed between them, in the order in which the kernel made them."""
+        self._closed = False
+
+    @abstractmethod
+    def _opened(self, session: AnySession) -> None:
+        """The session is there, and nothing was read of it."""
+
+    @property
+    def armed(self) -> tuple[Armed, ...]:
+        """Oldest first."""
+        return self._session.armed if self._session else ()
+
+    @property
+    def session(self) -> AnySession | None:
+        """None until something was armed."""
+        return self._session
+
+    @property
+    def error(self) -> KernelError | None:
+        """Why no more events will come; None while they may."""
+        return self._session.pump.error if self._session else None
+
+    def begin(self) -> None:
+        """Open the session without arming: a recording shows what it holds. Raises TargetUnusable, TargetLost."""
+        with self._lock:
+            self._open()
+        self.on_data()
+
+    def arm(
+        self,
+        probe: Armable,
+        *,
+        at_any_rate: bool = False,
+        mode: Mode = Mode.RECORD,
+        triggers: Sequence[str] = (),
+    ) -> Armed:
+        """Lower and arm. Raises CannotLower, ProbeRefused, TooFast, TargetUnusable, TargetLost.
+
+        Args:
+            probe: what is wanted.
+            at_any_rate: also where its events come faster than the limit.
+            mode: COUNT: the kernel counts its hits and records nothing.
+            triggers: for each of its events that takes them, beside its own.
+        """
+        limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
+        try:
+            with self._lock:
+                session = self._open()
+                # An event's name means one thing for as long as its events may be seen.
+                others = [plan for plan in self.known.plans if plan.probe != probe]
+                plans = [*others, *(armed.plan for armed in session.armed)]
+                taken = _paths(plans)
+                plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session))
+                plan = self.connection.with_triggers(plan, triggers)
+                # What is in the queue was made under the formats that hold until now.
+                self._inbox += session.pump.drain()
+                armed = session.arm(plan, limits, mode)
+                self._inbox.append(armed)
+                self.known.add(armed)
+        finally:
+            self.on_data()  # also where it was refused: what was in the queue waits for a tick
+        if self.known.wants_symbols(armed) or self.known.with_stacks:
+            self.connection.load_symbols()
+        return armed
+
+    def _gone(self, probe: Armable, session: AnySession) -> set[str]:
+        """Paths of events that only other probes had, none of which is armed; their rows are still to be read."""
+        kept = [plan for plan in self.known.plans if plan.probe == probe]
+        kept += [armed.plan for armed in session.armed]
+        return _paths(self.known.plans) - _paths(kept)
+
+    def disarm(self, armed: Armed) -> list[UndoFailure]:
+        """Take one probe away; its events stay in the store."""
+        with self._lock:
+            if self._session is None:
+                return []
+            failures = self._session.disarm(armed)
+            self._inbox += self._session.pump.drain()
+            if any(event.frame for event in armed.plan.events):
+                # It may come back under the same name: a call of then must not be paired with one of now.
+                self._inbox.append(Batch((), drained=False, after_gap=True))
+        self.on_data()
+        return failures
+
+    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
+        """Let a probe record, only count, or do nothing. Raises ProbeRefused, FileRefused, TargetLost."""
+        with self._lock:
+            session = self._session
+            if session is None:
+                return []
+            if mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
+                # An entry of before must not be paired with an exit of now.
+                self._inbox += session.pump.drain()
+                self._inbox.append(Batch((), drained=False, after_gap=True))
+            failures = session.switch(armed, mode)
+        if mode is not Mode.OFF:
+            self.guard.forget(armed)
+        self.on_data()
+        return failures
+
+    def resize(self, kb: int) -> None:
+        """Make the ring buffer of each CPU so large. Raises FileRefused, TargetUnusable, TargetLost."""
+        if self._session is not None:
+            before = self._session.resize(kb)
+            self.usual_kb = self.usual_kb or before
+
+    def rearm(self, armed: Armed, plan: Plan) -> Armed:
+        """Take a probe away and arm it by another plan of the same. Raises ProbeRefused, FileRefused, TargetLost.
+
+        Where that is refused, it is armed again as it was.
+        """
+        self.disarm(armed)
+        try:
+            return self._arm_plan(plan)
+        except ProbeRefused:
+            self._arm_plan(armed.plan)
+            raise
+
+    def _arm_plan(self, plan: Plan) -> Armed:
+        with self._lock:
+            session = self._open()
+            self._inbox += session.pump.drain()
+            armed = session.arm(plan)
+            self._inbox.append(armed)
+            self.known.add(armed)
+        self.on_data()
+        return armed
+
+    def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
+        """Give an armed probe's event a trigger. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""
+        with self._lock:
+            if self._session is not None:
+                formats = self._session.add_trigger(armed, event, text)
+                self._inbox += self._session.pump.drain()
+                self._inbox.append(formats)
+                self.known.add_trigger(event, text)
+        if event.path in self.known.with_stacks:
+            self.connection.load_symbols()
+        self.on_data()
+
+    def _open(self) -> AnySession:
+        if self._closed:
+            raise TargetUnusable(f"{self.connection.target.name} was left meanwhile")
+        if self._session is None:
+            self._session = open_session(self.connection.target)
+            self._session.pump.on_data = self._tell
+            self._opened(self._session)
+            for armed in self._session.armed:
+                self.known.add(armed)
+        return self._session
+
+    def _tell(self) -> None:
+        self.on_data()
+
+
+def _paths(plans: Iterable[Plan]) -> set[str]:
+    return {event.path for plan in plans for event in plan.events}
