@@ -1,32 +1,19 @@
-"""A target with what is known of it: facts, types, functions and symbols, each read when first asked for."""
+"""A target with what it will answer to probes: the verdict on them, and the lines it takes for them."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import importlib
-import threading
 from collections.abc import Container, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from btf.btf import Btf
-from btf.errors import BtfError
-from btf.render import prototype
-from events.kallsyms import Symbols
-from events.naming import Namer
 from kernel.addresses import by_name, counted
-from kernel.errors import FileRefused, KernelError
+from kernel.knowledge import Knowledge
 from kernel.recording import RecordingTarget
 from kernel.replay import recorded_plans
-from kernel.surroundings import Surroundings
-from kernel.target import Target
-from probes.attaching.catalog import Catalog, Function
 from probes.check import Checked, armable, check_plan, check_typed, is_function
 from probes.command import Armable, Deletion, UserProbe, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
-from probes.facts import TargetFacts
-from probes.fields import Tree
 from probes.functions import index_of
 from probes.lowering.check_planned import trigger_refusal
 from probes.lowering.lower import lower
@@ -39,85 +26,8 @@ from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 
 
-class Connection:
+class Connection(Knowledge):
     """What the screens and the commands ask of a kernel before anything is armed."""
-
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        self.btf_error = ""
-        """Why there is no BTF; empty where there is."""
-        self._modules: dict[str, Btf | None] = {}
-        self._reading_module = threading.Lock()
-        self._symbols_loaded = False
-
-    @cached_property
-    def facts(self) -> TargetFacts:
-        return self.target.facts()
-
-    @cached_property
-    def btf(self) -> Btf | None:
-        """Types of the kernel itself; None where it has none (`btf_error` says why)."""
-        try:
-            return Btf.load(self.target.btf())
-        except (FileRefused, BtfError) as error:
-            self.btf_error = str(error)
-            return None
-
-    @cached_property
-    def catalog(self) -> Catalog:
-        """Every function, and what can attach to it."""
-        return Catalog(self.btf, self.facts)
-
-    @cached_property
-    def symbols(self) -> Symbols | None:
-        """Names of kernel addresses; None where the kernel hides them."""
-        with contextlib.suppress(KernelError):
-            return Symbols.parse(self.target.read("/proc/kallsyms")) or None
-        return None
-
-    @property
-    def holds_events(self) -> bool:
-        """It is a recording of events, not a kernel."""
-        if not isinstance(self.target, RecordingTarget):
-            return False
-        recording = self.target.recording
-        return bool(recording.plans or recording.names("format"))
-
-    @property
-    def cut_short(self) -> bool:
-        """It is a recording whose end is missing."""
-        return isinstance(self.target, RecordingTarget) and self.target.recording.truncated
-
-    def btf_of(self, module: str | None) -> Btf | None:
-        """Types to read a function of `module` with: its split BTF, or the kernel's.
-
-        A module's are read at the first question, which may take long; the screens ask `unread_module` before.
-        """
-        if not module or self.btf is None:
-            return self.btf
-        if module not in self._modules:
-            with self._reading_module:  # who comes second waits for what the first one reads
-                if module not in self._modules:
-                    self._modules[module] = self._read_module(module, self.btf)
-        return self._modules[module] or self.btf
-
-    def unread_module(self, function: str) -> str:
-        """The module whose types have to be read before a probe on this function is looked at; empty: none."""
-        module = self.function(function).module
-        return module if self.btf is not None and module not in self._modules else ""
-
-    def function(self, name: str) -> Function:
-        """One function; a name that nobody knows has no kinds and says so.
-
-        One of a module has its prototype once the module's types were read.
-        """
-        function = self.catalog.function(name)
-        types = self._modules.get(function.module)
-        return replace(function, prototype=_prototype(types, name)) if types is not None else function
-
-    def tree(self, function: str) -> Tree:
-        """What a probe on a function can capture."""
-        return Tree(self.btf_of(self.function(function).module), function, self.facts.machine)
 
     def check(self, probe: Armable | str, group: str = "", look: bool = False) -> Checked:
         """What this kernel will answer, and the lines it would get; nothing is written.
@@ -143,11 +53,6 @@ class Connection:
         if text.lstrip().startswith(("-", "!")):
             return self.check(text, look=True)  # what is there is all that a deletion is about
         return check_typed(text, self.types_of(text), self.facts, environment=self._around(text))
-
-    @cached_property
-    def surroundings(self) -> Surroundings:
-        """Events, symbols and files there, each looked up when it is asked for."""
-        return Surroundings(self.target, self.facts.tracefs)
 
     def lower(self, probe: Armable, group: str, taken: Container[str] = (), gone: Container[str] = ()) -> Plan:
         """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`.
@@ -201,35 +106,6 @@ class Connection:
         """What this kernel will answer to one more trigger of an event that is armed; nothing is written."""
         refusal = trigger_refusal(event, text, self.types_of(plan.probe), self.facts, self._around(plan.probe))
         return Verdict(text, refusal)
-
-    def load_symbols(self) -> None:
-        """Read the symbols now, so that nobody has to wait for them later; for a worker."""
-        if self.symbols is not None:
-            self.symbols.named("_text")  # makes its index of names too
-            self._symbols_loaded = True
-
-    @property
-    def loaded_symbols(self) -> Symbols | None:
-        """The symbols, where `load_symbols` was called already; for who must not wait."""
-        return self.symbols if self._symbols_loaded else None
-
-    def namer(self) -> Namer:
-        """What gives values their names; addresses have names once the symbols are loaded."""
-        return Namer(self.btf, lambda: self.loaded_symbols)
-
-    def warm(self) -> None:
-        """Read what the first screen needs."""
-        _ = self.catalog.names
-        if self.holds_events:  # they are shown at once: numpy must not be imported while a picture waits
-            importlib.import_module("events.store")
-
-    def close(self) -> None:
-        self.target.close()
-
-    def _read_module(self, module: str, base: Btf) -> Btf | None:
-        with contextlib.suppress(KernelError, BtfError):  # a line that is gone is told by whoever needs it next
-            return Btf.load(self.target.btf(module), base=base)
-        return None
 
     def _settled(self, probe: Armable | str) -> Armable | str:
         """A probe at an address gets its function's name; a text in the kernel's own syntax stays what it is."""
@@ -294,11 +170,3 @@ def _chosen_name(probe: Armable) -> str:
     if isinstance(probe, UserProbe):
         return split_name(probe.name or "")[1]
     return probe.event if isinstance(probe, Probe) else ""
-
-
-def _prototype(types: Btf, name: str) -> str:
-    """In C; empty where the types do not know it."""
-    with contextlib.suppress(BtfError):
-        found = types.function(name)
-        return prototype(types, found) if found is not None else ""
-    return ""
