@@ -37,6 +37,7 @@ _TITLES = {
     "TailTable": "Events",
     "EventDetail": "Details",
     "TargetChooser": "Targets",
+    "LossPanel": "Losses: what helps",
     "PresetChooser": "Presets",
 }
 
