@@ -85,11 +85,6 @@ class Store:
         return self._blocks.next_seq
 
     @property
-    def evicted(self) -> int:
-        """Rows that were dropped to stay below the limit."""
-        return self._blocks.first_seq
-
-    @property
     def overrun(self) -> Mapping[int, int]:
         """Events by CPU that were overwritten before they were read."""
         return self._intake.overrun

@@ -48,10 +48,6 @@ class Pump:
         """Why the thread ended by itself; None while it runs and after close()."""
 
     @property
-    def running(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
-
-    @property
     def read_errors(self) -> int:
         """Reads that the kernel refused, where the stream counts them."""
         return int(getattr(self._stream, "errors", 0))

@@ -37,11 +37,6 @@ class Function:
     copies: tuple[str, ...] = ()
     """What the compiler made of it: `name.isra.0`, `name.constprop.0`, ..."""
 
-    @property
-    def probeable(self) -> bool:
-        """Whether anything can attach."""
-        return bool(self.kinds)
-
 
 class Catalog:
     """The functions of one target, by name."""

@@ -243,7 +243,7 @@ def main(rate: int, seconds: float, report: Path) -> None:
         store = app.watching.store if app.watching else None
         assert store is not None
         found: dict[str, Any] = {name: one.figures() for name, one in durations.items()}
-        found |= {"sent": sessions[0].stream.sent, "kept": len(store), "evicted": store.evicted}
+        found |= {"sent": sessions[0].stream.sent, "kept": len(store), "evicted": store.first_seq}
         found |= {"undecodable": store.undecodable, "overrun": sum(store.overrun.values())}
         found |= {"dropped": sessions[0].pump.dropped, "bytes": store.bytes, "limit": STORE_BYTES}
         found |= {"resident": resident()}

@@ -51,9 +51,8 @@ def use(data: bytes, base: Btf | None = None) -> int:
             ask(render.prototype, b, func, False)
     for i in range(b.start_id, b.end_id + 2):
         thing = ask(b.type, i)
-        for question in (walk.strip, walk.size_of, walk.align_of, walk.tags, layout.fields, layout.children):
+        for question in (walk.strip, walk.size_of, layout.fields, layout.children):
             ask(question, b, i)
-        ask(walk.has_tag, b, i, "user")
         ask(render.definition, b, i)
         ask(render.struct, b, i)
         ask(render.c_type, b, i)
@@ -65,6 +64,7 @@ def use(data: bytes, base: Btf | None = None) -> int:
         ask(layout.resolve, b, i, [("->", "next"), ("->", "value"), ("[]", "1"), (".", "x")])
     for name in ("record", "node", "size_t", "struct record"):
         ask(b.find, name)
+        ask(b.names_of, Kind.STRUCT)
         ask(uses.functions_using, b, name)
     return answered
 
@@ -77,7 +77,7 @@ def refused(data: bytes) -> BtfError:
 
 
 def test_an_honest_file_answers():
-    assert use(every_kind()) > 500
+    assert use(every_kind()) > 400
 
 
 def test_each_beginning_of_a_file():
@@ -269,7 +269,7 @@ def test_what_never_ends(shape):
 @pytest.mark.parametrize("shape", ["a long chain", "65,535 members"])
 def test_one_question_to_a_big_liar(shape):
     b = Btf.load(endless(shape))
-    for question in (walk.strip, walk.size_of, walk.align_of, layout.fields, layout.children, render.definition):
+    for question in (walk.strip, walk.size_of, layout.fields, layout.children, render.definition):
         begin = time.process_time()
         with contextlib.suppress(BtfError):
             question(b, 2)

@@ -32,7 +32,7 @@ def test_what_comes_in_goes_out_in_order():
     assert (pump.dropped_bytes, pump.dropped_events) == (0, 0)
     pump.close()
     assert stream.closed.is_set()
-    assert not pump.running
+    assert "pump" not in [thread.name for thread in threading.enumerate()]
     assert pump.error is None
     pump.close()
 
@@ -75,7 +75,7 @@ def test_a_lost_target_is_reported_after_what_came_before(error):
     pump = Pump(Broken(error))
     pump.start()
     deadline = time.monotonic() + 5
-    while pump.running and time.monotonic() < deadline:
+    while not pump.done and time.monotonic() < deadline:
         time.sleep(0.005)
     assert isinstance(pump.error, TargetLost)
     assert len(pump.drain()) == 1

@@ -50,18 +50,18 @@ class TestCatalog:
         assert "blacklist" in catalog.function("vfs_write").reason
         assert catalog.function("uid_eq").copies == ("uid_eq.isra.0",)
         assert "uid_eq.isra.0" in catalog.function("uid_eq").reason
-        assert not catalog.function("uid_eq").probeable
+        assert not catalog.function("uid_eq").kinds
         assert "isra copy of uid_eq" in catalog.function("uid_eq.isra.0").reason
         assert catalog.function("only_here").module == "mod"
         assert catalog.function("only_here").reason == ""
         assert "no BTF" in catalog.function("untyped").reason
         assert catalog.function("nobody").reason == "no such function on this target"
-        assert "not traceable" in catalog.function("ibt_save").reason or catalog.function("ibt_save").probeable
+        assert "not traceable" in catalog.function("ibt_save").reason or catalog.function("ibt_save").kinds
 
     def test_kernel_without_tracers(self) -> None:
         btf, facts, _ = kernel("7.2")
         bare = Catalog(btf, replace(facts, features=frozenset()))
-        assert not bare.function("vfs_read").probeable
+        assert not bare.function("vfs_read").kinds
         assert "no tracer" in bare.function("vfs_read").reason
         old = Catalog(btf, replace(facts, features=facts.features - {Feature.FPROBE_EVENTS}))
         assert old.function("vfs_read").kinds == {Kind.KPROBE, Kind.KRETPROBE}
@@ -70,7 +70,7 @@ class TestCatalog:
         _, facts, _ = kernel("7.2")
         catalog = Catalog(None, facts)
         assert catalog.function("vfs_read").prototype == ""
-        assert catalog.function("vfs_read").probeable
+        assert catalog.function("vfs_read").kinds
         assert len(catalog) == len({line.partition(" ")[0] for line in facts.functions})
 
 

@@ -104,10 +104,10 @@ def test_what_the_store_dropped_before_it_was_counted_is_told(watch):
     small = Store(whole.decoder, 64 << 10)
     summary = Summary(small)
     summary.choose("none", "none")
-    while not small.evicted:
+    while not small.first_seq:
         for slab in whole._blocks.slabs.values():
             small.feed(Batch((Chunk(slab.cpu, slab.data, slab.text),), drained=True))
     small.flush()
     _done(summary)
-    assert small.evicted > 0 and summary.seen + summary.unseen == small.next_seq
-    assert summary.values_unseen == summary.unseen == small.evicted
+    assert small.first_seq > 0 and summary.seen + summary.unseen == small.next_seq
+    assert summary.values_unseen == summary.unseen == small.first_seq

@@ -66,7 +66,7 @@ def _calls(watching: Watch, *, arguments: bool) -> tuple[Store, Calls]:
     """All calls, proven by the frame alone or with the arguments that the exit has as well."""
     store = watching.store
     assert store is not None
-    assert (store.undecodable, store.evicted) == (0, 0)
+    assert (store.undecodable, store.first_seq) == (0, 0)
     ends = ends_of(watching.known.plans)
     calls = Calls(store)
     calls.use(ends if arguments else {path: end._replace(kept=()) for path, end in ends.items()})
