@@ -57,14 +57,15 @@ def main(kernels: list[str]) -> None:
                 files[member.name] = file.read()
     for kernel in kernels or PLANS:
         prepare(kernel, python=True, work=Work(lambda step: print(step.text, file=sys.stderr)))
-        with boot(kernel, python=True, workload=False) as guest:
-            target = connect(guest, "guest")
-            symbols = Symbols(target.read("/proc/kallsyms"))
-            for name, plan in PLANS[kernel].items():
+        for name, plan in PLANS[kernel].items():
+            # Where everything is on, the kernel crashes when the tracer is switched on a second time.
+            with boot(kernel, python=True, workload=False) as guest:
+                target = connect(guest, "guest")
+                symbols = Symbols(target.read("/proc/kallsyms"))
                 files |= {
                     f"{kernel}-{name}/{key}": data for key, data in kept(run(guest, target, plan, WORK), symbols)
                 }
-            target.close()
+                target.close()
     with tarfile.open(ARCHIVE, "w:xz", preset=9) as tar:
         for name, data in sorted(files.items()):
             info = tarfile.TarInfo(name)
