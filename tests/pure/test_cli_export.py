@@ -1,0 +1,58 @@
+"""`probewright export`, on the kernel of the recording that comes with the application."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kernel.open import shipped_recording
+from tui.cli import export
+from tui.cli.parser import DIALECTS, parse
+
+SPEC = "f vfs_read%both file->f_pos count $retval"
+
+
+def run(*words: str) -> int:
+    return export.run(parse(["export", *words, "--target", str(shipped_recording())]))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_is_printed_and_written(dialect, capsys, tmp_path):
+    assert run("--as", dialect, SPEC) == 0
+    printed = capsys.readouterr().out
+    assert "vfs_read" in printed and printed.isascii()
+    path = tmp_path / "made"
+    assert run("--as", dialect, SPEC, "-o", str(path)) == 0
+    assert path.read_text() == printed
+    assert capsys.readouterr().out == ""
+    assert bool(path.stat().st_mode & 0o100) is printed.startswith("#!")
+    path.write_text("mine")
+    assert run("--as", dialect, SPEC, "-o", str(path)) == 1
+    assert path.read_text() == "mine"
+
+
+def test_json_holds_text_and_notes(capsys):
+    assert run("--as", "bpftrace", "f do_sys_openat2 filename:ustring", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["as"] == "bpftrace" and "str(uptr(arg1))" in told["text"] and told["notes"]
+
+
+def test_what_cannot_be_said_is_refused_with_the_reason(capsys):
+    assert run("--as", "cmdline", "f vfs_read count if count > 5") == 1
+    told = capsys.readouterr()
+    assert told.out == "" and "vfs_read__entry: the command line has no filters: count > 5" in told.err
+    assert run("--as", "cmdline", "f vfs_read count if count > 5", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["reasons"]
+
+
+def test_two_probes_on_a_function_get_names_of_their_own(capsys):
+    assert run("--as", "cmdline", "f vfs_read count", "f vfs_read file") == 0
+    text = capsys.readouterr().out
+    assert "/vfs_read__entry," in text and "/vfs_read__entry_2," in text
+
+
+def test_without_a_dialect_the_choice_is_named(capsys):
+    with pytest.raises(SystemExit) as end:
+        parse(["export", SPEC])
+    assert end.value.code == 2 and "--as" in capsys.readouterr().err
