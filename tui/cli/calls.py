@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from events.record import Record
@@ -16,14 +16,31 @@ if TYPE_CHECKING:
 class Calls:
     """Takes events as they come; those that are no end of a call go on to who shows events."""
 
-    def __init__(self, watch: Watch, show: Callable[[Record], None], least: int, *, as_json: bool) -> None:
-        """Take who watches, who shows other events, and the nanoseconds that a call takes to be shown."""
+    def __init__(
+        self,
+        watch: Watch,
+        show: Callable[[Record], None],
+        asked: Collection[str],
+        least: int,
+        *,
+        as_json: bool,
+    ) -> None:
+        """Take what is shown.
+
+        Args:
+            watch: who watches.
+            show: shows events that are no end of a call.
+            asked: paths of the events that were asked for; a recording holds others too.
+            least: nanoseconds that a call takes to be shown.
+            as_json: one object a line.
+        """
         self._watch = watch
         self._other = show
         self._least = least
         self._json = as_json
         self._calls: ShownCalls | None = None
         self._row = 0
+        self._asked = asked
 
     def show(self, record: Record) -> None:
         """One event: prints it, or the calls that it ends."""
@@ -49,7 +66,7 @@ class Calls:
         except IndexError:  # dropped meanwhile
             return
         last = leave or entry
-        if last is None or (call.latency or 0) < self._least:
+        if last is None or last.event not in self._asked or (call.latency or 0) < self._least:
             return
         if self._json:
             emit(

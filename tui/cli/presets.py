@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from events.record import Record
@@ -31,9 +31,9 @@ class ToArm(NamedTuple):
     least: int = 0
     """Nanoseconds that a call takes to be shown."""
 
-    def shown(self, watch: Watch, show: Show, *, as_json: bool) -> Show:
-        """What is called with each event."""
-        return Calls(watch, show, self.least, as_json=as_json).show if self.calls else show
+    def shown(self, watch: Watch, show: Show, asked: Collection[str], *, as_json: bool) -> Show:
+        """What is called with each event; `asked`: paths of those that are wanted."""
+        return Calls(watch, show, asked, self.least, as_json=as_json).show if self.calls else show
 
 
 def is_name(word: str) -> bool:
@@ -58,15 +58,22 @@ def expand(arguments: argparse.Namespace, connection: Connection) -> ToArm:
         if not is_name(word):
             specs.append(word)
             continue
-        preset = found(word)
+        preset = _meant(word)
         specs += _specs(preset, given, connection)
         calls |= preset.view is View.CALLS
         least = max(least, least_latency(preset, given))
     return ToArm(specs, calls, least)
 
 
+def _meant(word: str) -> Preset:
+    try:
+        return found(word)
+    except PresetError as error:
+        raise PresetError(f"{error}; a probe has a kind and a place: 'f {ascii(word)[1:-1]}'") from None
+
+
 def found(word: str) -> Preset:
-    """The preset of a name. Raises PresetError, which for a lone word may have been meant for a specification."""
+    """The preset of a name. Raises PresetError."""
     entry = Presets().find(word)
     assert entry.preset is not None  # noqa: S101 - find gives only those
     return entry.preset

@@ -55,7 +55,7 @@ def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, fro
         else:
             print(line(_line(watch, record, events[record.event])))
 
-    follow(watch, arguments, events, armed.shown(watch, show, as_json=arguments.json))
+    follow(watch, arguments, events, armed.shown(watch, show, events, as_json=arguments.json))
 
 
 def _export(watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]]) -> int:

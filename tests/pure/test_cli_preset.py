@@ -1,0 +1,83 @@
+"""Presets on the command line, on the recording that comes along."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kernel.open import shipped_recording
+from tests.real.command import run
+
+OWN = """version = 1
+name = "own"
+title = "Opens"
+view = "calls"
+min_latency = "${slow}"
+probes = ["f do_sys_openat2%both dfd filename:ustring how->flags $retval"]
+
+[parameters.slow]
+type = "duration"
+default = "0ns"
+"""
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return run
+
+
+def on_recording(*words: str) -> tuple[str, ...]:
+    return (*words, "-t", str(shipped_recording()))
+
+
+def test_calls_are_paired_and_short_ones_left_out(command, tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(OWN)
+    every = command(*on_recording("run", str(path), "--json"))
+    assert every.status == 0, every
+    calls = [call for call in every.objects if call["latency"] is not None]
+    limit = sorted(call["latency"] for call in calls)[len(calls) // 2]
+    assert len(calls) > 20
+    for call in calls:
+        assert call["call"] == "do_sys_openat2"
+        assert call["entry"]["filename"] == call["exit"]["filename"] and call["ret"] == call["exit"]["ret"]
+    slow = command(*on_recording("run", str(path), "--json", "-p", f"slow={limit}ns"))
+    assert slow.objects == [call for call in calls if call["latency"] >= limit]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("run", "nosuch"), 2, "no preset is named nosuch"),
+        (("run", "slow-open"), 2, "did you mean slow-opens?"),
+        (("run", "slow-opens", "-p", "min=3"), 2, "it has min_latency, path, pid"),
+        (("run", "slow-opens", "-p", "min_latency=3"), 2, "say a time with its unit"),
+        (("run", "slow-opens", "-p", "pid"), 2, "-p takes NAME=VALUE"),
+        (("run", "f vfs_read count", "-p", "pid=1"), 2, "-p gives the values of one preset"),
+        (("run", "page-faults"), 1, "This recording does not hold that"),
+    ],
+)
+def test_what_is_wrong_is_said(command, words, status, said):
+    done = command(*on_recording(*words))
+    assert done.status == status and said in done.err, done
+
+
+def test_saved_listed_shown_compared_and_checked(command):
+    saved = command("preset", "save", "mine", "f vfs_read count", "--title", "My reads", "--tags", "own", "--json")
+    assert saved.status == 0, saved
+    again = command("preset", "save", "mine", "f vfs_read count")
+    assert again.status == 2 and "is there already" in again.err
+    (listed,) = command("preset", "list", "#own", "--json").objects
+    assert (listed["name"], listed["origin"], listed["title"]) == ("mine", "user", "My reads")
+    assert 'probes = [\n    "f vfs_read count",\n]' in command("preset", "show", "mine").out
+    assert command("preset", "save", "copy", "mine").status == 0
+    changes = command("preset", "diff", "mine", "copy", "--json")
+    assert changes.status == 1 and changes.objects == [{"what": "name", "before": "mine", "after": "copy"}]
+    checked = command(*on_recording("preset", "check", "mine", "mutex-hold", "--json"))
+    mine, mutex = checked.objects
+    assert checked.status == 0 and mine["lowered"] == ["f:probewright/vfs_read__entry vfs_read count"]
+    assert mutex["losses"] == ["of 16,384 different lock the times are kept, of further ones none are"]
+    assert any("onmatch(probewright.mutex_hold_begin)" in line for line in mutex["lowered"])
+    json.dumps(checked.objects)
