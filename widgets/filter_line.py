@@ -1,4 +1,4 @@
-"""A line below a table that asks for something and says what came of it: a condition, a time."""
+"""The line below a table that says which of its rows are shown, and takes another condition."""
 
 from __future__ import annotations
 
@@ -33,25 +33,23 @@ class FilterLine(Horizontal):
     """
 
     class Typed(Message):
-        """This is wanted now."""
+        """Another condition is wanted; empty: everything."""
 
-        def __init__(self, line: FilterLine, text: str) -> None:
+        def __init__(self, text: str) -> None:
             super().__init__()
-            self.line = line
             self.text = text
 
     class Left(Message):
         """The rows have the keys again."""
 
-    def __init__(self, prompt: str, hint: str) -> None:
+    def __init__(self, hint: str) -> None:
         super().__init__()
-        self._prompt = prompt
         self._input = SearchLine(hint)
         self._said = Label("", classes="said", markup=False)
 
     def compose(self) -> ComposeResult:
         """What is typed, and what comes of it."""
-        yield Label(self._prompt, classes="prompt", markup=False)
+        yield Label("filter ", classes="prompt", markup=False)
         yield self._input
         yield self._said
 
@@ -88,4 +86,4 @@ class FilterLine(Horizontal):
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.post_message(self.Typed(self, event.value))
+        self.post_message(self.Typed(event.value))

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 
 from events.condition_text import ConditionError, why_no_condition
 from tui.views.event_clauses import time_of
+from widgets.ask_line import AskLine
 from widgets.figures import grouped
 from widgets.filter_line import FilterLine
 from widgets.table_pane import TablePane
@@ -70,15 +71,15 @@ class ChosenPane(TablePane):
         """What is in the table; None as long as there is no store."""
         self.fields: tuple[str, ...] = ()
         """Names of what is recorded."""
-        self._line = FilterLine("filter ", self.HINT)
-        self._time = FilterLine("time ", "seconds, as 12.304; +0.5 or -2 from here")
+        self._line = FilterLine(self.HINT)
+        self._ask = AskLine()
         self.why_none = lambda text: why_no_condition(text, self.fields)
 
     def compose(self) -> ComposeResult:
         """The table, the search, and which events are shown."""
         yield from super().compose()
         yield self._line
-        yield self._time
+        yield self._ask
 
     @property
     def condition(self) -> str:
@@ -124,9 +125,7 @@ class ChosenPane(TablePane):
     @on(FilterLine.Typed)
     def _line_typed(self, event: FilterLine.Typed) -> None:
         event.stop()
-        if event.line is self._time:
-            self._go_to_time(event.text)
-        elif self._choose(event.text):
+        if self._choose(event.text):
             self.refill()
             self._line.action_leave()
 
@@ -162,19 +161,24 @@ class ChosenPane(TablePane):
 
     def action_go_to_time(self) -> None:
         """Ask for a time."""
-        self._time.text = ""
-        self._time.ask()
+        self._ask.ask("time", "seconds, as 12.304; +0.5 or -2 from here:")
 
-    def _go_to_time(self, text: str) -> None:
+    @on(AskLine.Left)
+    def _ask_left(self, event: AskLine.Left) -> None:
+        event.stop()
+        self.screen.set_focus(self.table)
+
+    @on(AskLine.Answered)
+    def _go_to_time(self, event: AskLine.Answered) -> None:
+        event.stop()
         shown = self.shown
         if shown is None:
             return
-        ts = time_of(text, shown.ts(self.table.cursor))
+        ts = time_of(event.text, shown.ts(self.table.cursor))
         row = None if ts is None else shown.row_at(ts)
         if row is None:
             why = "these rows are not in the order of time: S" if shown.order else "no event is there, or later"
-            self._time.say("seconds, as 12.304, +0.5 or -2" if ts is None else why, refused=True)
+            self._ask.refuse("that is no time; seconds, as 12.304, +0.5 or -2:" if ts is None else f"{why}:")
             return
-        self._time.text = ""
-        self._time.action_leave()
+        self._ask.close()
         self.table.go_to(row)
