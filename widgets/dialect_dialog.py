@@ -48,7 +48,7 @@ class DialectDialog(Dialog[None]):
     DialectDialog {
         & .box { width: 96%; height: 90%; }
         & .body { height: 1fr; }
-        & OptionList { width: 24; height: 1fr; border: none; }
+        & OptionList, & OptionList:focus { width: 24; height: 1fr; border: none; padding: 0; }
         & VerticalScroll { width: 1fr; height: 1fr; padding: 0 0 0 1; }
         & SearchLine { width: 1fr; display: none; }
         &.-saving SearchLine { display: block; }
