@@ -147,9 +147,13 @@ class TracerOptions:
             if now == new:
                 continue
             top = self._tracefs.read(file).strip()
-            self._undo.do(self._instance.write(file, new), self._instance.write(file, now))
-            # Only a change shows whether there is one such option or one for each instance.
-            if others and self._tracefs.read(file).strip() != top:
+            # The way back is at the top: it is there when our instance is gone.
+            back = self._tracefs.write(file, top)
+            self._undo.do(self._instance.write(file, new), back)
+            # Only a change shows whether there is one such option, or one for each instance that goes with it.
+            if self._tracefs.read(file).strip() == top:
+                self._undo.forget(back)
+            elif others:
                 raise TargetUnusable(
                     f"the option {name} is of the whole kernel and would have to change, but {others[0]}",
                     "leave that option as it is, or wait until the other tracer is off",
