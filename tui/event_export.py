@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from events.export.source import About, Source
+from events.export.source import UNNAMED, About, Source
 from probes.plan import Plan, PlannedEvent
 from tui.ends import ends_of
 
@@ -38,6 +38,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         ends=ends_of(plans),
         lost_between=store.lost_between if store else Source.lost_between,
         shown=watch.known.values,
+        comm=lambda pid: watch.store.comm(pid) if watch.store else UNNAMED,
         symbols=lambda: connection.symbols,
         title=f"{connection.target.name} · {connection.facts.title}",
     )

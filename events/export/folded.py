@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from events.export.source import Source
+from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.export.stacks import stack_of, stacks_in
 from events.pairing import idle_task
@@ -22,6 +22,8 @@ from events.record import Record
 _MOST = 1 << 18
 """Different stacks that are kept; what comes behind them is one line of its own."""
 _REST = ("[more different stacks than are kept]",)
+_UNNAMED = "\0"
+"""Stands before the thread id of a task without a name: no frame has it."""
 _SPECIAL = re.compile(r"[;\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 Stack = tuple[str, ...]
@@ -63,14 +65,21 @@ class FoldedStacks:
         self._events += 1
         stack = stack_of(record)
         for addresses in (*stacks_in(record), *(() if stack is None else (stack,))):
-            self._add(self._counts, (_clean(record.comm), *map(self._name, reversed(addresses))), 1)
+            self._add(self._counts, (_task_frame(record), *map(self._name, reversed(addresses))), 1)
         self._follow(self._spans.take(record))
 
     def finish(self) -> None:
         self._follow(self._spans.finish())
-        found = self._counts or self._times
+        found: Counter[Stack] = Counter()
+        for (task, *frames), amount in (self._counts or self._times).items():
+            found[(self._named(task), *frames)] += amount
         for stack, amount in sorted(found.items()):
             self._out.write(f"{';'.join(stack)} {amount}\n".encode("utf-8", "backslashreplace"))
+
+    def _named(self, task: str) -> str:
+        """The frame of a task; its name may have become known since its event."""
+        name, mark, pid = task.partition(_UNNAMED)
+        return _clean(self._source.comm(int(pid))) if mark else name
 
     def _add(self, where: Counter[Stack], stack: Stack, amount: int) -> None:
         where[stack if stack in where or len(where) < _MOST else _REST] += amount
@@ -106,7 +115,7 @@ class FoldedStacks:
         frame = frames.pop(at)
         took = leave.ts - frame.began
         names = (outer.name for outer in frames[:at] if not outer.late)
-        self._add(self._times, (_clean(leave.comm), *names, frame.name), max(0, took - frame.inside))
+        self._add(self._times, (_task_frame(leave), *names, frame.name), max(0, took - frame.inside))
         if at:
             frames[at - 1].inside += took
         if not frames:
@@ -122,6 +131,10 @@ class FoldedStacks:
                 frames[at - 1].inside += frame.inside
             if not frames:
                 del self._open[_task(record)]
+
+
+def _task_frame(record: Record) -> str:
+    return f"{_UNNAMED}{record.pid}" if record.comm == UNNAMED else _clean(record.comm)
 
 
 def _task(record: Record) -> int:

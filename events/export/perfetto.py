@@ -19,7 +19,7 @@ from typing import BinaryIO
 from events.decode import Scalar, Value
 from events.export.escape import exact_values
 from events.export.protobuf import content, number, string
-from events.export.source import Source
+from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.pairing import idle_task
 from events.record import Record
@@ -93,7 +93,7 @@ class PerfettoTrace:
         task = record.pid or idle_task(record.cpu)
         track = _FIRST_TASK + task if task > 0 else _FIRST_IDLE - task
         known = self._tracks.get(track)
-        if known is None or (known == "<...>" and record.comm != known):
+        if known is None or (known == UNNAMED and record.comm != known):
             self._tracks[track] = record.comm
             name = f"{record.comm}-{record.pid}" + ("" if record.pid else f" on CPU {record.cpu}")
             described = number(_UUID, track) + string(_TRACK_NAME, name) + number(_PARENT_UUID, _ROOT)

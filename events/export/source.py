@@ -27,6 +27,8 @@ class About(NamedTuple):
     """It is of a probe in a program."""
 
 
+UNNAMED = "<...>"
+"""A task whose name is not known: the kernel learns some only later."""
 UNKNOWN = About()
 """An event that nobody says anything of."""
 
@@ -37,6 +39,10 @@ def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as
 
 def _no_symbols() -> Symbols | None:
     return None
+
+
+def _no_comm(pid: int) -> str:  # noqa: ARG001 - as `Store.comm` is called
+    return UNNAMED
 
 
 def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.lost_between` is called
@@ -57,6 +63,8 @@ class Source:
     """Whether events may have been lost between two time stamps."""
     shown: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Name and text of each field as it is shown, values by their names."""
+    comm: Callable[[int], str] = _no_comm
+    """Name of a task by its thread id, as far as it is known by now."""
     symbols: Callable[[], Symbols | None] = _no_symbols
     """Names of addresses."""
     title: str = ""

@@ -312,6 +312,12 @@ def test_kernel_stacks_are_counted_outermost_first():
     assert folded([stack_record([0x77], comm="a;b\n\x1b")], source) == {r"a\x3bb\x0a\x1b;0x77": 1}
 
 
+def test_a_task_gets_its_name_in_folded_stacks_when_it_is_known_at_the_end():
+    records = [stack_record([0x77], n, comm) for n, comm in enumerate(["<...>", "sh", "<...>"])]
+    assert folded(records) == {"<...>;0x77": 2, "sh;0x77": 1}
+    assert folded(records, Source(comm=lambda pid: {5: "sh"}[pid])) == {"sh;0x77": 3}
+
+
 @pytest.mark.parametrize("size", [-1, 0, 2**31 - 1])
 def test_a_stack_that_lies_about_its_size_is_read_as_far_as_it_goes(size):
     assert stack_of(stack_record([1, 2, 3], size=size)) == ((1, 2, 3) if size > 0 else ())

@@ -19,6 +19,7 @@ from events.export.parquet import NoPyarrow
 from events.export.source import Writer
 from events.export.stacks import STACK_EVENT
 from events.record import Record
+from kernel.errors import KernelError
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
 from tui.cli.output import connect, emit, plain
@@ -232,6 +233,8 @@ def _written(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]]
     export = Export(wanted, writer)
     with export.whole_records():
         yield export
+        with contextlib.suppress(KernelError):  # a line that is gone has no names; what came is written all the same
+            watch.know_names(watch.names())
         export.finish()
 
 
