@@ -19,6 +19,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 from events.export.formats import OF_EVENTS
 from events.export.source import Source
+from events.recording import Recording, RecordingWriter
 from events.text import parse_line
 from kernel.open import shipped_recording
 from kernel.watch import Watch
@@ -186,6 +187,34 @@ def test_on_a_terminal_no_string_moves_the_cursor(monkeypatch, capsys):
     assert out.write(b'"a\x1b[2J"\r\n"b"\r\n') == 14
     out.flush()
     assert capsys.readouterr().out == '"a\\x1b[2J"\n"b"\n'
+
+
+def test_what_came_before_an_error_is_written(tmp_path, capsys):
+    """The pages of a recording are damaged behind its first batch."""
+    whole = Recording.open(HERE)
+    path = tmp_path / "x.pwr"
+    with path.open("wb") as file:
+        writer = RecordingWriter(file)
+        writer.meta(dict(whole.meta))
+        for kind, name, *_ in whole._named.values():
+            writer.blob(kind, name, whole.blob(kind, name) or b"")
+        batches = list(whole.batches())
+        for batch in batches[: len(batches) // 2]:
+            writer.pages(batch)
+        writer.flush()
+        good = file.tell()
+        for batch in batches[len(batches) // 2 :]:
+            writer.pages(batch)
+        writer.close()
+    data = bytearray(path.read_bytes())
+    data[good + 100] ^= 0xFF
+    path.write_bytes(data)
+    assert main([str(path), "-o", str(tmp_path / "x.jsonl")]) == 3
+    told = capsys.readouterr().err
+    assert "wrong checksum" in told
+    number = (tmp_path / "x.jsonl").read_text().count("\n")
+    assert 0 < number < events_of_the_recording()
+    assert f"x.jsonl: {number:,} events" in told
 
 
 def test_a_cancelled_export_leaves_nothing(tmp_path):

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _all_of(connection: Connection, wanted: Wanted) -> int:
-    from tui.cli.watching import account, follow
+    from tui.cli.watching import account
 
     watch = Watch(connection)
     watch.begin()
@@ -105,7 +105,7 @@ def _all_of(connection: Connection, wanted: Wanted) -> int:
     bounds = argparse.Namespace(seconds=None, count=None)
     try:
         with exporting(watch, wanted, {}) as export:
-            follow(watch, bounds, export.also_stacks(every), export.take)
+            export.follow(watch, bounds, every)
     except REFUSALS as error:
         return refused(wanted, error)
     account(watch)
@@ -146,10 +146,20 @@ class Export:
         self._busy = False
         self._late: tuple[int, FrameType | None] | None = None
         self._handlers: dict[int, Any] = {}
+        self._ended_by: KernelError | None = None
 
-    def also_stacks(self, events: Collection[str]) -> Collection[str]:
-        """The events, and the stacks that were recorded with them where the format is made of those."""
-        return {*events, _STACKS} if self._wanted.form.names_addresses else events
+    def follow(self, watch: Watch, bounds: argparse.Namespace, events: Collection[str]) -> None:
+        """Take events as they come, see `tui.cli.watching.follow`; and their stacks, for formats that have them.
+
+        An error that ends them is raised by `tell`: what came by then is written all the same.
+        """
+        from tui.cli.watching import follow
+
+        wanted = {*events, _STACKS} if self._wanted.form.names_addresses else events
+        try:
+            follow(watch, bounds, wanted, self.take)
+        except KernelError as error:
+            self._ended_by = error
 
     def take(self, record: Record) -> None:
         """Write one event; a signal that comes meanwhile counts when that is done, so that none is cut in two."""
@@ -172,13 +182,17 @@ class Export:
         self._writer.finish()
 
     def tell(self, *, as_json: bool = False) -> None:
-        """Say what was written and what was left out."""
+        """Say what was written and what was left out. Raises KernelError where one has ended it."""
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         for note in self._writer.notes:
             print(f"probewright: {note}", file=sys.stderr)
-        if self._wanted.path == STDOUT:
-            return
+        if self._wanted.path != STDOUT:
+            self._tell_file(as_json=as_json)
+        if self._ended_by is not None:
+            raise self._ended_by
+
+    def _tell_file(self, *, as_json: bool) -> None:
         size = Path(self._wanted.path).stat().st_size
         if as_json:
             emit({"file": self._wanted.path, "format": self._wanted.form.name, "events": self.written, "bytes": size})

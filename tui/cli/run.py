@@ -61,7 +61,7 @@ def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, fro
 def _export(watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]]) -> int:
     try:
         with exporting(watch, wanted, events) as export:
-            follow(watch, arguments, export.also_stacks(events), export.take)
+            export.follow(watch, arguments, events)
     except REFUSALS as error:
         return refused(wanted, error)
     export.tell(as_json=arguments.json)
