@@ -1,0 +1,109 @@
+"""Makes graph-KERNEL.pwr: a moment of the function_graph tracer on a real kernel, with what is needed to read it.
+
+python -m tests.data.make_graph_recordings [KERNEL...]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from events.batch import Batch
+from events.chunks import Codec
+from events.decode import Decoder
+from events.graph.decode import ends_of
+from events.kallsyms import Symbols
+from events.recording import Recording, RecordingWriter
+from events.store import Store
+from kernel.connection import Connection
+from kernel.graph_watch import GraphWatch
+from kernel.lab.guest import boot
+from kernel.lab_target import connect
+from probes.graph_plan import GraphPlan
+
+FOLDER = Path(__file__).parent
+KERNELS = ("full", "7.2")
+ROOTS = ("vfs_read", "vfs_open", "vfs_write", "hrtimer_nanosleep", "do_sys_openat2")
+WORK = (
+    "for i in 1 2 3; do cat /proc/meminfo /proc/self/status >/dev/null; ls /nothing 2>/dev/null; "
+    "dd if=/dev/zero of=/tmp/x bs=4096 count=4 2>/dev/null; sleep 0.02; done"
+)
+EVENTS = 8000
+_BOUNDS = ("_stext", "_text", "_end", "_etext", "_einittext", "__irqentry_text_start", "__irqentry_text_end")
+
+
+def record(kernel: str, path: Path) -> None:
+    """Trace the work on a guest."""
+    machine = boot(kernel, python=True, workload=False)
+    connection = Connection(connect(machine, f"lab:{kernel}", owned=True))
+    watch = GraphWatch(connection, GraphPlan(ROOTS, max_depth=7, switches=True))
+    try:
+        watch.begin()
+        watch.record_to(path)
+        machine.run(WORK)
+        watch.settle()
+        watch.stop_recording()
+    finally:
+        watch.close()
+        connection.close()
+
+
+def trim(path: Path, out: Path) -> None:
+    """Keep the passes from the first one on in which three tasks are traced, and the symbols of their functions."""
+    found = Recording.open(path)
+    store = Store(Decoder({}, found.header))
+    kept: list[object] = []
+    for entry in found.timeline():
+        if not isinstance(entry, Batch):
+            store.use(entry)
+            kept.append(entry)
+            continue
+        before = store.next_seq
+        store.feed(entry)
+        store.flush()
+        new = ends_of(store, before, store.next_seq)
+        begun = any(isinstance(one, Batch) for one in kept)
+        if begun or len(np.unique(new.pid[new.kind < 2])) >= 3:
+            kept.append(entry)
+        if begun and len(new) and sum(len(one.chunks) for one in kept if isinstance(one, Batch)) > EVENTS // 40:
+            break
+    functions = set(np.unique(ends_of(store, store.first_seq, store.next_seq).function).tolist())
+    with out.open("wb") as file:
+        writer = RecordingWriter(file)
+        writer.meta({"byteorder": "little"})
+        writer.blob("header_page", "", found.header.source.encode())
+        writer.blob("symbols", "", _symbols(found.blob("symbols") or b"", functions), Codec.XZ)
+        for one in kept:
+            if isinstance(one, Batch):
+                writer.pages(one, Codec.XZ)
+            elif isinstance(one, dict):
+                for fmt in one.values():
+                    writer.blob("format", fmt.path, fmt.source.encode())
+        names = "".join(f"{pid} {comm}\n" for pid, comm in sorted(found.cmdlines.items()))
+        writer.blob("cmdlines", "", names.encode())
+        writer.close()
+
+
+def _symbols(kallsyms: bytes, functions: set[int]) -> bytes:
+    """Lines of the functions, of what stands behind each, and of the bounds of the code."""
+    symbols = Symbols(kallsyms)
+    starts = {address - place.offset for address in functions if (place := symbols.find(address))}
+    lines = sorted(kallsyms.decode().splitlines(), key=lambda line: int(line.split()[0], 16))
+    kept, behind = [], False
+    for line in lines:
+        address, _, name = line.split()[:3]
+        wanted = int(address, 16) in starts
+        if wanted or behind or name in _BOUNDS:
+            kept.append(line)
+        behind = wanted
+    return ("\n".join(kept) + "\n").encode()
+
+
+if __name__ == "__main__":
+    for which in sys.argv[1:] or KERNELS:
+        with tempfile.TemporaryDirectory() as folder:
+            record(which, Path(folder) / "whole.pwr")
+            trim(Path(folder) / "whole.pwr", FOLDER / f"graph-{which}.pwr")

@@ -1,0 +1,200 @@
+"""The call graph on the screen: folding, walking, searching, filters, hot spots, a probe on what is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from events.graph.brackets import What
+from tests.graph_recordings import graph_recording
+from tests.interface.test_app import application
+from tests.interface.widget_host import screen_text, until
+from tui.views.graph import GraphView
+from widgets.graph_pane import GraphPane
+from widgets.probe_editor import ProbeEditor
+
+SIZE = (120, 40)
+
+
+@pytest.fixture(scope="module", params=["full", "7.2"])
+def recording(request, tmp_path_factory):
+    return graph_recording(tmp_path_factory.mktemp("graph") / f"graph-{request.param}.pwr", request.param)
+
+
+async def open_graph(app, pilot) -> GraphView:
+    await until(lambda: app.live_place is not None and app.live_place.is_current, pilot)
+    await until(lambda: app.watching.ended and app.connection.loaded_symbols is not None, pilot)
+    await pilot.press("g")
+    view = app.live_place.view
+    assert isinstance(view, GraphView)
+    await until(lambda: view.shown is not None and not view.shown.growing.behind, pilot)
+    return view
+
+
+def line(app, view) -> str:
+    """The line under the cursor, as it is on the screen."""
+    table = view.graph
+    top = table.region.y + 1
+    return screen_text(app)[top + table.cursor - table.top]
+
+
+def rows(view):
+    return [view.shown.row(place) for place in range(view.shown.first, view.shown.next)]
+
+
+async def test_a_tree_is_folded_and_unfolded(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        tree = view.shown.tree
+        assert tree.closed > 1000
+        assert not [row for row in rows(view) if row.what == What.SWITCH and not row.level]
+        await pilot.press("1")
+        await pilot.pause()
+        assert {row.level for row in rows(view)} == {0}
+        roots = view.shown.next
+        await pilot.press("home")
+        view.graph.move_to(next(n for n in range(roots) if view.shown.text(n).folded))
+        await pilot.pause()
+        first = view.shown.row(view.graph.cursor)
+        assert "▸" in line(app, view)
+        await pilot.press("right")
+        assert "▾" in line(app, view)
+        inside = [row for row in rows(view) if row.parent == first.row]
+        assert view.shown.next == roots + len(inside)
+        await pilot.press("right")  # in
+        assert view.shown.row(view.graph.cursor).row == inside[0].row
+        await pilot.press("left")
+        if view.shown.row(view.graph.cursor).row != first.row:  # it had something inside too: folded first
+            await pilot.press("left")
+        assert view.shown.row(view.graph.cursor).row == first.row
+        await pilot.press("left")
+        await pilot.pause()
+        assert "▸" in line(app, view)
+        await pilot.press("0")
+        await pilot.pause()
+        assert view.shown.next > roots + len(inside)
+        assert view.shown.row(view.graph.cursor).row == first.row
+
+
+async def test_a_call_says_what_it_was_given_and_returned(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        await pilot.press("space", "home", "slash", *"vfs_read", "enter")
+        await pilot.press("n")
+        await until(lambda: "vfs_read(" in line(app, view), pilot)
+        text = view.shown.text(view.graph.cursor)
+        assert text.arguments.startswith("(file=…")
+        assert ", count=" in text.arguments
+        row = view.shown.row(view.graph.cursor)
+        entry, leave = view.shown.records(row)
+        assert entry is not None and leave is not None
+        began, ended = leave.values["calltime"], leave.values["rettime"]
+        assert isinstance(began, int)
+        assert isinstance(ended, int)
+        assert row.duration == ended - began
+        if "full" in recording.name:
+            assert text.returned == str(leave.values["retval"])
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "entry: func" in "\n".join(screen_text(app))
+
+
+async def test_slow_calls_are_gone_through(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        await pilot.press("1", "space", "home", "right_square_bracket")
+        await until(lambda: view.shown.slow, pilot)
+        found = view.shown.row(view.graph.cursor)
+        took = sorted(
+            row.duration for row in map(view.shown.tree.row, range(view.shown.tree.next)) if row.duration >= 0
+        )
+        assert found.duration >= view.shown.slow
+        assert sum(one >= view.shown.slow for one in took) <= len(took) // 50
+        await pilot.press("right_square_bracket", "left_square_bracket")
+        assert view.shown.row(view.graph.cursor).row == found.row
+        await pilot.press("equals_sign", *"20ms", "enter")
+        assert view.shown.slow == 20_000_000
+        await pilot.press("home", "right_square_bracket")
+        assert view.shown.row(view.graph.cursor).duration >= 20_000_000
+
+
+async def test_short_calls_are_hidden(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        every = view.shown.next
+        await pilot.press("less_than_sign", *"soon", "enter")
+        assert "that is no time" in "\n".join(screen_text(app))
+        await pilot.press(*["backspace"] * 4, *"100us", "enter")
+        await pilot.pause()
+        assert 0 < view.shown.next < every
+        assert all(row.duration >= 100_000 or row.flags for row in rows(view))
+        assert "from 100 us on" in view.note(app.watching)
+        await pilot.press("less_than_sign", "enter")
+        await pilot.pause()
+        assert view.shown.next == every
+
+
+async def test_one_task_is_shown_alone(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        every = {row.task for row in rows(view)}
+        assert len(every) > 1
+        await pilot.press("space", "home", "t")
+        await pilot.pause()
+        first = view.shown.row(view.graph.cursor)
+        assert {row.task for row in rows(view)} == {first.task}
+        assert "task " not in screen_text(app)[2]
+        await pilot.press("t")
+        await pilot.pause()
+        assert {row.task for row in rows(view)} == every
+
+
+async def test_where_the_time_went_and_a_probe_on_it(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        await pilot.press("h")
+        pane = app.live_place.query_one(GraphPane)
+        await until(lambda: pane.hot.spots.spots, pilot)
+        spots = {spot.name: spot for spot in pane.hot.spots.spots}
+        calls = [row for row in map(view.shown.tree.row, range(view.shown.tree.next)) if row.what == What.CALL]
+        reads = [row for row in calls if view.shown.name(row) == "vfs_read" and row.duration >= 0]
+        assert (spots["vfs_read"].calls, spots["vfs_read"].total) == (len(reads), sum(row.duration for row in reads))
+        assert spots["vfs_read"].own == sum(row.own for row in reads) < spots["vfs_read"].total
+        await pilot.press("slash", *"vfs_read", "enter")
+        await pilot.press("home", "n")
+        await until(lambda: view.function_under_cursor() == "vfs_read", pilot)
+        await pilot.press("p")
+        await until(lambda: app.compose_place.is_current, pilot)
+        editor = app.compose_place.query_one(ProbeEditor)
+        await until(lambda: editor.probe is not None and editor.probe.place.symbol == "vfs_read", pilot)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_it_has_room(recording, size):
+    """Every line fits, and what took how long is on it."""
+    app = application(recording)
+    async with app.run_test(size=size) as pilot:
+        await open_graph(app, pilot)
+        await pilot.press("space", "home")
+        await pilot.pause()
+        lines = screen_text(app)[3:-1]
+        assert all(len(text.rstrip()) <= size[0] for text in lines)
+        assert sum(" us" in text or " ms" in text for text in lines) > len(lines) // 2
+        assert "took" in screen_text(app)[2]
+
+
+async def test_a_recording_traces_nothing(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_graph(app, pilot)
+        await pilot.press("f2")
+        app.compose_place.pick("vfs_read")
+        await pilot.press("G")
+        await until(lambda: "Trace what vfs_read calls" in "\n".join(screen_text(app)), pilot)
+        await pilot.press("5")
+        await until(lambda: "is a recording" in "\n".join(screen_text(app)), pilot)
