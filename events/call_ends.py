@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.columns import Table, is_number
+from events.columns import Columns, Table, is_number
 from events.decode import Value
 from events.pairing import End, EndOf, idle_task
 from events.record import Record
@@ -38,7 +38,11 @@ class Ends(NamedTuple):
 
 def ends_in(store: Store, start: int, stop: int, ends: Mapping[str, EndOf]) -> Ends:
     """The ends among the rows from `start` to before `stop`."""
-    columns = store.columns(start, stop)
+    return ends_among(store, store.columns(start, stop), ends)
+
+
+def ends_among(store: Store, columns: Columns, ends: Mapping[str, EndOf]) -> Ends:
+    """The ends among rows that are there as columns."""
     parts = [
         _of_table(table, end)
         for number, table in columns.tables.items()

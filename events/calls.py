@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.call_ends import Ends, ends_in
+from events.call_ends import Ends, ends_among
+from events.columns import Columns
 from events.pairing import Alone, Call, End, EndOf, Pairing
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ class Numbers(NamedTuple):
     """Nanoseconds from entry to exit, of pairs."""
     paired: NDArray[np.bool_]
     """Whether they are proven."""
+
+
+_ONE_BY_ONE = 256
+"""Ends that go through `events.pairing` where some were lost among them; of more, each half is asked about."""
+
+Row = tuple[int, int, int, int, int]
+"""Entry, exit, number of the reason; of a pair its function and its nanoseconds too."""
 
 
 class Timed(NamedTuple):
@@ -93,18 +101,21 @@ class Calls:
         """Look at events that came, for about so many seconds; gives the number of new rows."""
         before = self.next
         deadline = time.monotonic() + budget
-        if self._at < self._store.first_seq:  # some were dropped before they were looked at
-            self._at = self._store.first_seq
-            self._add(_rows(self._pairing.forget()))
-        while self._at < self._store.next_seq:
-            stop = min(self._at + _PIECE, self._store.next_seq)
-            self._take(ends_in(self._store, self._at, stop, self._ends))
-            self._at = stop
+        while self.behind:
+            start = max(self._at, self._store.first_seq)
+            self.take(self._store.columns(start, min(start + _PIECE, self._store.next_seq)))
             if time.monotonic() >= deadline:
                 break
         new = self.next - before
-        self._drop()
+        self.drop()
         return new
+
+    def take(self, columns: Columns) -> None:
+        """Look at rows that are there as columns already; they follow what was looked at."""
+        if self._at < columns.first:  # some were dropped before they were looked at
+            self._add(_rows(self._pairing.forget()))
+        self._take(ends_among(self._store, columns, self._ends))
+        self._at = columns.first + len(columns)
 
     def call(self, row: int) -> Call:
         """What a row is. Raises IndexError where it was dropped, or there is none yet."""
@@ -135,28 +146,32 @@ class Calls:
         return Timed(functions, took)
 
     def _take(self, ends: Ends) -> None:
-        if not len(ends.seqs):
+        size = len(ends.seqs)
+        if not size:
             return
-        if self._store.lost_between(int(ends.stamps[0]), int(ends.stamps[-1])):
-            entries = exits = np.empty(0, np.intp)
-            rest = np.arange(len(ends.seqs))
-        else:
+        if not self._store.lost_between(int(ends.stamps[0]), int(ends.stamps[-1])):
             entries, exits, rest = matched(ends)
+        elif size > _ONE_BY_ONE:
+            for half in (slice(size // 2), slice(size // 2, size)):
+                self._take(Ends._make(column[half] for column in ends))
+            return
+        else:
+            entries = exits = np.empty(0, np.intp)
+            rest = np.arange(size)
         # Behind the event that showed a call to be over, in the order of those.
         took = ends.stamps[exits] - ends.stamps[entries]
         pairs = np.stack((ends.seqs[entries], ends.seqs[exits], 0 * exits, ends.functions[exits], took), axis=1)
-        shown_by, found = [ends.seqs[exits]], [pairs]
+        shown_by: list[int] = []
+        others: list[Row] = []
         for end in _one_by_one(ends, rest):
-            rows = _rows(self._pairing.take(end))
-            rows[:, 3:] = end.function, self._pairing.took  # of what is no pair nobody asks
-            if len(rows):
-                shown_by.append(np.full(len(rows), end.seq))
-                found.append(rows)
-        order = np.argsort(np.concatenate(shown_by), kind="stable")
-        self._add(np.concatenate(found)[order])
+            for call in self._pairing.take(end):
+                shown_by.append(end.seq)
+                others.append(_row(call, end.function, self._pairing.took))
+        order = np.argsort(np.concatenate((ends.seqs[exits], np.array(shown_by, np.int64))), kind="stable")
+        self._add(np.concatenate((pairs, _table(others)))[order])
 
     def _add(self, rows: NDArray[np.int64]) -> None:
-        """Add rows as `_rows` gives them."""
+        """Add rows, a `Row` each."""
         self._entries.frombytes(np.ascontiguousarray(rows[:, 0]).tobytes())
         self._exits.frombytes(np.ascontiguousarray(rows[:, 1]).tobytes())
         self._reasons += rows[:, 2].astype(np.uint8).tobytes()
@@ -166,29 +181,37 @@ class Calls:
         self.paired += counts[0]
         self.alone.update({reason: count for reason, count in zip(_REASONS, counts[1:], strict=True) if count})
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
         """Drop rows whose events are gone."""
         oldest = self._store.first_seq
         gone = 0
-        while gone < len(self._entries) and max(self._entries[gone], self._exits[gone]) < oldest:
-            gone += 1
+        while gone < len(self._entries):
+            part = slice(gone, gone + _PIECE)
+            last = np.maximum(np.array(self._entries[part], np.int64), np.array(self._exits[part], np.int64))
+            kept = np.flatnonzero(last >= oldest)
+            gone += int(kept[0]) if len(kept) else len(last)
+            if len(kept):
+                break
         del self._entries[:gone], self._exits[:gone], self._reasons[:gone]
         del self._functions[:gone], self._took[:gone]
         self.first += gone
 
 
 def _rows(calls: list[Call]) -> NDArray[np.int64]:
-    """Entry, exit, number of the reason; room for the function and the nanoseconds of a pair."""
-    return np.array([_row(call) for call in calls], np.int64).reshape(-1, 5)
+    return _table([_row(call) for call in calls])
 
 
-def _row(call: Call) -> tuple[int, int, int, int, int]:
+def _table(rows: list[Row]) -> NDArray[np.int64]:
+    return np.array(rows, np.int64).reshape(-1, 5)
+
+
+def _row(call: Call, function: int = _NONE, took: int = 0) -> Row:
     return (
         _NONE if call.entry is None else call.entry,
         _NONE if call.exit is None else call.exit,
         0 if call.alone is None else _REASONS.index(call.alone) + 1,
-        _NONE,
-        0,
+        function,
+        took,
     )
 
 

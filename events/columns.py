@@ -119,7 +119,8 @@ class Table:
     @cached_property
     def pids(self) -> NDArray[np.int32]:
         """Thread ids; -1 where the record is too short to have one."""
-        values, missing = self._gather(_PID)
+        # Alone they are had for less than all fields together.
+        values, missing = self._gather(_PID, together="_heads" in self.__dict__)
         return values if missing is None else np.where(missing, np.int32(-1), values)
 
     def column(self, field: Field) -> Column:
@@ -167,11 +168,11 @@ class Table:
         everywhere: NDArray[np.void] = np.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
         return everywhere[self.starts]
 
-    def _gather(self, field: Field) -> Column:
+    def _gather(self, field: Field, together: bool = True) -> Column:
         order = "<" if self.layout.byteorder == "little" else ">"
         dtype = np.dtype(f"{order}{'i' if field.signed else 'u'}{field.size}")
         native = dtype.newbyteorder("=")
-        if self._heads is not None:
+        if together and self._heads is not None:
             head = {"names": ["it"], "formats": [dtype], "offsets": [field.offset], "itemsize": self._heads.itemsize}
             return Column(self._heads.view(np.dtype(head))["it"].astype(native), None)  # type: ignore[call-overload]
         room = len(self.data) - field.size + 1

@@ -56,8 +56,11 @@ class Frequent:
 
     def add(self, keys: Keys) -> Keys:
         """Count keys; gives those that are new, each once, in their order."""
-        found, counts = np.unique(keys, return_counts=True)
-        self.total += len(keys)
+        return self.add_counted(*np.unique(keys, return_counts=True))
+
+    def add_counted(self, found: Keys, counts: NDArray[np.int64]) -> Keys:
+        """Count keys, each of which came so many times; they are in their order, none twice. Gives the new ones."""
+        self.total += int(counts.sum())
         at = np.searchsorted(self._keys, found)
         known = np.zeros(len(found), np.bool_)
         inside = at < len(self._keys)
