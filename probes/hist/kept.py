@@ -71,7 +71,9 @@ def keeping(plan: Plan, group: str, clock: str, fields: tuple[tuple[str, str], .
     if len(ends) < 2:
         return Keeping(None, tuple(kept))
     name, begun, took = f"{group}__latency{number}", f"begun{number}", f"took{number}"
-    synthetic = PlannedEvent(SYNTHETIC, name, f"s:{name} u64 lat", f"-:{SYNTHETIC}/{name}", recorded=False)
+    synthetic = PlannedEvent(
+        SYNTHETIC, name, f"s:{SYNTHETIC}/{name} u64 lat", f"-:{SYNTHETIC}/{name}", recorded=False
+    )
     timing = (
         (ends[False], _timed(ends[False], Assignment(begun, "common_timestamp"), clock)),
         (

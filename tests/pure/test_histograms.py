@@ -1,0 +1,151 @@
+"""Histograms in the kernel: what is written, and that nothing of it stays, whatever fails."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+import pytest
+
+from kernel import leftovers
+from kernel.arming import Mode
+from kernel.errors import KernelError, TargetLost
+from kernel.histogram import Histograms
+from kernel.session import Armed, Session, open_session
+from probes.hist.kept import LATENCY, TASK, is_of, keeping
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Place, Probe
+from tests.fake_target import ROOT, FakeTarget
+from tests.pure.test_kernel_session import OURS, Fault
+
+TOTALS = "\nTotals:\n    Hits: {hits}\n    Entries: 1\n    Dropped: 0\n"
+
+
+class OneSession:
+    """What `Histograms` needs of a watch."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    @property
+    def armed(self) -> tuple[Armed, ...]:
+        return self.session.armed
+
+    def switch(self, armed: Armed, mode: Mode) -> object:
+        return self.session.switch(armed, mode)
+
+
+def plan(group: str, where: str = "") -> Plan:
+    def event(name: str, *, at_exit: bool) -> PlannedEvent:
+        line, remove = f"f:{group}/{name} vfs_read", f"-:{group}/{name}"
+        return PlannedEvent(group, name, line, remove, at_exit=at_exit, filter=where, frame="frame")
+
+    return Plan(Probe(Place("vfs_read")), (event("entry", at_exit=False), event("exit", at_exit=True)))
+
+
+def triggers(target: FakeTarget, event: str) -> list[str]:
+    return target.files[f"{OURS}/events/{event}/trigger"].decode().split("\n")
+
+
+def test_an_entry_keeps_its_time_and_an_exit_fires_the_difference():
+    made = keeping(plan("pw_1_2", "count > 1"), "pw_1_2", "mono", (("pw_1_2/exit", "count"),))
+    assert made.synthetic is not None
+    assert (made.synthetic.line, made.synthetic.remove) == (
+        "s:synthetic/pw_1_2__latency0 u64 lat",
+        "-:synthetic/pw_1_2__latency0",
+    )
+    assert [text for _, text in made.timing] == [
+        "hist:keys=common_pid:begun0=common_timestamp:size=16384:clock=mono if count > 1",
+        "hist:keys=common_pid:took0=common_timestamp-$begun0:size=16384:clock=mono"
+        ":onmatch(pw_1_2.entry).trace(pw_1_2__latency0,$took0) if count > 1",
+    ]
+    assert [(kept.what, kept.event.event) for kept in made.kept] == [
+        (TASK, "entry"),
+        (TASK, "exit"),
+        ("count", "exit"),
+        (LATENCY, "pw_1_2__latency0"),
+    ]
+
+
+def test_a_probe_of_one_end_has_no_latency():
+    one = replace(plan("pw_1_2"), events=plan("pw_1_2").events[:1])
+    made = keeping(one, "pw_1_2", "mono")
+    assert made.synthetic is None and not made.timing and [kept.what for kept in made.kept] == [TASK]
+
+
+@pytest.mark.parametrize(
+    ("listed", "same"),
+    [
+        ("hist:keys=count:vals=hitcount:sort=hitcount:size=16384 if count > 1", True),
+        ("hist:keys=count:vals=hitcount:sort=hitcount:size=16384", False),
+        ("hist:keys=count2:vals=hitcount:sort=hitcount:size=16384 if count > 1", False),
+        ("hist:keys=count.log2:vals=hitcount:sort=hitcount:size=16384 if count > 1", False),
+    ],
+)
+def test_a_histogram_is_known_again_in_the_kernels_list(listed, same):
+    assert is_of(listed, "hist:keys=count:size=16384 if count > 1") is same
+
+
+def test_they_count_instead_of_recording_and_go_with_the_probe():
+    target = FakeTarget()
+    with open_session(target) as session:
+        armed = session.arm(plan(session.group))
+        entry, leave = (event.path for event in armed.plan.events)
+        kept = Histograms(OneSession(session))
+        kept.begin([armed])
+        assert session.mode(armed) is Mode.COUNT
+        assert target.files[f"{OURS}/events/{entry}/enable"] == b"0"
+        assert len(triggers(target, entry)) == len(triggers(target, leave)) == 3
+        synthetic = f"synthetic/{session.group}__latency0"
+        for path, key, hits in ((entry, "common_pid.execname", 7), (leave, "common_pid.execname", 6)):
+            text = f"# trigger info: hist:keys={key}:vals=hitcount:sort=hitcount:size=16384 [active]\n"
+            target.files[f"{OURS}/events/{path}/hist"] = (text + TOTALS.format(hits=hits)).encode()
+        latency = "# trigger info: hist:keys=lat.log2:vals=hitcount,lat:sort=hitcount:size=128 [active]\n"
+        target.files[f"{OURS}/events/{synthetic}/hist"] = (latency + TOTALS.format(hits=5)).encode()
+        assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == [(TASK, 7), (TASK, 6), (LATENCY, 5)]
+        kept.end(record=True)
+        assert session.mode(armed) is Mode.RECORD and target.files[f"{OURS}/events/{entry}/enable"] == b"1"
+        assert triggers(target, entry) == triggers(target, leave) == [""]
+        kept.begin([armed], recording=True)
+        assert session.mode(armed) is Mode.RECORD and len(triggers(target, entry)) == 2
+        session.disarm(armed)
+        assert kept.counting == () and synthetic not in target.files[f"{ROOT}/dynamic_events"].decode()
+    assert not target.traces and not target.guarded
+
+
+def _life(target: FakeTarget) -> None:
+    with open_session(target) as session, contextlib.ExitStack() as stack:
+        stack.callback(session.close)  # what failed there is tried once more
+        armed = session.arm(plan(session.group))
+        kept = Histograms(OneSession(session))
+        kept.begin([armed])
+        kept.end(record=True)
+        kept.begin([armed])
+
+
+def _steps() -> int:
+    target = FakeTarget()
+    _life(target)
+    assert not target.traces
+    return len(target.steps)
+
+
+@pytest.mark.parametrize("number", range(1, _steps() + 1))
+@pytest.mark.parametrize("kind", ["refused", "line cut", "answer lost"])
+def test_nothing_stays_whichever_step_fails(number, kind):
+    target = FakeTarget()
+    Fault(target, number, kind)
+    with contextlib.suppress(KernelError, TargetLost):
+        _life(target)
+    if target.lost:
+        target.lost = False
+        target.vanish()
+    assert [trace for trace in target.traces if not trace.startswith("#")] == []
+
+
+def test_a_dead_sessions_synthetic_event_is_known_for_its_own():
+    dead = "999_zzz"
+    line = f"f:pw_{dead}/entry vfs_read\ns:synthetic/pw_{dead}__latency0\tu64 lat\ns:synthetic/theirs\tu64 lat\n"
+    target = FakeTarget({f"{ROOT}/dynamic_events": line.encode()})
+    (found,) = leftovers.find(target)
+    assert found.events == (f"pw_{dead}/entry", f"synthetic/pw_{dead}__latency0")
