@@ -28,7 +28,7 @@ TRACING = "/sys/kernel/tracing"
 SPECS = (
     "f shmem_file_llseek%both file->f_pos offset whence $retval",
     "f do_sys_openat2 filename:ustring dfd how->flags if dfd != 3",
-    "f wake_up_new_task p->comm:string p->pid p->in_execve",
+    "f wake_up_new_task p->pid p->prio p->in_execve $comm",
 )
 """Nothing that reading the events does: two that read would have each other read for ever."""
 FIRST = "shmem_file_llseek__entry"
