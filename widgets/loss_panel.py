@@ -157,10 +157,10 @@ def count_lines(sheet: LossSheet) -> list[list[Run]]:
     """The four counts, and the first by CPU."""
     losses = sheet.losses
     four = (
-        ("lost", losses.lost, "overwritten in the kernel's buffer before they were read"),
-        ("missed", losses.missed, "hits for which a probe had no room to run (nmissed)"),
-        ("dropped", losses.dropped, "read, and dropped by us: events came faster than they could be shown"),
-        ("unread", losses.unread, "read, and not understood: damaged, or of no known format"),
+        ("lost", losses.lost, "overwritten in the kernel's buffer before we read"),
+        ("missed", losses.missed, "a probe was hit and had no room to run (nmissed)"),
+        ("dropped", losses.dropped, "read, and dropped by us: too fast to be shown"),
+        ("unread", losses.unread, "read, and not understood: damaged, or no format"),
     )
     lines = [
         [(f"{name:<8}", "bold"), (f"{grouped(count):>14}", "bold $text-error" if count else "dim"), (f"  {what}", "")]
@@ -189,7 +189,7 @@ def _said(sheet: LossSheet, probe: ProbeLoss | None) -> Sequence[tuple[bool, str
     kb, usual = sheet.buffer_kb, sheet.usual_kb
     if not kb:
         return [(False, "a recording: nothing can be helped any more")] + [(False, "")] * 5
-    bigger = f"buffer {size(kb)} → {size(kb * 2)} a CPU: keeps what is in it, costs {size(kb)} of memory a CPU"
+    bigger = f"buffer {size(kb)} → {size(kb * 2)} a CPU: loses nothing, costs {size(kb)} a CPU"
     before = (
         f"buffer back to {size(usual)}: what has no room in it is lost" if kb != usual else "buffer: as it was made"
     )
@@ -209,7 +209,7 @@ def _said(sheet: LossSheet, probe: ProbeLoss | None) -> Sequence[tuple[bool, str
         (not recording, f"record {name} again" if not recording else "it records"),
         (
             active is not None,
-            f"maxactive {active} → {active * 4}: arms {name} anew, a gap in its events; some 100 bytes each"
+            f"maxactive {active} → {active * 4}: arms {name} anew, a gap in its events"
             if active is not None
             else "maxactive: only a kretprobe has one",
         ),

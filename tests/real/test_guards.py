@@ -12,13 +12,14 @@ import pytest
 from kernel import limits, meter
 from kernel.arming import Mode
 from kernel.connection import Connection
-from kernel.errors import TooFast
+from kernel.errors import ProbeRefused, TooFast
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.limits import Limits
 from kernel.watch import Watch
 from probes.syntax.parse import parse_probe
 from tests.real.held import hold
+from tui.stacks import stack_rows
 
 pytestmark = pytest.mark.parametrize("guest", ["6.12", "7.2"], indirect=True)
 
@@ -164,6 +165,31 @@ def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot
     guest.run("dd if=/dev/zero of=/dev/null bs=1 count=500 2>/dev/null")
     watch.settle()
     assert watch._seen()[stopped.path] > before.get(stopped.path, 0)
+
+
+def test_triggers_are_added_and_taken_away_by_hand_and_the_stack_is_the_events(watch: Watch, guest: Guest) -> None:
+    armed = watch.arm(parse_probe("f vfs_read count"), triggers=["hist:keys=common_pid"])
+    (event,) = armed.plan.events
+    watch.add_trigger(armed, event, "stacktrace")
+    assert not watch.connection.trigger_verdict(armed.plan, event, "hist:keys=nosuch").ok
+    with pytest.raises(ProbeRefused):
+        watch.add_trigger(armed, event, "hist:keys=nosuch")
+    guest.run("dd if=/dev/zero of=/dev/null bs=7 count=20 2>/dev/null")
+    watch.settle()
+    store = watch.store
+    records = [store.record(seq) for seq in range(store.next_seq)]
+    ours = [one for one in records if one.values.get("count") == 7]
+    assert len(ours) == 20
+    for record in ours:
+        names = [row.value.partition("+")[0] for row in stack_rows(watch, record)]
+        assert "ksys_read" in names
+        assert names.index("ksys_read") > 0
+    watch.session.remove_trigger(armed, event, "stacktrace")
+    said = watch.session.instance.read(f"events/{event.path}/trigger")
+    assert "stacktrace" not in said
+    assert "common_pid" in said
+    assert watch.disarm(armed) == []
+    assert not guest.run("cat /sys/kernel/tracing/dynamic_events").strip()
 
 
 def test_a_bigger_buffer_ends_the_losses_and_loses_nothing(guest: Guest) -> None:
