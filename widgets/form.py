@@ -27,6 +27,10 @@ class Line(NamedTuple):
     """What it is for, and of what form."""
 
 
+class _FormLine(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Done", key_display="enter")]
+
+
 class FormDialog(Dialog[dict[str, str] | None]):
     """Gives the values by name; None: it was left."""
 
@@ -58,7 +62,7 @@ class FormDialog(Dialog[dict[str, str] | None]):
         super().__init__()
         self._title = title
         self._lines = tuple(lines)
-        self._inputs = {line.name: SearchLine() for line in lines}
+        self._inputs = {line.name: _FormLine() for line in lines}
         for line in lines:
             self._inputs[line.name].value = line.value
         self._wrong = wrong

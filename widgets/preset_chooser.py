@@ -65,6 +65,10 @@ class _Rows:
         yield Piece(own, "dim")
 
 
+class _Search(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Arm", key_display="enter")]
+
+
 class PresetChooser(Vertical):
     """See the module. The keyboard is in the search line; up and down move in the list."""
 
@@ -105,7 +109,7 @@ class PresetChooser(Vertical):
         super().__init__()
         self.border_title = "presets"
         self._all: tuple[Listed, ...] = ()
-        self._search = SearchLine("words, #tag")
+        self._search = _Search("words, #tag")
         self._list = LineList(_Rows(()))
         self._list.can_focus = False
         self._about = Static("", markup=False)
@@ -209,7 +213,7 @@ def about(one: Listed, looked: Looked) -> Content:
     lines += [Content.assemble(("! ", "bold $text-warning"), safe(loss)) for loss in looked.losses]
     if preset.tags:
         lines.append(Content.assemble((" ".join(f"#{safe(tag)}" for tag in preset.tags), "$text-accent")))
-    lines += [Content(safe(line)) for line in preset.description.splitlines()]
+    lines += [Content(safe(" ".join(part.split()))) for part in preset.description.split("\n\n") if part.strip()]
     for parameter in preset.parameters:
         default = f" = {parameter.default}" if parameter.default else ""
         lines.append(

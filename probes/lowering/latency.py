@@ -76,9 +76,7 @@ def lower_latency(
         f"hist:keys={','.join(k.end for k in latency.keys)}:{took}=common_timestamp-${since}:{common}"
         f":onmatch({group_of_begin}.{event_of_begin}).{name}({given})"
     )
-    losses = [
-        f"of {_SIZE:,} different {', '.join(map(str, latency.keys))} the times are kept, of further ones none are"
-    ]
+    losses = [f"{', '.join(map(str, latency.keys))}: times are kept for {_SIZE:,} different ones, and for no more"]
     (made,) = filtered(str(latency), latency.filter, [made], losses)
     events = (
         made,

@@ -78,6 +78,6 @@ def test_saved_listed_shown_compared_and_checked(command):
     checked = command(*on_recording("preset", "check", "mine", "mutex-hold", "--json"))
     mine, mutex = checked.objects
     assert checked.status == 0 and mine["lowered"] == ["f:probewright/vfs_read__entry vfs_read count"]
-    assert mutex["losses"] == ["of 16,384 different lock the times are kept, of further ones none are"]
+    assert mutex["losses"] == ["lock: times are kept for 16,384 different ones, and for no more"]
     assert any("onmatch(probewright.mutex_hold_begin)" in line for line in mutex["lowered"])
     json.dumps(checked.objects)
