@@ -15,6 +15,7 @@ async def play(stage: Stage) -> None:
     await unprobeable(stage)
     await live(stage)
     await details(stage)
+    await summary(stage)
     await targets(stage)
     await help_of_place(stage)
 
@@ -86,6 +87,16 @@ async def details(stage: Stage) -> None:
     await stage.press("end", "up")
     stage.save("details")
     await stage.press("escape", "escape", "space")
+
+
+async def summary(stage: Stage) -> None:
+    """Latencies of pairs, the names that were opened, processes."""
+    await stage.press("s")
+    await stage.sees("790 events")
+    await stage.type("vvvv")
+    await stage.sees("filename")
+    stage.save("summary")
+    await stage.press("e")
 
 
 async def targets(stage: Stage) -> None:
