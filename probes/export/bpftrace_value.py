@@ -57,7 +57,7 @@ def shown(arg: FetchArg, place: Place) -> Shown:
     """One fetcharg. Raises CannotExport with the reason, without the event's name."""
     kind = arg.type or "x64"
     if isinstance(arg.expression, Comm):
-        return Shown('"%s"', ("comm",), "comm", is_text=True)
+        return Shown('\\"%s\\"', ("comm",), "comm", is_text=True)
     if isinstance(arg.expression, Immediate):
         return _immediate(arg.expression, kind)
     array = _ARRAY.fullmatch(kind)

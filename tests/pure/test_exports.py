@@ -308,6 +308,19 @@ def test_bpftrace_strings_are_strings(text: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "spec", ["f vfs_read%both file->f_pos count $retval $comm", "f wake_up_new_task p->in_execve $comm"]
+)
+def test_bpftrace_formats_have_a_value_for_each_place(spec: str) -> None:
+    for call in re.findall(r'printf\("((?:[^"\\]|\\.)*)",\n(.*)\);', text_of("bpftrace", spec)):
+        depth, values = 0, 1
+        for char in call[1]:
+            depth += (char in "([") - (char in ")]")
+            values += char == "," and depth == 0
+        assert len(re.findall(r"%(?!%)", call[0])) == values
+    assert text_of("bpftrace", spec).count("printf(") == len(re.findall(r'comm=\\"%s\\"', text_of("bpftrace", spec)))
+
+
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
