@@ -166,14 +166,7 @@ def open_graph(
         target.hold(instance.file("tracing_on"))
         follows_forks = configure(target, instance, buffer_kb)
         target.perform(instance.write("tracing_on", "0"))
-        found = _support(target, tracefs, {}, _words(instance, "available_tracers"))
-        if found.why_not:
-            raise TargetUnusable(f"{target.name}: {found.why_not}")
-        _leave_out(target, instance)
-        _filter(target, instance, plan)
-        TracerOptions(target, tracefs, instance, undo).set(_options(plan, found))
-        GlobalSettings(target, tracefs, instance, undo).set(plan)
-        undo.do(instance.write("current_tracer", TRACER), instance.write("current_tracer", "nop"))
+        found = _switch_on(target, tracefs, instance, undo, plan)
         pump = _pump(target, instance, limit_bytes)
         header = HeaderPage.parse(instance.header_page(), facts.byteorder)
         pump.events_in = lambda chunk: events_in(chunk, header)
@@ -195,6 +188,19 @@ def open_graph(
         if isinstance(error, FileRefused | FormatError):
             raise TargetUnusable(f"{target.name}: {error}", troubles=facts.troubles) from error
         raise
+
+
+def _switch_on(target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList, plan: GraphPlan) -> GraphSupport:
+    """Set everything, then the tracer: some of it is looked at only when it is switched on."""
+    found = _support(target, tracefs, {}, _words(instance, "available_tracers"))
+    if found.why_not:
+        raise TargetUnusable(f"{target.name}: {found.why_not}")
+    _leave_out(target, instance)
+    _filter(target, instance, plan)
+    TracerOptions(target, tracefs, instance, undo).set(_options(plan, found))
+    GlobalSettings(target, tracefs, instance, undo).set(plan)
+    undo.do(instance.write("current_tracer", TRACER), instance.write("current_tracer", "nop"))
+    return found
 
 
 def _pump(target: Target, instance: Instance, limit_bytes: int) -> Pump:
