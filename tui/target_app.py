@@ -42,6 +42,8 @@ class TargetApp(SayingApp):
         self.connection: Connection | None = None
         self.watching: Watch | None = None
         """What is armed on the connection."""
+        self.asked_limits: dict[str, float] = {}
+        """Fields of `kernel.limits.Limits`, where they were asked for."""
 
     @abstractmethod
     def previewed(self, preview: Preview) -> None:
@@ -130,11 +132,12 @@ class TargetApp(SayingApp):
         self.call_after_refresh(self._begin_to_watch, event.connection)
 
     def _begin_to_watch(self, connection: Connection) -> None:
+        from kernel.limits import Limits
         from kernel.watch import Watch
 
         # Names and offsets stay as long as the target does: to walk through them at each collection takes 40 ms.
         gc.freeze()
-        self.watching = Watch(connection)
+        self.watching = Watch(connection, limits=Limits(**self.asked_limits))
         self.watched()
         if connection.holds_events:
             try:

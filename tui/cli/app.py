@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     from tui.terminal import Terminal
 
     app = Probewright(opening, preview)
+    asked = {name: getattr(arguments, name, None) for name in ("max_rate", "storm")}
+    app.asked_limits = {name: value for name, value in asked.items() if value is not None}
     if issubclass(Terminal, app.driver_class):  # else the environment names another
         app.driver_class = Terminal
     try:

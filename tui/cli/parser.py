@@ -61,6 +61,7 @@ def _application() -> argparse.ArgumentParser:
     parser.add_argument("recording", nargs="?", metavar="TARGET", help="what to open (as --target)")
     _common(parser)
     _export(parser)
+    _rates(parser)
     parser.set_defaults(command="app")
     return parser
 
@@ -212,21 +213,25 @@ def _bounds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=_positive, metavar="N", help="stop after N events; else Ctrl+C does")
 
 
-def _limits(parser: argparse.ArgumentParser) -> None:
+def _rates(parser: argparse.ArgumentParser) -> None:
     """Defaults are those of `kernel.limits`, which takes longer to import than all of this."""
     parser.add_argument(
         "--max-rate",
         type=_natural,
         metavar="N",
-        help="do not arm what would bring more than N events a second (default: 50000; 0: do not measure)",
+        help="ask, or refuse, before a probe brings more than N events a second (default: 50000; 0: do not measure)",
     )
-    parser.add_argument("--force", action="store_true", help="arm it at any rate")
     parser.add_argument(
         "--storm",
         type=_natural,
         metavar="N",
         help="stop a probe that brings more than N events a second (default: 2000000; 0: never)",
     )
+
+
+def _limits(parser: argparse.ArgumentParser) -> None:
+    _rates(parser)
+    parser.add_argument("--force", action="store_true", help="arm it at any rate")
     parser.add_argument("--count-only", action="store_true", help="have the kernel count the hits, record nothing")
     parser.add_argument(
         "--trigger",
