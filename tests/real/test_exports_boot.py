@@ -45,7 +45,7 @@ def reads(guest: Guest, trace: str) -> list[tuple[str, ...]]:
     pid = guest.run(f"sh -c 'echo $$; exec {WORK}'").decode().strip()
     # Else the text of its own reading would never end.
     guest.run(f"echo 0 >{trace.rpartition('/')[0]}/tracing_on")
-    lines = guest.run(f"grep -E '^ *dd-{pid} ' {trace} | grep 'vfs_read__' || true", timeout=60).decode().splitlines()
+    lines = guest.run(f"grep -E -e '-{pid} +\\[' {trace} | grep 'vfs_read__' || true", timeout=60).decode().splitlines()
     form = re.compile(r"vfs_read__(entry|exit): \(.*?\)(?: f_pos=(\d+))?(?: count=(\d+))?(?: ret=(-?\d+))?")
     return [match.groups("") for match in map(form.search, lines) if match]
 
