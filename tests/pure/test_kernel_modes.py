@@ -102,9 +102,9 @@ def test_the_rate_is_of_hits_and_of_what_passes() -> None:
     target = Counting(1000)
     with open_session(target) as session:
         armed = session.arm(plan(session, where="x > 1"), Limits(0.5e9))
-        (rate,) = armed.measured.rates.values() if armed.measured else ()
-        assert 8 < rate.hits / rate.records < 12
         assert armed.measured is not None
+        (rate,) = armed.measured.rates.values()
+        assert 8 < rate.hits / rate.records < 12
         assert armed.measured.hits > 1000
         assert triggers_of(target) == ""
         assert session.mode(armed) is Mode.RECORD
