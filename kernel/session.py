@@ -136,7 +136,7 @@ class Session:
             return MappingProxyType(formats)
 
     def add_event(self, armed: Armed, event: PlannedEvent) -> None:
-        """Make an event that an armed probe's triggers fire; it goes with the probe. Raises ProbeRefused, TargetLost."""
+        """Make an event that an armed probe's triggers fire; it goes with it. Raises ProbeRefused, TargetLost."""
         with self._lock:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,13 +36,13 @@ def whose(rows: Rows, seq: int) -> tuple[int, ...]:
     return stack_behind(rows, rows.record(seq), {"g/a", "g/irq"})  # type: ignore[arg-type]
 
 
-def nested(depth: int) -> st.SearchStrategy[list]:
+def nested(depth: int) -> st.SearchStrategy[list[Any]]:
     """Events of one CPU, each with what an interrupt put between it and its stack."""
     inner = st.just([]) if not depth else st.lists(nested(depth - 1), max_size=2)
     return st.tuples(st.booleans(), inner).map(list)
 
 
-def flat(tree: list, cpu: int, rows: list, expected: dict) -> None:
+def flat(tree: list[Any], cpu: int, rows: list[Any], expected: dict[int, bool]) -> None:
     has_stack, inner = tree
     who = len(rows) * 2 + cpu
     path = "g/a" if has_stack else "g/plain"
@@ -55,7 +56,7 @@ def flat(tree: list, cpu: int, rows: list, expected: dict) -> None:
 
 @given(st.lists(nested(2), max_size=6), st.lists(nested(2), max_size=6), st.randoms())
 def test_each_event_gets_its_own_stack(one, two, random):
-    sides: list[list] = [[], []]
+    sides: list[list[Any]] = [[], []]
     expected: dict[int, bool] = {}
     for cpu, trees in enumerate((one, two)):
         for tree in trees:
