@@ -95,10 +95,10 @@ def kept(taken: Run, symbols: Symbols) -> list[tuple[str, bytes]]:
 def used(taken: Run, symbols: Symbols) -> bytes:
     """The symbols that the records point into, each with an end."""
     lines = set()
-    for address in np.unique([*taken.ends.function.tolist(), *taken.ends.retaddr.tolist()]).tolist():
-        place = symbols.find(int(address))
+    for address in {*taken.ends.function.tolist(), *taken.ends.retaddr.tolist()}:
+        place = symbols.find(address)
         if place is not None:
-            start = int(address) - place.offset
+            start = address - place.offset
             module = f"\t[{place.module}]" if place.module else ""
             lines.add(f"{start:016x} T {place.name}{module}")
             lines.add(f"{start + place.size:016x} T zz_behind_{place.name}{module}")
