@@ -26,6 +26,8 @@ DTYPES: Final[Mapping[str, Any]] = {
 }
 ROW_BYTES: Final = sum(np.dtype(kind).itemsize for kind in DTYPES.values())
 _LEAST: Final = 1 << 12
+_MOST_SPARE: Final = 1 << 18
+"""Rows for which there is room ahead."""
 
 
 class CallColumns:
@@ -74,9 +76,8 @@ class CallColumns:
     def _make_room(self, count: int) -> None:
         """Move what is there to the front, of larger arrays where that is not enough."""
         kept = len(self)
-        size = len(self._room["seq"])
-        while size < 2 * (kept + count) and size < kept + count + (1 << 18):
-            size *= 2
+        wanted = kept + count
+        size = max(len(self._room["seq"]), wanted + min(wanted, _MOST_SPARE))
         for name, column in self._room.items():
             larger = np.empty(size, column.dtype)
             larger[:kept] = column[self._start : self._start + kept]

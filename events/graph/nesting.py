@@ -3,7 +3,7 @@
 A begin and an end of one function at one place are a pair where nothing but such pairs stands between them in their
 task: found in passes, each of which takes the innermost calls away (a tree has few levels, so there are few). Then
 each call must be deeper than the one around it. Tasks in which that does not hold, or where an end is left with a
-begin before it, have missed something; they are gone through one event at a time (`events.graph.stepwise`).
+begin before it, have missed something: there what is left is gone through one by one (`events.graph.stepwise`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.graph.brackets import NOWHERE, Brackets, Deeper, Edge, Ints, Mask, What
-from events.graph.stepwise import step_through
+from events.graph.stepwise import step_over, step_through
 
 Places = NDArray[np.intp]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -61,18 +61,28 @@ def _nest(events: Brackets, groups: Ints, deeper: Deeper) -> Nesting:
     if not size:
         return found
     firsts = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
-    wrong = _pair(events, groups, found.partner)
+    wrong, left = _pair(events, groups, found.partner)
     wrong |= _enclose(events, firsts, found, deeper)
+    stops = np.append(firsts[1:], size)
     if wrong.any():
-        stops = np.append(firsts[1:], size)
-        numbers = np.searchsorted(firsts, np.flatnonzero(wrong), "right") - 1
-        for number in np.unique(numbers).tolist():
+        for number in _groups(firsts, wrong):
+            start, stop = int(firsts[number]), int(stops[number])
+            part = slice(*np.searchsorted(left, (start, stop)).tolist())
+            step_over(events, start, stop, left[part], deeper, found)
+        wrong = _enclose(events, firsts, found, deeper)
+        for number in _groups(firsts, wrong):  # what looked like pairs were none
             step_through(events, int(firsts[number]), int(stops[number]), deeper, found)
     return found
 
 
-def _pair(events: Brackets, groups: Ints, partner: Places) -> Mask:
-    """Pair what can be paired; gives ends that are left with a begin before them."""
+def _groups(firsts: Places, wrong: Mask) -> list[int]:
+    """Numbers of the groups in which something is wrong."""
+    numbers: list[int] = np.unique(np.searchsorted(firsts, np.flatnonzero(wrong), "right") - 1).tolist()
+    return numbers
+
+
+def _pair(events: Brackets, groups: Ints, partner: Places) -> tuple[Mask, Places]:
+    """Pair what can be paired; gives ends that are left with a begin before them, and all that is left."""
     same = _mixed(events, groups)
     left = np.flatnonzero(events.edge != Edge.POINT)
     begin, key = events.edge[left] == Edge.BEGIN, same[left]
@@ -88,7 +98,7 @@ def _pair(events: Brackets, groups: Ints, partner: Places) -> Mask:
     wrong = np.zeros(events.size, np.bool_)
     both = (groups[left[:-1]] == groups[left[1:]]) & begin[:-1] & ~begin[1:]
     wrong[left[1:][both]] = True
-    return wrong | _unequal(events, partner)
+    return wrong | _unequal(events, partner), left
 
 
 def _mixed(events: Brackets, groups: Ints) -> NDArray[np.uint64]:
@@ -121,9 +131,13 @@ def _unequal(events: Brackets, partner: Places) -> Mask:
 def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -> Mask:
     """Fill in levels and parents; gives what is not deeper than the call around it."""
     size = events.size
+    found.parent[:] = -1
     begin = events.edge == Edge.BEGIN
     matched_end = (events.edge == Edge.END) & (found.partner >= 0)
     change = begin.astype(np.int64) - matched_end
+    missed = found.over[found.over >= 0]
+    if len(missed):
+        change -= np.bincount(missed, minlength=size)
     height = np.cumsum(change)
     before = (height - change)[firsts]
     lengths = np.diff(np.append(firsts, size))

@@ -1,4 +1,4 @@
-"""Nesting the events of one task one by one, where something was missed: slower than by columns, and always right.
+"""Nesting where something was missed: what is left of a task when all plain pairs are taken away, one by one.
 
 A begin shows calls that are not shallower than it to be over: their ends were missed. An end ends the youngest open
 call of its function and place; what was begun inside is over, and so is a time off the CPU with whatever comes next.
@@ -8,6 +8,9 @@ Where there is none, the end stays alone.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from events.graph.brackets import NOWHERE, Brackets, Deeper, Edge, What
 
@@ -37,33 +40,82 @@ class _Open(NamedTuple):
     """Of the innermost call that it is in, itself included."""
 
 
-def step_through(events: Brackets, start: int, stop: int, deeper: Deeper, found: Nesting) -> None:
-    """Nest the events from `start` to before `stop`, all of one task; replaces what was found for them."""
-    stack: list[_Open] = []
-    part = events.of(slice(start, stop))
-    columns = (part.edge, part.what, part.function, part.place, part.proof)
-    found.partner[start:stop] = found.parent[start:stop] = found.over[start:stop] = -1
+class _Stack:
+    """The open calls of one task."""
 
-    def over(by: _Event) -> None:
-        """The innermost call has ended, unseen."""
-        found.over[stack.pop().event.at] = by.at
+    def __init__(self, deeper: Deeper, found: Nesting) -> None:
+        self.open: list[_Open] = []
+        self._deeper = deeper
+        self._found = found
 
-    for event in map(_Event, range(start, stop), *(column.tolist() for column in columns)):
-        if event.edge == Edge.END:
-            partner = next((n for n in range(len(stack) - 1, -1, -1) if stack[n].event.same == event.same), None)
-            if partner is not None:
-                while len(stack) > partner + 1:
-                    over(event)
-                opened = stack.pop().event.at
-                found.partner[opened], found.partner[event.at] = event.at, opened
-                continue
-        while stack and stack[-1].event.what == What.SWITCH:  # a task does nothing while it is off its CPU
-            over(event)
+    def over(self, by: int) -> None:
+        """The innermost call has ended, unseen; an event shows it."""
+        self._found.over[self.open.pop().event.at] = by
+
+    def take(self, event: _Event) -> None:
+        """An event that is no part of a pair yet."""
+        if event.edge == Edge.END and self._leave(event):
+            return
+        while self.open and self.open[-1].event.what == What.SWITCH:  # a task does nothing while it is off its CPU
+            self.over(event.at)
         if event.what == What.CALL and event.edge != Edge.POINT:
-            while stack and not deeper(event.place, stack[-1].place):
-                over(event)
-        found.level[event.at] = len(stack)
-        found.parent[event.at] = stack[-1].event.at if stack else -1
+            while self.open and not self._deeper(event.place, self.open[-1].place):
+                self.over(event.at)
+        self._found.level[event.at] = len(self.open)
+        self._found.parent[event.at] = self.open[-1].event.at if self.open else -1
         if event.edge == Edge.BEGIN:
-            around = stack[-1].place if stack else NOWHERE
-            stack.append(_Open(event, event.place if event.what == What.CALL else around))
+            around = self.open[-1].place if self.open else NOWHERE
+            self.open.append(_Open(event, event.place if event.what == What.CALL else around))
+
+    def _leave(self, event: _Event) -> bool:
+        """Whether it ends an open call."""
+        partner = next((n for n in range(len(self.open) - 1, -1, -1) if self.open[n].event.same == event.same), None)
+        if partner is None:
+            return False
+        while len(self.open) > partner + 1:
+            self.over(event.at)
+        opened = self.open.pop().event.at
+        self._found.partner[opened], self._found.partner[event.at] = event.at, opened
+        return True
+
+    def skip(self, events: Brackets, start: int, stop: int) -> None:
+        """Events from `start` to before `stop` are pairs, and points."""
+        while self.open and start < stop:
+            top = self.open[-1]
+            if top.event.what == What.SWITCH:
+                self.over(start)
+                continue
+            part = slice(start, stop)
+            calls = (events.what[part] == What.CALL) & (events.edge[part] == Edge.BEGIN)
+            shows = calls & ~self._deeper(events.place[part], top.place)
+            if not shows.any():
+                return
+            start += int(np.argmax(shows))
+            self.over(start)
+
+
+def step_over(
+    events: Brackets, start: int, stop: int, left: NDArray[np.intp], deeper: Deeper, found: Nesting
+) -> None:
+    """Go through what is left of the events from `start` to before `stop`, all of one task, when pairs are found."""
+    stack = _Stack(deeper, found)
+    at = start
+    for event in _events(events, left):
+        stack.skip(events, at, event.at)
+        stack.take(event)
+        at = event.at + 1
+    stack.skip(events, at, stop)
+
+
+def step_through(events: Brackets, start: int, stop: int, deeper: Deeper, found: Nesting) -> None:
+    """Go through all of them; replaces what was found."""
+    found.partner[start:stop] = found.parent[start:stop] = found.over[start:stop] = -1
+    stack = _Stack(deeper, found)
+    for event in _events(events, np.arange(start, stop)):
+        stack.take(event)
+
+
+def _events(events: Brackets, places: NDArray[np.intp]) -> list[_Event]:
+    part = events.of(places)
+    columns = (part.edge, part.what, part.function, part.place, part.proof)
+    return list(map(_Event, places.tolist(), *(column.tolist() for column in columns)))
