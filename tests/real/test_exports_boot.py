@@ -42,10 +42,11 @@ def said(kernel: str, dialect: str, *specs: str) -> str:
 
 def reads(guest: Guest, trace: str) -> list[tuple[str, ...]]:
     """What one program's reads were, by the kernel's own text: position, size, and the same with the result."""
-    pid = guest.run(f"sh -c 'echo $$; exec {WORK}'").decode().strip()
-    # Else the text of its own reading would never end.
-    guest.run(f"echo 0 >{trace.rpartition('/')[0]}/tracing_on")
-    lines = guest.run(f"grep -E -e '-{pid} +\\[' {trace} | grep 'vfs_read__' || true", timeout=60).decode().splitlines()
+    # Switched off at once, else others push it out, and the text of its own reading would never end.
+    stop = f"echo 0 >{trace.rpartition('/')[0]}/tracing_on"
+    pid = guest.run(f"sh -c 'echo $$; exec {WORK}'; {stop}").decode().strip()
+    found = guest.run(f"grep -E -e '-{pid} +\\[' {trace} | grep 'vfs_read__' || true", timeout=60)
+    lines = found.decode().splitlines()
     form = re.compile(r"vfs_read__(entry|exit): \(.*?\)(?: f_pos=(\d+))?(?: count=(\d+))?(?: ret=(-?\d+))?")
     return [match.groups("") for match in map(form.search, lines) if match]
 
