@@ -1,6 +1,6 @@
 """The application on a stream of so many events a second: what a kernel recorded, again and again, in real time.
 
-    python -m tests.bench._replay_app RATE SECONDS REPORT
+    python -m tests.bench._replay_app RATE SECONDS REPORT [VIEW]
 
 Records, formats, plans and types are those of the shipped recording. A kernel that is that busy fills its
 sub-buffers, so the records stand in full ones here; the pump, the store and the screen are the application's own.
@@ -22,7 +22,7 @@ from typing import Any
 
 from textual.screen import Screen
 
-import kernel.watch
+import kernel.holder
 import tui.app
 from events.batch import Batch, Chunk
 from events.format import EventFormat, HeaderPage
@@ -208,7 +208,7 @@ class Durations:
         return {"calls": len(ordered), "longest": ordered[-1], "p99": ordered[len(ordered) * 99 // 100]}
 
 
-def main(rate: int, seconds: float, report: Path) -> None:
+def main(rate: int, seconds: float, report: Path, view: str) -> None:
     clock = own_time()
     durations = {
         "tick": Durations(Feed, "_tick", clock),
@@ -221,8 +221,8 @@ def main(rate: int, seconds: float, report: Path) -> None:
         sessions.append(RateSession(target, rate, WARM_UP + seconds))
         return sessions[0]
 
-    kernel.watch.open_session = session_of  # type: ignore[assignment]
-    Watch.__init__.__defaults__ = (STORE_BYTES,)
+    kernel.holder.open_session = session_of  # type: ignore[assignment]
+    Watch.__init__.__defaults__ = (STORE_BYTES, *(Watch.__init__.__defaults__ or ())[1:])
     opening = Opening(str(shipped_recording()))
     opening.start()
     app = tui.app.Probewright(opening)
@@ -230,6 +230,10 @@ def main(rate: int, seconds: float, report: Path) -> None:
     def measure() -> None:
         while not sessions:
             time.sleep(0.05)
+        if view:
+            while app.live_place is None or not app.live_place.is_current:
+                time.sleep(0.05)
+            app.call_from_thread(app.live_place.action_view, view)
         time.sleep(WARM_UP)
         for one in durations.values():
             one.wanted = True
@@ -254,4 +258,4 @@ def main(rate: int, seconds: float, report: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3]))
+    main(int(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3]), "".join(sys.argv[4:]))

@@ -27,6 +27,8 @@ class Load(NamedTuple):
     """Seconds that the screen may stand still."""
     p99: float
     """Seconds that 99 of 100 ticks may take."""
+    view: str = ""
+    """Which is shown; empty: the events one by one."""
 
 
 LOADS = (Load(100_000, 12, 0.15, 0.050, 0.030), Load(1_000_000, 30, 0.60, 0.100, 0.030))
@@ -38,7 +40,8 @@ def measured(load: Load) -> tuple[float, dict[str, Any]]:
     """(share of a core, what the application measured inside) at 120x40."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        command = [sys.executable, "-m", "tests.bench._replay_app", str(load.rate), str(load.seconds), str(report)]
+        words = [str(load.rate), str(load.seconds), str(report), *([load.view] if load.view else [])]
+        command = [sys.executable, "-m", "tests.bench._replay_app", *words]
         terminal = Terminal(command)
         try:
             terminal.wait_for(b"shown")

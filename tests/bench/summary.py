@@ -14,6 +14,7 @@ from events.summary.summary import Summary
 from kernel.open import shipped_recording
 from kernel.replay import recorded_plans
 from tests.bench._replay_app import CPUS, endless
+from tests.bench.live import Load, rows_of
 from tui.ends import ends_of
 
 Row = tuple[str, str, str, bool]
@@ -22,6 +23,8 @@ EVENTS = 1_000_000
 PASS = 20_000
 """Events of a CPU between two looks, as at 1,000,000 a second on two CPUs and 25 looks a second."""
 ROUNDS = 3
+ON_SCREEN = Load(1_000_000, 15, 0.60, 0.100, 0.030, "summary")
+"""The whole application while it shows the summary."""
 MOST = 600
 """Nanoseconds of an event at 1,000,000 a second: 60 % of a core for taking it in and for its summary."""
 
@@ -63,7 +66,7 @@ def run() -> list[Row]:
         rows.append(
             (f"summary: {name}", f"{counting:.0f} ns, {both:.0f} with it", f"<= {MOST} ns with it", both <= MOST)
         )
-    return rows
+    return rows + rows_of(ON_SCREEN)
 
 
 def batches_of(recording: Recording) -> list[Batch]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kernel.watch import Watch
     from probes.plan import Plan
 
-_COUNTING: Final = 0.012
+_COUNTING: Final = 0.008
 """Seconds that counting may take at once."""
 _SOON: Final = 0.01
 _DRAWING: Final = 0.25
