@@ -12,7 +12,9 @@ from tests.fake_target import ROOT, FakeTarget
 
 OURS = f"{ROOT}/instances/probewright-100_abc"
 EVENT = "tcp/tcp_retransmit_skb"
-ON = Plan(StaticEvent(EVENT, "dport == 80"), (PlannedEvent(*EVENT.split("/"), "", "", filter="dport == 80"),))
+ON = Plan(
+    StaticEvent(EVENT, "dport == 80"), (PlannedEvent("tcp", "tcp_retransmit_skb", "", "", filter="dport == 80"),)
+)
 
 
 @pytest.fixture
@@ -44,11 +46,12 @@ def test_it_is_switched_on_in_our_instance_and_left_as_it_was(target):
 
 
 def test_what_only_has_triggers_is_not_switched_on(target):
-    first, second = "sched/sched_wakeup", "sched/sched_switch"
+    begin, end = "sched_wakeup", "sched_switch"
+    first, second = f"sched/{begin}", f"sched/{end}"
     made = PlannedEvent("synthetic", "pw_lat", "s:synthetic/pw_lat u64 lat", "-:synthetic/pw_lat")
     sides = tuple(
-        PlannedEvent(*event.split("/"), "", "", triggers=(f"hist:keys=pid:{name}=1",), recorded=False)
-        for event, name in ((first, "t0"), (second, "lat"))
+        PlannedEvent("sched", event, "", "", triggers=(f"hist:keys=pid:{name}=1",), recorded=False)
+        for event, name in ((begin, "t0"), (end, "lat"))
     )
     plan = Plan(Latency("lat", first, second, (Key("pid", "next_pid"),)), (made, *sides))
     with open_session(target) as session:
