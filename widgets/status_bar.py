@@ -18,7 +18,7 @@ Run = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Three ways to lose an event; each has another remedy."""
+    """Four ways to lose an event; each has another remedy."""
 
     lost: int = 0
     """Overwritten in the kernel's buffer before they were read."""
@@ -27,17 +27,21 @@ class Losses:
     dropped: int = 0
     """Read, and dropped by our own queue."""
     unread: int = 0
-    """Read, and not understood: damaged, or of no known format. Said only where there are some."""
+    """Read, and not understood: damaged, or of no known format."""
 
     def runs(self, quiet: bool) -> Iterator[Run]:
-        """`lost 0  missed 0  dropped 0`; `quiet`: only what is not 0, and lost."""
-        for name, count in (("lost", self.lost), ("missed", self.missed), ("dropped", self.dropped)):
+        """`lost 0  missed 0  dropped 0  unread 0`; `quiet`: only what is not 0, and lost."""
+        counts = (
+            ("lost", self.lost),
+            ("missed", self.missed),
+            ("dropped", self.dropped),
+            ("unread", self.unread),
+        )
+        for name, count in counts:
             if count:
                 yield (f"  ! {name} {grouped(count)}", "bold $text-error")
             elif not quiet or name == "lost":
                 yield (f"  {name} 0", "dim")
-        if self.unread:
-            yield (f"  ! unread {grouped(self.unread)}", "bold $text-error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +81,12 @@ def top_line(status: Status, columns: int) -> Content:
     of_kernel = f" · {kernel}" if kernel else ""
     for quiet in (False, True):
         right = _right(status, quiet)
-        forms: list[list[Run]] = [[title, (f"  {target}{of_kernel}{functions}", "")]]
-        if quiet:
-            forms += [[title, (f"  {target}{of_kernel}", "")], [(f"{target}{of_kernel}", "")], [(target, "")]]
+        forms: list[list[Run]] = [
+            [title, (f"  {target}{of_kernel}{functions}", "")],
+            [title, (f"  {target}{of_kernel}", "")],
+            [(f"{target}{of_kernel}", "")],
+            [(target, "")],
+        ]
         for left in forms:
             if _wide(left) + 2 + _wide(right) <= columns:
                 return _joined(left, right, columns)
