@@ -23,7 +23,7 @@ def test_every_form_fits_and_shows_what_was_lost(columns, losses):
     ):
         if columns >= 45:
             assert len(line) == columns
-        for name in ("lost", "missed", "dropped"):
+        for name in ("lost", "missed", "dropped", "unread"):
             if getattr(losses, name):
                 assert f"! {name} {getattr(losses, name):,}" in line
 
@@ -33,7 +33,7 @@ def test_what_stays_at_80_columns():
         "lab · Linux 7.2.13 x86-64 armed 1 lost 0 missed 0 dropped 0 unread 0"
     )
     assert " ".join(live_line(LIVE, 78).plain.split()) == (
-        "● following 12.3k/s shown 1,204,332 lost 0 missed 0 dropped 0"
+        "● following 12.3k/s shown 1,204,332 lost 0 missed 0 dropped 0 unread 0"
     )
     assert "‖ paused" in live_line(replace(LIVE, following=False), 30).plain
 
