@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import ClassVar, Protocol
 
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
 from textual.message import Message
+from textual.strip import Strip
 
 from widgets.graph_rows import GraphRows, GraphSource
 from widgets.tail_table import TailTable
@@ -81,6 +83,15 @@ class GraphTable(TailTable):
             if self.following:
                 self.refresh()
         self.tick()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Format what will be seen first: bars are drawn to the scale of the longest."""
+        first = max(self.top, self._table.first)
+        if self._table.prepare(first, min(first + self.page, self._table.next)):
+            self._painter.forget()
+            if crop.height < self.size.height:  # else all of them are drawn now
+                self.refresh()
+        return super(TailTable, self).render_lines(crop)
 
     def turned(self, place: int) -> None:
         """Other rows are on the list: the cursor is here now."""

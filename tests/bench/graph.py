@@ -59,11 +59,12 @@ def filled(recording: Recording) -> Store:
     store = Store(Decoder(recording.formats, header), 1 << 40)
     cpus = [itertools.cycle(whole_trees(recording, cpu)) for cpu in range(CPUS)]
     ts = [DELTA * cpu // CPUS for cpu in range(CPUS)]
+    begun = [(b"", 0)] * CPUS
     while store.next_seq < 2.02 * CALLS:
         chunks = []
         for cpu, records in enumerate(cpus):
             pages: list[bytes] = []
-            data, count = b"", 0
+            data, count = begun[cpu]
             while len(pages) < PASS_PAGES:
                 written = event(next(records), DELTA, header.byteorder)
                 if header.data_offset + len(data) + len(written) > header.page_size:
@@ -71,10 +72,9 @@ def filled(recording: Recording) -> Store:
                     ts[cpu] += DELTA * count
                     data, count = b"", 0
                 data, count = data + written, count + 1
+            begun[cpu] = data, count
             chunks.append(Chunk(cpu, b"".join(pages)))
         store.feed(Batch(tuple(chunks), True))
-        for cpu in range(CPUS):  # what did not fill a page is left out
-            cpus[cpu] = itertools.cycle(whole_trees(recording, cpu))
     store.flush()
     return store
 

@@ -1,0 +1,93 @@
+"""The tree of a real tracer shows the nesting that the kernel's own text of the very same events shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from events.graph.brackets import What
+from events.graph.growing import GrowingTree
+from events.graph.tree import Flag
+from kernel.connection import Connection
+from kernel.graph_watch import GraphWatch
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from kernel.open import open_target
+from kernel.watch import Watch
+from probes.graph_plan import GraphPlan
+from tests.real.graph_runs import names_of, run
+
+pytestmark = pytest.mark.timeout(600)
+
+_CALL = re.compile(r"^( *)([\w.]+)\(\)(;| \{)$")
+_TASK = re.compile(r"-(\d+)\s*$")
+
+
+def printed(text: str) -> dict[int, list[tuple[int, str]]]:
+    """Depth and name of each call of each thread, as the kernel prints them."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    for line in text.splitlines():
+        head, _, rest = line.partition("|")
+        call, task = _CALL.match(rest.rstrip()), _TASK.search(head)
+        if call and task:
+            found.setdefault(int(task[1]), []).append((len(call[1]) // 2, call[2]))
+    return found
+
+
+@pytest.mark.parametrize("guest", ["7.2", "full"], indirect=True)
+def test_the_nesting_is_that_of_the_kernels_text(guest: Guest) -> None:
+    target = connect(guest, "guest")
+    try:
+        options = ("funcgraph-proc", "nofuncgraph-duration")
+        found = run(guest, target, GraphPlan(("vfs_read",), max_depth=5, args=False, irqs=False, options=options))
+        symbols, _ = names_of(target)
+    finally:
+        target.close()
+    growing = GrowingTree(found.store, {})
+    while growing.tick(1.0):
+        pass
+    tree = growing.tree
+    rows = [row for row in map(tree.row, range(tree.next)) if row.what == What.CALL]
+    ours: dict[int, list[tuple[int, str]]] = {}
+    for row in rows:
+        assert not row.flags & ~(Flag.RETVAL | Flag.FAILED)
+        ours.setdefault(row.task, []).append((row.level, symbols.text(row.function, offset=False).split(" ")[0]))
+    assert len(rows) > 50
+    assert max(row.level for row in rows) == 4
+    assert ours == printed(found.text)
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
+    connection = Connection(connect(guest, "guest"))
+    watch = GraphWatch(connection, GraphPlan(("vfs_read",), max_depth=4, switches=True))
+    path = tmp_path / "graph.pwr"
+    try:
+        watch.begin()
+        watch.record_to(path)
+        guest.run("cat /proc/meminfo /proc/version >/dev/null")
+        watch.settle_queue()
+        watch.tick()
+        assert watch.stop_recording() == path
+    finally:
+        assert not watch.close()
+        connection.close()
+    again = Watch(Connection(open_target(str(path))))
+    assert again.connection.holds_events
+    again.begin()
+    while not again.ended:
+        again.tick()
+    assert watch.store is not None
+    assert again.store is not None
+    trees = []
+    for store in (watch.store, again.store):
+        store.flush()
+        growing = GrowingTree(store, {})
+        while growing.tick(1.0):
+            pass
+        trees.append([growing.tree.row(number) for number in range(growing.tree.next)])
+    assert len(trees[0]) > 50
+    assert trees[0] == trees[1]
+    again.connection.close()
