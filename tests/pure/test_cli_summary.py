@@ -1,0 +1,53 @@
+"""`run --summary` on the recording that comes with it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from kernel.open import shipped_recording
+
+SPEC = "f vfs_write%both pos[0] count $retval"
+
+
+def _run(*arguments: str) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "tui", "run", "-t", str(shipped_recording()), SPEC, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_sum_of_what_was_asked_for_and_of_nothing_else():
+    status, out, _ = _run("--summary", "count", "--json")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert status == 0
+    assert found[0] == {"summary": "events", "events": 103, "uncounted": 0}
+    rates = {one["event"].rpartition("/")[2]: one for one in found if one["summary"] == "rate"}
+    assert {name: sum(one["counts"]) for name, one in rates.items()} == {
+        "vfs_write__entry": 51,
+        "vfs_write__exit": 52,
+    }
+    (latency,) = (one for one in found if one["summary"] == "latency")
+    assert (latency["function"], latency["calls"]) == ("vfs_write", 51)
+    assert sum(hits for _, hits in latency["log2"]) == 51
+    assert latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["max"]
+    values = [one for one in found if one["summary"] == "values"]
+    assert [(one["values"], one["exact"]) for one in values] == [
+        ([{"value": "4096", "count": hits, "error": 0}], True) for hits in (51, 52)
+    ]
+
+
+def test_the_same_in_words():
+    status, out, _ = _run("--summary", "count")
+    assert status == 0
+    assert "vfs_write: 51 pairs  p50 " in out and "vfs_write__exit count: 52 events\n  4096 |####" in out
+
+
+def test_a_field_that_no_event_has_is_named():
+    _, _, err = _run("--summary", "nothing")
+    assert "no event has a field nothing" in err
+
+
+def test_a_recording_has_no_kernel_that_could_count():
+    status, _, err = _run("--hist")
+    assert status == 3 and "no kernel here" in err
