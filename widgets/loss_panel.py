@@ -178,7 +178,7 @@ def count_lines(sheet: LossSheet) -> list[list[Run]]:
 def remedy_lines(sheet: LossSheet, row: int) -> list[list[Run]]:
     """Each remedy, its key, what it costs; dimmed where it does nothing, with the reason."""
     probe = sheet.probes[row] if 0 <= row < len(sheet.probes) else None
-    return [_remedy(key, *said) for key, said in zip("bBfcrm", _said(sheet, probe), strict=True)]
+    return [_remedy(key, *said) for key, said in zip("bBfcrm", _said(sheet, probe), strict=False)]
 
 
 def _remedy(key: str, can: bool, text: str) -> list[Run]:
@@ -188,7 +188,7 @@ def _remedy(key: str, can: bool, text: str) -> list[Run]:
 def _said(sheet: LossSheet, probe: ProbeLoss | None) -> Sequence[tuple[bool, str]]:
     kb, usual = sheet.buffer_kb, sheet.usual_kb
     if not kb:
-        return [(False, "a recording: nothing can be helped any more")] + [(False, "")] * 5
+        return [(False, "a recording: nothing can be helped any more")]
     bigger = f"buffer {size(kb)} → {size(kb * 2)} a CPU: loses nothing, costs {size(kb)} a CPU"
     before = (
         f"buffer back to {size(usual)}: what has no room in it is lost" if kb != usual else "buffer: as it was made"

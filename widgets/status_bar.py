@@ -141,12 +141,18 @@ def live_line(state: LiveState, columns: int) -> Content:
         (f"[{name}] " if n == state.view else f" {name}  ", "bold" if n == state.view else "dim")
         for n, name in enumerate(state.views)
     ]
-    noted = [[*views, mark, *figures, *note], [*views, mark, *note], [mark, *figures, *note]] if note else []
-    plain = [[*views, mark, *figures], [mark, *figures]]
+    only = views[state.view : state.view + 1]
+    noted = [  # the note is worth more than a figure
+        [*views, mark, *figures, *note],
+        [*views, mark, *note],
+        [*only, mark, *figures, *note],
+        [*only, mark, *note],
+        [mark, *figures, *note],
+    ]
+    plain = [[*views, mark, *figures], [*views, mark, figures[-1]], [*only, mark, *figures], [mark, *figures]]
     quiet, loud = list(state.losses.runs(True)), list(state.losses.runs(False))
     for left, right in (
-        *((left, right) for left in noted for right in (loud, quiet)),  # the note is worth more than a figure
-        *((left, right) for right in (loud, quiet) for left in plain),
+        *((left, right) for left in (*(noted if note else ()), *plain) for right in (loud, quiet)),
         ([mark, figures[0]], quiet),
         ([mark], quiet),
     ):
