@@ -17,6 +17,7 @@ from events.graph.tree import LIMIT, CallTree
 from events.pairing import EndOf
 from events.store import Store
 
+_MUCH: Final = 1 << 18
 _LEAST: Final = 1 << 11
 """Rows between two looks at the clock, at first."""
 
@@ -47,7 +48,7 @@ class GrowingTree:
             self.tree.gap()
             self._at = store.first_seq
         deadline = time.monotonic() + budget
-        piece = _LEAST
+        piece = PIECE if self.behind > _MUCH else _LEAST
         while self._at < store.next_seq:
             stop = min(self._at + piece, store.next_seq)
             self._take(self._read(self._at, stop))

@@ -39,7 +39,16 @@ def nest(events: Brackets, groups: Ints, deeper: Deeper) -> Nesting:
     order = np.argsort(groups, kind="stable")
     # Most often a piece is one task's, or sorted already.
     straight = len(order) < 2 or bool((order[1:] > order[:-1]).all())
-    return _nest(events, groups, deeper) if straight else _back(_nest(events.of(order), groups[order], deeper), order)
+    if straight:
+        return _nest(events, groups, deeper)
+    ordered = events._replace(  # no other column says anything about the nesting
+        edge=events.edge[order],
+        what=events.what[order],
+        function=events.function[order],
+        place=events.place[order],
+        proof=events.proof[order],
+    )
+    return _back(_nest(ordered, groups[order], deeper), order)
 
 
 def _back(found: Nesting, order: Places) -> Nesting:

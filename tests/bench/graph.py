@@ -96,7 +96,9 @@ def whole_trees(recording: Recording, cpu: int) -> list[bytes]:
             own = begun[decoder.pid(record)] = [] if depth == 0 or not own else [*own, record]
         elif own or depth == 0:
             own.append(record)
-    return whole
+    # A task that was seen on several CPUs would be on all of them at once.
+    order = recording.header.byteorder
+    return [one[:4] + (decoder.pid(one) + (cpu << 16)).to_bytes(4, order) + one[8:] for one in whole]
 
 
 async def measured(watch: Watch, store: Store) -> list[Row]:
