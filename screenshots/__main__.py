@@ -7,12 +7,16 @@ import asyncio
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 from kernel.open import shipped_recording
 from screenshots.offered import fictitious_machine
 from screenshots.play import play
+from screenshots.play_graph import play_graph
 from screenshots.stage import Stage
+from tests.graph_recordings import graph_recording
 from tui.app import Probewright
 from tui.startup import Opening
 
@@ -20,17 +24,27 @@ HERE = Path(__file__).parent
 SIZES = {(120, 40): HERE, (80, 24): HERE / "80x24"}
 
 
-async def take(size: tuple[int, int], folder: Path) -> list[Path]:
-    """All pictures of one size."""
+async def take(
+    size: tuple[int, int], folder: Path, recording: object, played: Callable[[Stage], Coroutine[None, None, None]]
+) -> list[Path]:
+    """All pictures of one size that are played on one recording."""
     folder.mkdir(exist_ok=True)
-    opening = Opening(str(shipped_recording()))
+    opening = Opening(str(recording))
     opening.start()
     app = Probewright(opening)
     app.theme = "textual-dark"
     async with app.run_test(size=size, notifications=False) as pilot:
         stage = Stage(pilot, app, folder)
-        await play(stage)
+        await played(stage)
         return stage.saved
+
+
+def pictures(size: tuple[int, int], folder: Path) -> list[Path]:
+    """All of one size, each part on its recording."""
+    saved = asyncio.run(take(size, folder, shipped_recording(), play))
+    with tempfile.TemporaryDirectory() as temporary:
+        recording = graph_recording(Path(temporary, "graph.pwr"))
+        return saved + asyncio.run(take(size, folder, recording, play_graph))
 
 
 def convert(saved: list[Path], folder: Path) -> None:
@@ -49,7 +63,7 @@ def main() -> int:
     parser.add_argument("--png", type=Path, metavar="FOLDER", help="write PNG there too")
     arguments = parser.parse_args()
     with fictitious_machine():
-        saved = [path for size, folder in SIZES.items() for path in asyncio.run(take(size, folder))]
+        saved = [path for size, folder in SIZES.items() for path in pictures(size, folder)]
     for path in saved:
         print(f"{path.stat().st_size >> 10:5} KiB  {path.relative_to(HERE.parent)}")
     if arguments.png:
