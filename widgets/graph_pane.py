@@ -92,6 +92,11 @@ class GraphPane(TablePane):
         """Ask for a time."""
         self._ask.ask(what, _ASKED[what])
 
+    @on(GraphTable.NothingSlow)
+    def _nothing_slow(self, event: GraphTable.NothingSlow) -> None:
+        event.stop()
+        self.notify("no slow call in that direction; = says from which time on a call is slow", markup=False)
+
     @on(AskLine.Answered)
     def _answered(self, event: AskLine.Answered) -> None:
         event.stop()
