@@ -21,18 +21,28 @@ from tests.real.graph_runs import names_of, run
 
 pytestmark = pytest.mark.timeout(600)
 
-_CALL = re.compile(r"^( *)([\w.]+)\(\)(;| \{)$")
+_CALL = re.compile(r"^ *(?:([\w.]+)\(\)(;| \{)|\})$")
 _TASK = re.compile(r"-(\d+)\s*$")
+Nested = tuple[str, int]
+"""Name of a call, and which call of its thread is around it; -1: none."""
 
 
-def printed(text: str) -> dict[int, list[tuple[int, str]]]:
-    """Depth and name of each call of each thread, as the kernel prints them."""
-    found: dict[int, list[tuple[int, str]]] = {}
+def printed(text: str) -> dict[int, list[Nested]]:
+    """The calls of each thread, as the kernel prints them: by its braces."""
+    found: dict[int, list[Nested]] = {}
+    stacks: dict[int, list[int]] = {}
     for line in text.splitlines():
         head, _, rest = line.partition("|")
         call, task = _CALL.match(rest.rstrip()), _TASK.search(head)
-        if call and task:
-            found.setdefault(int(task[1]), []).append((len(call[1]) // 2, call[2]))
+        if not call or not task:
+            continue
+        calls, stack = found.setdefault(int(task[1]), []), stacks.setdefault(int(task[1]), [])
+        if not call[1]:
+            stack.pop()
+            continue
+        calls.append((call[1], stack[-1] if stack else -1))
+        if call[2] != ";":
+            stack.append(len(calls) - 1)
     return found
 
 
@@ -50,13 +60,22 @@ def test_the_nesting_is_that_of_the_kernels_text(guest: Guest) -> None:
         pass
     tree = growing.tree
     rows = [row for row in map(tree.row, range(tree.next)) if row.what == What.CALL]
-    ours: dict[int, list[tuple[int, str]]] = {}
+    ours: dict[int, list[Nested]] = {}
+    places: dict[int, int] = {}
     for row in rows:
         assert not row.flags & ~(Flag.RETVAL | Flag.FAILED)
-        ours.setdefault(row.task, []).append((row.level, symbols.text(row.function, offset=False).split(" ")[0]))
+        calls = ours.setdefault(row.task, [])
+        places[row.row] = len(calls)
+        name = symbols.text(row.function, offset=False).split(" ")[0]
+        calls.append((name, places[row.parent] if row.parent >= 0 else -1))
     assert len(rows) > 50
     assert max(row.level for row in rows) == 4
-    assert ours == printed(found.text)
+    theirs = printed(found.text)
+    assert ours.keys() == theirs.keys()
+    for task, calls in ours.items():
+        differ = [n for n, (one, other) in enumerate(zip(calls, theirs[task], strict=False)) if one != other]
+        assert not differ, (calls[differ[0] - 2 : differ[0] + 3], theirs[task][differ[0] - 2 : differ[0] + 3])
+        assert len(calls) == len(theirs[task])
 
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)
