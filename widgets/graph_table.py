@@ -39,7 +39,7 @@ class GraphTable(TailTable):
         Binding("right", "fold(False)", "Unfold", id="graph.unfold", tooltip="Show what is inside; once more: go in"),
         *(
             Binding(
-                str(n), f"levels({n})", f"{n} levels", show=False, id=f"graph.levels{n}", tooltip=f"Unfold {n} levels"
+                str(n), f"levels({n})", f"{n} levels", show=False, id=f"graph.levels{n}", tooltip="Unfold N levels"
             )
             for n in range(1, 10)
         ),
