@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.notifications import SeverityLevel
+from textual.screen import Screen
 
 from tui import dialogs
-from tui.commands import bindings
+from tui.commands import COMMANDS, bindings
 from tui.feed import Feed
 from tui.graphing import Graphing
 from tui.messages import (
@@ -255,6 +258,13 @@ class Probewright(TargetApp):
             self.live_place.refresh_state()
 
     # -- commands --------------------------------------------------------------------------------------------------
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """What the palette offers: the commands that have keys here."""
+        for command in COMMANDS:
+            if command.place in ("app", self.current_mode) and command.action != "command_palette":
+                node = self if command.place == "app" else screen
+                yield SystemCommand(command.label, command.help, partial(self.run_action, command.action, node))
 
     def _make_live_place(self) -> LiveScreen:
         from tui.screens.live import LiveScreen

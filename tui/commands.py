@@ -35,8 +35,15 @@ COMMANDS = (
     Command("presets", "f5", "Presets", "Arm probes that answer a question, or edit them.", "app"),
     Command("help", "f1,question_mark", "Help", "Explain this screen and its keys.", "app"),
     Command("edit", "f6", "Edit", "Type the specification of a probe.", "app", footer=False),
+    Command(
+        "command_palette",
+        "ctrl+p",
+        "Palette",
+        "Choose what to do from a list, by its name.",
+        "app",
+        footer=False,
+    ),
     Command("quit", "ctrl+q,ctrl+c", "Quit", "Take every probe away and leave.", "app", footer=False),
-    Command("search", "slash", "Search", "Search for a function.", "compose", footer=False),
     Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),
     Command("edit", "colon,f6", "Edit", "Edit the specification as text, with completion.", "compose"),
     Command(

@@ -1,57 +1,179 @@
-"""Help for a screen: the keys that work there, from the same tables that make them work."""
+"""Help for a screen: the keys that work there, from the same tables that make them work.
+
+What is written here besides them are headings and a few sentences; the tables of keys in `docs/` are made of both
+(`tui.docs.keys`).
+"""
 
 from __future__ import annotations
 
-from textual.screen import Screen
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from textual import actions
+from textual.app import App
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from tui.commands import bindings
 from widgets.help import HelpSection, section
 
-_ABOUT = {
-    "ComposeScreen": (
+
+class About(NamedTuple):
+    """What is said of a screen besides its keys."""
+
+    title: str
+    intro: str
+
+
+class Pane(NamedTuple):
+    """Where the keys of a kind of widget stand."""
+
+    title: str
+    screen: str = ""
+    """Key of `SCREENS`, for the tables of all keys; empty: in several of them."""
+
+
+SCREENS: Final = {
+    "ComposeScreen": About(
         "Build a probe",
         "Type part of a function's name, Enter. Tick what to record with space or its number; Enter arms it. "
         "F2, or Esc among the fields, searches for another function. "
         "Or type the specification (: or F6): what may stand next is listed, with types and offsets. What is typed "
         "is ticked, and what is ticked is typed.",
     ),
-    "LiveScreen": (
+    "LiveScreen": About(
         "Watch events",
         "New events come in at the bottom. Lost: overwritten in the kernel. Missed: the probe did not run. "
-        "Dropped: by us.",
+        ""
+        "Dropped: by us. Unread: damaged, or of no known format.",
     ),
+    "DetailScreen": About("Details", "Every field of an event or a call, with its bytes."),
+    "LossScreen": About("Losses", "What was lost by CPU and by probe, and what helps against it."),
+    "TriggerDialog": About("Triggers", "Type a trigger; Enter adds it, where this kernel would take it."),
+    "EventExportDialog": About("Give events out", "Choose a format and a file; Enter writes it."),
+    "PresetScreen": About(
+        "Presets",
+        "Type words of a preset, or #TAG. Beside the list stands what this target makes of the one under the cursor.",
+    ),
+    "TargetScreen": About("Targets", "Where to probe: this machine, another over SSH, the lab, a recording."),
+    "DialectDialog": About(
+        "Export the probe", "The probe in the words of other tools; what one of them can't say stands there, too."
+    ),
+    "FormDialog": About("A form", "Every line is checked while you type."),
+    "Confirm": About("A question", "Enter takes the marked button."),
+    "Choose": About("A question", "The letters on the buttons answer at once; Enter takes the marked one."),
+    "TroubleDialog": About("Trouble", "What went wrong, and the way out."),
+    "ProgressDialog": About("Wait", "Escape stops it."),
+    "HelpScreen": About("Help", "The keys of the screen below."),
 }
-_TITLES = {
-    "FunctionList": "Functions",
-    "LineList": "Any list",
-    "ProbeEditor": "Signature and fields",
-    "FieldPane": "Find a field",
-    "FieldList": "Fields",
-    "SpecPane": "Completion",
-    "SpecEditor": "Specification as text",
-    "TablePane": "Search",
-    "ChosenPane": "Only some events",
-    "EventsPane": "Columns, order, marks",
-    "TailList": "Follow or hold",
-    "TailTable": "Events",
-    "EventDetail": "Details",
-    "TargetChooser": "Targets",
-    "LossPanel": "Losses: what helps",
-    "PresetChooser": "Presets",
+"""By the class of the screen, or of the nearest that it is made from."""
+
+PANES: Final = {
+    "FunctionList": Pane("Functions", "ComposeScreen"),
+    "ProbeEditor": Pane("Signature and fields", "ComposeScreen"),
+    "FieldList": Pane("Fields", "ComposeScreen"),
+    "FieldPane": Pane("Find a field", "ComposeScreen"),
+    "AttachPane": Pane("What to take instead", "ComposeScreen"),
+    "_Ways": Pane("The ways there are", "ComposeScreen"),
+    "SpecEditor": Pane("Specification as text", "ComposeScreen"),
+    "SpecPane": Pane("Below the specification", "ComposeScreen"),
+    "CompletingPane": Pane("Completion"),
+    "TailTable": Pane("Events and calls", "LiveScreen"),
+    "TailList": Pane("Follow or hold", "LiveScreen"),
+    "TablePane": Pane("Search", "LiveScreen"),
+    "ChosenPane": Pane("Only some", "LiveScreen"),
+    "FilterLine": Pane("The filter's line", "LiveScreen"),
+    "EventsPane": Pane("Columns, order, marks", "LiveScreen"),
+    "GraphTable": Pane("The tree of calls", "LiveScreen"),
+    "GraphPane": Pane("What of the tree is shown", "LiveScreen"),
+    "SummaryPanel": Pane("Summary", "LiveScreen"),
+    "SummaryList": Pane("Rows of the summary", "LiveScreen"),
+    "AskLine": Pane("A value that is asked for", "LiveScreen"),
+    "EventDetail": Pane("The fields", "DetailScreen"),
+    "LossPanel": Pane("What helps", "LossScreen"),
+    "TargetChooser": Pane("The list of targets", "TargetScreen"),
+    "PresetChooser": Pane("The list of presets", "PresetScreen"),
+    "LineList": Pane("Any list"),
+    "Dialog": Pane("Any dialog"),
 }
+"""By the class that has the keys, in the order of help."""
 
 
 def help_of(screen: Screen[object]) -> list[HelpSection]:
     """The screen, then every kind of widget on it that has keys, then what works everywhere."""
-    title, intro = _ABOUT.get(type(screen).__name__, ("This screen", ""))
-    place = {"ComposeScreen": "compose", "LiveScreen": "live"}.get(type(screen).__name__, "")
-    found = [section(title, bindings(place) if place else (), intro)]
-    seen: set[type[Widget]] = set()
-    for widget in screen.query("*"):
-        for kind in reversed(type(widget).__mro__):
-            name = kind.__name__
-            if name in _TITLES and kind not in seen:
-                seen.add(kind)
-                found.append(section(_TITLES[name], vars(kind).get("BINDINGS", ())))
-    return [*(one for one in found if one.keys or one.intro), section("Everywhere", bindings("app"))]
+    title, intro = about(type(screen))
+    found = reachable(screen)
+    # A dialog has the keys of its own class and of those it is made from; they are one section.
+    own = [one for kind in type(screen).__mro__ for one in found.pop(kind, ())]
+    sections = [section(title, own, intro)]
+    sections += [
+        section(pane.title, bound)
+        for name, pane in PANES.items()
+        for kind, bound in found.items()
+        if kind.__name__ == name
+    ]
+    if not isinstance(screen, ModalScreen):
+        sections.append(section("Everywhere", bindings("app")))
+    return [one for one in sections if one.keys or one.intro]
+
+
+def about(kind: type) -> About:
+    """What is said of a screen of this class."""
+    return next((SCREENS[one.__name__] for one in kind.__mro__ if one.__name__ in SCREENS), About("This screen", ""))
+
+
+def reachable(screen: Screen[object]) -> dict[type, list[Binding]]:
+    """Bindings that are explained and can be had with the keyboard somewhere on the screen now, by their class.
+
+    What stands nearer to the keyboard takes a key from what is around it. A binding without a tooltip is only a
+    label for the foot of the screen.
+    """
+    found: dict[type, dict[str, Binding]] = {}
+    around = {node for start in screen.focus_chain for node in start.ancestors_with_self}
+    # A pane that waits for something to show, and takes the keyboard then, is explained, too.
+    waiting = [one for one in screen.query("*") if one not in around and _is_shown(one)]
+    for start in (*screen.focus_chain, *waiting, screen):
+        for kind, binding in _first_of(start):
+            found.setdefault(kind, {}).setdefault(binding.key, binding)
+    return {kind: list(bound.values()) for kind, bound in found.items()}
+
+
+def chain(start: DOMNode) -> Iterator[tuple[DOMNode, type, Binding]]:
+    """All that is bound to keys from a widget out to its screen, the nearest first; of the application no more."""
+    for node in start.ancestors_with_self:
+        if isinstance(node, App):
+            return
+        yield from ((node, kind, binding) for kind, binding in explained(type(node)))
+
+
+def explained(kind: type) -> Iterator[tuple[type, Binding]]:
+    """The explained bindings of a class of widgets, each with the class that has it; derived classes take keys."""
+    taken: set[str] = set()
+    for one in kind.__mro__:
+        if one.__module__.startswith("textual."):
+            continue
+        bound = list(Binding.make_bindings(vars(one).get("BINDINGS", ())))
+        yield from ((one, key) for key in bound if key.key not in taken and key.tooltip and not key.system)
+        taken.update(binding.key for binding in bound)
+
+
+def _first_of(start: DOMNode) -> Iterator[tuple[type, Binding]]:
+    """What the keys do where the keyboard is in a widget. What can't be done just now takes no key from others."""
+    taken: set[str] = set()
+    for node, kind, binding in chain(start):
+        if binding.key not in taken:
+            yield kind, binding
+            if can_be_done(node, binding):
+                taken.add(binding.key)
+
+
+def _is_shown(widget: Widget) -> bool:
+    return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))
+
+
+def can_be_done(node: DOMNode, binding: Binding) -> bool:
+    """Whether the widget that has the binding would do it now."""
+    target, name, parameters = actions.parse(binding.action)
+    return bool(target) or node.check_action(name, parameters) is True

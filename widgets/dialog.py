@@ -15,6 +15,7 @@ class Dialog(ModalScreen[Result]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close", id="dialog.leave", tooltip="Close this, change nothing"),
+        Binding("f1,question_mark", "app.help", "Help", show=False, id="dialog.help", tooltip="Explain this"),
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="dialog.quit", tooltip="Leave probewright"),
     ]
 

@@ -72,6 +72,8 @@ class _DetailRows:
 
 
 class _DetailList(LineList):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Back", show=False)]
+
     def header(self, columns: int) -> Iterable[Piece]:
         """Titles above their columns."""
         return self.rows.header(columns - 1) if isinstance(self.rows, _DetailRows) else ()
@@ -82,6 +84,7 @@ class EventDetail(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back", id="detail.close", tooltip="Back to the events"),
+        Binding("enter", "close", "Back", show=False, id="detail.done", tooltip="Back to the events"),
     ]
 
     DEFAULT_CSS = """
@@ -142,6 +145,7 @@ class EventDetail(Vertical):
     @on(LineList.Selected)
     def _selected(self, event: LineList.Selected) -> None:
         event.stop()
+        self.action_close()
 
 
 def _cells(field: DetailField) -> tuple[str, ...]:

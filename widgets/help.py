@@ -47,7 +47,9 @@ def section(title: str, bindings: Iterable[BindingType], intro: str = "") -> Hel
             lines.setdefault(text, []).append(
                 binding.key_display or _NAMES.get(binding.key) or format_key(binding.key)
             )
-    return HelpSection(title, tuple(HelpKey(_keys(keys), text) for text, keys in lines.items()), intro)
+    return HelpSection(
+        title, tuple(HelpKey(_keys(list(dict.fromkeys(keys))), text) for text, keys in lines.items()), intro
+    )
 
 
 class HelpScreen(Dialog[None]):

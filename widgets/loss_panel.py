@@ -241,6 +241,8 @@ class _ProbeRows:
 
 
 class _ProbeList(LineList):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "", show=False)]
+
     def header(self, columns: int) -> Iterable[Piece]:
         """Titles above their columns."""
         return self.rows.header(columns - 1) if isinstance(self.rows, _ProbeRows) else ()

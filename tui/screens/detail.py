@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from widgets.event_detail import DetailField, EventDetail
@@ -18,9 +18,9 @@ class DetailScreen(ModalScreen[None]):
     """Shows what it is given."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape", "dismiss", "Back"),
-        ("enter", "dismiss", "Back"),
-        ("ctrl+q", "app.quit", "Quit"),
+        Binding("escape", "dismiss", "Back", id="detail.leave", tooltip="Back to the events"),
+        Binding("f1,question_mark", "app.help", "Help", show=True, id="detail.help", tooltip="Explain this"),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, id="detail.quit", tooltip="Leave probewright"),
     ]
 
     def __init__(self, title: str, fields: Sequence[DetailField]) -> None:
@@ -30,7 +30,7 @@ class DetailScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield self._detail
-        yield KeyLine()
+        yield KeyLine("app.help")
 
     def on_mount(self) -> None:
         self._detail.show(*self._content)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from kernel.arming import Mode
@@ -27,7 +27,10 @@ _EVERY = 1.0
 class LossScreen(ModalScreen[None]):
     """Follows the counts as long as it is open."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("ctrl+q", "app.quit", "Quit")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1,question_mark", "app.help", "Help", show=True, id="losses.help", tooltip="Explain this"),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, id="losses.quit", tooltip="Leave probewright"),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +45,7 @@ class LossScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield self._panel
-        yield KeyLine("help")
+        yield KeyLine("app.help")
 
     def on_mount(self) -> None:
         self.look()

@@ -36,6 +36,7 @@ class PresetScreen(ModalScreen[Picked | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Back", id="presets.back", tooltip="Leave without arming"),
+        Binding("f1,question_mark", "app.help", "Help", show=True, id="presets.help", tooltip="Explain this"),
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="presets.quit", tooltip="Leave probewright"),
     ]
 
@@ -47,7 +48,7 @@ class PresetScreen(ModalScreen[Picked | None]):
 
     def compose(self) -> ComposeResult:
         yield self._chooser
-        yield KeyLine()
+        yield KeyLine("app.help")
 
     def on_mount(self) -> None:
         self._chooser.focus_search()

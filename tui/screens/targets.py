@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from tui.targets import choices
@@ -18,7 +18,11 @@ from widgets.target_chooser import Choice, TargetChooser
 class TargetScreen(ModalScreen[str | None]):
     """Gives the word for `--target`, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Back"), ("ctrl+q", "app.quit", "Quit")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Back", id="targets.leave", tooltip="Keep the target that is open"),
+        Binding("f1,question_mark", "app.help", "Help", show=True, id="targets.help", tooltip="Explain this"),
+        Binding("ctrl+q", "app.quit", "Quit", show=False, id="targets.quit", tooltip="Leave probewright"),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,7 +30,7 @@ class TargetScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         yield self._chooser
-        yield KeyLine()
+        yield KeyLine("app.help")
 
     def on_mount(self) -> None:
         self._chooser.focus_list()

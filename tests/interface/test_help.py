@@ -1,0 +1,210 @@
+"""Help of every screen: all of its keys, under a heading, and no key that does two things in one place."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections import defaultdict
+from functools import partial
+from types import ModuleType
+
+import pytest
+from textual.screen import Screen
+from textual.widget import Widget
+
+import tui.screens
+import tui.views
+import widgets
+from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
+from tests.interface.widget_host import screen_text, until
+from tui.help import PANES, SCREENS, about, can_be_done, chain, explained, help_of
+from tui.screens.detail import DetailScreen
+from tui.screens.event_export import EventExportScreen
+from tui.screens.exports import ExportScreen
+from tui.screens.losses import LossScreen
+from tui.screens.presets import PresetScreen
+from tui.screens.targets import TargetScreen
+from widgets.choose import Choose
+from widgets.confirm import Confirm
+from widgets.form import FormDialog
+from widgets.help import HelpScreen
+from widgets.trigger_dialog import TriggerDialog, TriggerVerdict
+from widgets.trouble import TroubleDialog
+
+__all__ = ["kernel_only", "recording"]
+
+WALKING = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "enter", "escape", "tab"}
+"""Each means one thing, move, take or leave, of what the keyboard is in."""
+
+
+def classes(*packages: ModuleType) -> list[type[Widget]]:
+    """All classes of the application that have keys."""
+    for package in packages:
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    todo, found = [Widget], set()
+    while todo:
+        kind = todo.pop()
+        found.update(kind.__subclasses__())
+        todo += kind.__subclasses__()
+    ours = [kind for kind in found if kind.__module__.partition(".")[0] in ("tui", "widgets")]
+    return sorted((kind for kind in ours if "BINDINGS" in vars(kind)), key=str)
+
+
+@pytest.mark.parametrize("kind", classes(widgets, tui.views, tui.screens), ids=lambda kind: kind.__name__)
+def test_everything_that_has_keys_has_a_heading(kind):
+    own = [binding for one, binding in explained(kind) if one is kind]
+    if own:
+        name = kind.__name__
+        assert name in PANES or (issubclass(kind, Screen) and about(kind).title != "This screen"), name
+
+
+def test_headings_are_of_what_is_there():
+    names = {kind.__name__ for kind in classes(widgets, tui.views, tui.screens)}
+    assert set(PANES) <= names
+    assert {pane.screen for pane in PANES.values()} <= {*SCREENS, ""}
+
+
+def held(screen: Screen[object]) -> None:
+    """What must be true of the help of a screen as it is now."""
+    sections = help_of(screen)
+    titles = [one.title for one in sections]
+    assert len(set(titles)) == len(titles), titles
+    assert titles[0] == about(type(screen)).title != "This screen"
+    explanations = told(screen)
+    shadowed = set()
+    for start in (*screen.focus_chain, screen):
+        meanings = defaultdict(list)
+        for node, _, binding in chain(start):
+            meanings[binding.key].append(binding.tooltip)
+            if can_be_done(node, binding) and len(meanings[binding.key]) > 1:
+                if binding.key not in WALKING:
+                    assert len(set(meanings[binding.key])) == 1, (binding.key, meanings[binding.key])
+                shadowed.add(binding.tooltip)
+    for widget in (*screen.query("*"), screen):
+        if widget is screen or all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget)):
+            for _, binding in explained(type(widget)):
+                assert binding.tooltip in explanations or (
+                    binding.key in WALKING and (binding.tooltip in shadowed or not widget.focusable)
+                ), (widget, binding)
+
+
+def told(screen: Screen[object]) -> set[str]:
+    """What the keys of a screen do."""
+    return {key.text for one in help_of(screen) for key in one.keys}
+
+
+def shown(app, text: str) -> bool:
+    return text in told(app.screen)
+
+
+def over(app, kind: type[Screen[object]]) -> bool:
+    return isinstance(app.screen, kind)
+
+
+async def asked(app, pilot) -> None:
+    """F1 explains the screen that is seen, and Escape leads back to it."""
+    below = app.screen
+    held(below)
+    await pilot.press("f1")
+    await until(lambda: isinstance(app.screen, HelpScreen), pilot)
+    assert about(type(below)).title in "\n".join(screen_text(app))
+    await pilot.press("escape")
+    await until(lambda: app.screen is below, pilot)
+
+
+async def test_every_view_of_the_live_place_is_explained(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        for key, own in (
+            ("e", "Only events with this value"),
+            ("x", "Go to a time, as 12.304 or +0.5 or -2"),
+            ("g", "Where the time went, by function; or the tree again"),
+            ("s", "Count the values of the next field"),
+        ):
+            await pilot.press(key)
+            await until(partial(shown, app, own), pilot)
+            await asked(app, pilot)
+        await pilot.press("e")
+        assert "Count the values of the next field" not in str(help_of(app.screen))
+
+
+async def test_every_screen_over_the_live_place_is_explained(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        for keys, kind in (
+            (["home", "enter"], DetailScreen),
+            (["L"], LossScreen),
+            (["o"], EventExportScreen),
+            (["f4"], TargetScreen),
+            (["f5"], PresetScreen),
+        ):
+            await pilot.press(*keys)
+            await until(partial(over, app, kind), pilot)
+            await asked(app, pilot)
+            await pilot.press("escape")
+            await until(lambda: app.live_place.is_current, pilot)
+
+
+async def test_the_place_where_probes_are_built_is_explained(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await asked(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        await pilot.press("3")
+        await asked(app, pilot)
+        for keys, kind in ((["G"], Choose), (["o"], ExportScreen), (["s"], FormDialog)):
+            await pilot.press(*keys)
+            await until(partial(over, app, kind), pilot)
+            await asked(app, pilot)
+            await pilot.press("escape")
+            await until(lambda: app.compose_place.is_current, pilot)
+        await pilot.press("i")
+        await until(lambda: "What to take instead" in {one.title for one in help_of(app.screen)}, pilot)
+        await asked(app, pilot)
+        await pilot.press("colon")
+        await asked(app, pilot)
+
+
+@pytest.mark.parametrize(
+    "dialog",
+    [
+        lambda: Confirm("Remove it?"),
+        lambda: TroubleDialog("no", "why", ["the way out"]),
+        lambda: TriggerDialog("triggers", (), lambda _: TriggerVerdict(True, "")),
+    ],
+)
+async def test_dialogs_are_explained(kernel_only, dialog):
+    app = application(kernel_only)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_compose(app, pilot)
+        app.push_screen(made := dialog())
+        await until(lambda: app.screen is made, pilot)
+        await asked(app, pilot)
+
+
+async def test_enter_leaves_the_details(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("home", "enter")
+        await until(lambda: isinstance(app.screen, DetailScreen), pilot)
+        await pilot.press("enter")
+        await until(lambda: app.live_place.is_current, pilot)
+
+
+async def test_the_palette_offers_what_has_keys_here(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        offered = {command.title for command in app.get_system_commands(app.screen)}
+        assert {"Losses", "Target", "Quit"} <= offered and not {"Lines", "Palette"} & offered
+        await pilot.press("ctrl+p", *"losses")
+        await until(lambda: "What was lost, by CPU" in "\n".join(screen_text(app)), pilot)
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, LossScreen), pilot)
