@@ -10,10 +10,13 @@ import math
 
 from events.export.formats import OF_EVENTS
 
-COMMANDS = ("list", "show", "check", "run", "record", "graph", "preset", "export", "doctor", "clean", "lab")
+_WORDS = "list show check run record graph preset export doctor clean lab completion"
+COMMANDS = tuple(_WORDS.split())
 
 DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "comment")
 """Names of `probes.export.export.DIALECTS`, which takes longer to import than all of this."""
+
+SHELLS = ("bash", "zsh", "fish")
 
 _STATUS = "exit status: 0 done, 1 refused or nothing found, 2 usage, 3 target unusable"
 _TARGETS = f"""targets:
@@ -47,6 +50,11 @@ def _first_word(argv: list[str]) -> str:
         elif not word.startswith("-"):
             return word
     return ""
+
+
+def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The parser of the application and that of its commands, for what is made from them."""
+    return _application(), _commands()
 
 
 def _application() -> argparse.ArgumentParser:
@@ -148,6 +156,8 @@ def _commands() -> argparse.ArgumentParser:
     sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.", _STATUS)
     kernels = "6.1, 6.12, 7.2, arm64:6.12, full, or an image's path (default: %(default)s)"
     sub.add_argument("--kernel", default="7.2", metavar="KERNEL", help=kernels)
+    sub = command("completion", "Print what has a shell complete the words of probewright.", _STATUS)
+    sub.add_argument("shell", choices=SHELLS, help="which shell; how it is installed stands in what is printed")
     return parser
 
 
