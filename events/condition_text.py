@@ -156,6 +156,13 @@ def quoted(value: str) -> str:
     return f"{mark}{value}{mark}"
 
 
+def joined(there: str, clause: str) -> str:
+    """A condition that wants both; the first may be empty."""
+    if not there:
+        return clause
+    return f"({there}) && {clause}" if "||" in there else f"{there} && {clause}"
+
+
 def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     at, end = 0, len(text.rstrip())

@@ -91,6 +91,24 @@ class Arming:
             except FileRefused as error:
                 raise refused(event.filter, error, _log(self._instance)) from None
 
+    def change_filters(self, before: Plan, after: Plan) -> None:
+        """Give events that are on other filters, one after the other; where one is refused all are as before.
+
+        Raises ProbeRefused, TargetLost.
+        """
+        done: list[PlannedEvent] = []
+        for old, new in zip(before.events, after.events, strict=True):
+            if old.filter == new.filter:
+                continue
+            try:
+                self._target.perform(self._instance.filter(new.path, new.filter or "0"))
+            except FileRefused as error:
+                said = refused(new.filter, error, _log(self._instance))
+                for back in reversed(done):
+                    self._target.perform(self._instance.filter(back.path, back.filter or "0"))
+                raise said from None
+            done.append(old)
+
     def add_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
         """A trigger keeps its event busy and has to be taken away. Raises ProbeRefused, TargetLost."""
         effect, undo = self._instance.trigger(event.path, text), self._instance.trigger(event.path, f"!{text}")

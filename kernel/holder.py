@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from events.batch import Batch
 from events.format import EventFormat
@@ -21,8 +22,9 @@ from kernel.limits import Limits
 from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
 from kernel.undo import UndoFailure
-from probes.command import Armable
+from probes.command import Armable, UserProbe
 from probes.plan import Plan, PlannedEvent
+from probes.probe import Kind, Probe
 
 Entry = Batch | Mapping[int, EventFormat] | Armed
 """Events, or what their ids mean from here on."""
@@ -151,6 +153,29 @@ class Holder:
         if self._session is not None:
             before = self._session.resize(kb)
             self.usual_kb = self.usual_kb or before
+
+    def change_filter(self, armed: Armed, text: str) -> Armed:
+        """Record of an armed probe only what passes another filter, from now on; empty: everything.
+
+        Raises CannotLower, ProbeRefused, TargetUnusable, TargetLost; nothing has changed then.
+        """
+        probe = armed.plan.probe
+        if not isinstance(probe, Probe | UserProbe) or getattr(probe, "kind", None) is Kind.EVENT:
+            raise TargetUnusable(f"the filter of {probe.subject} can't be changed: arm it anew")
+        wanted = replace(probe, filter=text)
+        with self._lock:
+            session = self._open()
+            lowered = self.connection.lower(wanted, session.group)
+            filters = [event.filter for event in lowered.events]
+            events = [replace(one, filter=own) for one, own in zip(armed.plan.events, filters, strict=True)]
+            changed = session.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
+            self._inbox += session.pump.drain()
+            if any(event.frame for event in changed.plan.events):
+                # An entry that passed one filter must not be paired with an exit that passed the other.
+                self._inbox.append(Batch((), drained=False, after_gap=True))
+            self.known.change(armed.plan, changed.plan)
+        self.on_data()
+        return changed
 
     def rearm(self, armed: Armed, plan: Plan) -> Armed:
         """Take a probe away and arm it by another plan of the same. Raises ProbeRefused, FileRefused, TargetLost.

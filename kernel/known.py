@@ -45,6 +45,10 @@ class Known:
             for text in event.triggers:
                 self.add_trigger(event, text)
 
+    def change(self, before: Plan, after: Plan) -> None:
+        """An armed probe has another filter; its events are the same."""
+        self._plans[self._plans.index(before)] = after
+
     def add_trigger(self, event: PlannedEvent, text: str) -> None:
         """An event has a trigger now."""
         if text.strip().startswith("stacktrace"):

@@ -127,6 +127,10 @@ class ReplaySession:
         """Those it was recorded with."""
         return tuple((event, text) for event in armed.plan.events for text in event.triggers)
 
+    def change_filters(self, armed: Armed, plan: Plan) -> Armed:  # noqa: ARG002
+        """Raises TargetUnusable."""
+        raise TargetUnusable("what was recorded has the filter that it was recorded with")
+
     def resize(self, kb: int) -> int:  # noqa: ARG002 - there is none
         """Raises TargetUnusable."""
         raise TargetUnusable("a recording has no buffer")

@@ -10,20 +10,18 @@ import contextlib
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType, TracebackType
 
-from events.format import EventFormat, FormatError, HeaderPage
-from events.subbuffer import events_in
+from events.format import EventFormat, HeaderPage
 from kernel.arming import Arming, Holding, Mode
 from kernel.counts import Counts, LossCounter
-from kernel.errors import FileRefused, KernelError, TargetUnusable
-from kernel.instances import make_instance, require_usable
+from kernel.errors import KernelError, TargetUnusable
 from kernel.limits import Limits, Measured, refusal, too_fast
 from kernel.meter import measured
 from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.pump import Pump
-from kernel.settings import configure, leave_out
+from kernel.settings import leave_out
 from kernel.sharing import refuse_joining, removals, shared
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
@@ -106,6 +104,26 @@ class Session:
             self._armed[armed] = holding
             self._formats |= armed.formats
             return armed
+
+    def change_filters(self, armed: Armed, plan: Plan) -> Armed:
+        """Give an armed probe other filters, where it is; gives it as it is now.
+
+        Args:
+            armed: what is armed.
+            plan: its plan with other filters and, perhaps, another probe; nothing else differs.
+
+        Raises:
+            ProbeRefused: a filter is wrong, or the event is another probe's too; nothing has changed.
+            TargetLost: the far side takes all away.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                raise TargetUnusable("this probe is not armed any more")
+            refuse_joining(plan, [one.plan for one in self._armed if one is not armed])
+            self._arming.change_filters(armed.plan, plan)
+            changed = replace(armed, plan=plan)
+            self._armed = {changed if one is armed else one: holding for one, holding in self._armed.items()}
+            return changed
 
     def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
         """Let a probe record, only count, or do nothing; the others go on, and what is in the buffer stays.
@@ -267,41 +285,3 @@ class Session:
         failures += [failure for holding in reversed(holdings) for failure in holding.defined.run()]
         self._stuck += [holding for holding in holdings if holding.stuck]
         return failures
-
-
-def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: int = 64 << 20) -> Session:
-    """Make our trace instance and start to read it.
-
-    Args:
-        target: a kernel.
-        buffer_kb: size of the ring buffer of each CPU in KB; None: as the kernel makes it.
-        limit_bytes: of sub-buffers that wait in our own queue.
-
-    Raises:
-        TargetUnusable: nothing can be armed there; carries the troubles of its facts.
-        TargetLost: it went away meanwhile.
-    """
-    require_usable(target)
-    tracefs = Tracefs(target, target.facts().tracefs)
-    undo = UndoList(target)
-    pump: Pump | None = None
-    try:
-        instance = make_instance(target, tracefs, undo)
-        target.hold(instance.file("tracing_on"))
-        follows_forks = configure(target, instance, buffer_kb)
-        pump = Pump(target.stream(instance.path), limit_bytes)
-        # Behind the stream, which may have set the size of the sub-buffers.
-        header = HeaderPage.parse(instance.header_page(), target.facts().byteorder)
-        pump.events_in = lambda chunk: events_in(chunk, header)
-        session = Session(target, tracefs, instance, undo, pump, header)
-        session.follows_forks = follows_forks
-        pump.start()
-        leave_out(target, instance, append=False)
-        return session
-    except BaseException as error:
-        if pump:
-            pump.close()
-        undo.run()
-        if isinstance(error, FileRefused | FormatError):
-            raise TargetUnusable(f"{target.name}: {error}", troubles=target.facts().troubles) from error
-        raise

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from events.condition_text import joined
 from kernel.arming import Mode
 from kernel.errors import KernelError, ProbeRefused, TooFast
 from kernel.session import Armed
 from kernel.watch import Watch
-from probes.command import Armable
+from probes.command import Armable, UserProbe
 from probes.cost import cost_of, percent
 from probes.plan import PlannedEvent
+from probes.probe import Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.losses import MOST_ACTIVE, with_maxactive
@@ -23,7 +26,11 @@ def arm(
     watching: Watch, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False
 ) -> ProbeArmed | ProbeRejected | FoundTooFast:
     """Arm a probe; waits for the kernel."""
+    there = armed_but_for_its_filter(watching, probe)
     try:
+        if there is not None and isinstance(probe, Probe | UserProbe):
+            watching.change_filter(there, probe.filter)
+            return ProbeArmed(probe, ("it was armed already: only its filter is another one now",))
         armed = watching.arm(
             probe, at_any_rate=at_any_rate or count_only, mode=Mode.COUNT if count_only else Mode.RECORD
         )
@@ -38,6 +45,18 @@ def arm(
         return ProbeRejected(probe, None, str(error), error.remedy)
     rate = armed.measured.text(armed.plan) if armed.measured is not None and armed.measured.hits else ""
     return ProbeArmed(probe, armed.plan.losses, rate)
+
+
+def armed_but_for_its_filter(watching: Watch, probe: Armable) -> Armed | None:
+    """What is armed already and differs from a probe in its filter alone; None: nothing."""
+    if not isinstance(probe, Probe | UserProbe):
+        return None
+    plain = replace(probe, filter="")
+    for armed in watching.armed:
+        other = armed.plan.probe
+        if isinstance(other, Probe | UserProbe) and other != probe and replace(other, filter="") == plain:
+            return armed
+    return None
 
 
 def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
@@ -98,6 +117,22 @@ def switch(watching: Watch, armed: Armed, mode: Mode) -> Remedied:
     if failures:
         return Remedied(f"{name}: {failures[0].error}", failed=True)
     return Remedied(f"{name} {'is only counted' if mode is Mode.COUNT else 'is recorded'} from now on")
+
+
+def change_filter(watching: Watch, armed: Armed, text: str) -> Remedied:
+    """Record of a probe only what passes a filter; waits for the kernel."""
+    name = armed.plan.probe.subject
+    try:
+        watching.change_filter(armed, text)
+    except (KernelError, CannotLower) as error:
+        return Remedied(f"{name}: {error}", failed=True)
+    return Remedied(f"{name} records only {text} from now on" if text else f"{name} records everything from now on")
+
+
+def add_to_filter(watching: Watch, armed: Armed, clause: str) -> Remedied:
+    """Record of a probe only what passes its filter and another condition; waits for the kernel."""
+    there = armed.plan.probe.filter if isinstance(armed.plan.probe, Probe | UserProbe) else ""
+    return change_filter(watching, armed, joined(there, clause))
 
 
 def more_active(watching: Watch, armed: Armed, number: int) -> Remedied:

@@ -11,7 +11,8 @@ from kernel import leftovers
 from kernel.arming import Mode
 from kernel.errors import KernelError, TargetLost
 from kernel.histogram import Histograms
-from kernel.session import Armed, Session, open_session
+from kernel.session import Armed, Session
+from kernel.session_start import open_session
 from probes.hist.kept import LATENCY, TASK, is_of, keeping
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe

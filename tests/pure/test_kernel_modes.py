@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel import leftovers
 from kernel.arming import Mode
-from kernel.errors import FileRefused, KernelError, TargetLost, TooFast
+from kernel.errors import FileRefused, KernelError, ProbeRefused, TargetLost, TooFast
 from kernel.limits import Limits
 from kernel.meter import TRIGGER
-from kernel.session import Session, open_session
+from kernel.session import Session
+from kernel.session_start import open_session
 from kernel.target import Step
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
@@ -49,6 +52,53 @@ def plan(session: Session, name: str = "a", letter: str = "f", where: str = "") 
     return Plan(Probe(Place("vfs_read")), (event,))
 
 
+def with_filter(before: Plan, where: str) -> Plan:
+    return replace(before, events=tuple(replace(event, filter=where) for event in before.events))
+
+
+def filters_of(target: FakeTarget) -> list[str]:
+    return [data.decode() for name, data in target.files.items() if name.endswith("/filter") and "instances" in name]
+
+
+def two(session: Session) -> Plan:
+    one, other = (plan(session, name, where="x > 1") for name in "ab")
+    return replace(one, events=(*one.events, *other.events))
+
+
+def test_an_armed_probe_gets_another_filter() -> None:
+    target = FakeTarget()
+    with open_session(target) as session:
+        armed = session.arm(two(session))
+        other = session.arm(plan(session, "c"))
+        assert filters_of(target) == ["x > 1", "x > 1", "none"]
+        armed = session.change_filters(armed, with_filter(armed.plan, "x > 5"))
+        assert filters_of(target) == ["x > 5", "x > 5", "none"]
+        assert session.armed == (armed, other)
+        armed = session.change_filters(armed, with_filter(armed.plan, ""))
+        assert filters_of(target) == ["0", "0", "none"]
+        session.disarm(armed)
+        assert list(session.armed) == [other]
+    assert not target.traces
+
+
+def test_a_filter_that_is_refused_changes_nothing() -> None:
+    target = FakeTarget()
+    with open_session(target) as session:
+        armed = session.arm(two(session))
+        performed = target.perform
+
+        def refuse(step: Step) -> None:
+            if step.path.endswith("/b/filter") and step.data == b"x > 5":
+                raise FileRefused(step.path, errno.EINVAL)
+            performed(step)
+
+        target.perform = refuse
+        with pytest.raises(ProbeRefused):
+            session.change_filters(armed, with_filter(armed.plan, "x > 5"))
+        assert filters_of(target) == ["x > 1", "x > 1"]
+        assert session.armed == (armed,)
+
+
 def triggers_of(target: FakeTarget) -> str:
     return b"\n".join(data for name, data in target.files.items() if name.endswith("/trigger")).decode().strip()
 
@@ -64,6 +114,7 @@ def live(target: FakeTarget) -> None:
         session.add_trigger(probe, event, "stacktrace")
         session.add_trigger(probe, event, "hist:keys=common_pid")
         session.remove_trigger(probe, event, "stacktrace")
+        probe = session.change_filters(probe, with_filter(probe.plan, "x > 5"))
         for mode in (Mode.COUNT, Mode.OFF, Mode.RECORD, Mode.COUNT):
             session.switch(probe, mode)
         session.switch(counted, Mode.RECORD)

@@ -10,7 +10,7 @@ from kernel import leftovers
 from kernel.leftovers import Leftover
 from kernel.local import LocalTarget
 from kernel.owner import Owner, base36, is_alive, owner_of, parse_owner
-from kernel.session import open_session
+from kernel.session_start import open_session
 from tests.fake_target import ROOT, FakeTarget
 from tests.pure.test_kernel_session import plan
 

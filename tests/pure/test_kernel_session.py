@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kernel import leftovers
 from kernel.errors import FileRefused, ProbeRefused, TargetLost, TargetUnusable
-from kernel.session import Session, open_session
+from kernel.session import Session
+from kernel.session_start import open_session
 from kernel.target import Effect, Step
 from probes.command import UserProbe
 from probes.facts import TargetFacts, Trouble

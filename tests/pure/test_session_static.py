@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kernel.errors import ProbeRefused
-from kernel.session import open_session
+from kernel.session_start import open_session
 from probes.plan import Plan, PlannedEvent
 from probes.static_events import Key, Latency, StaticEvent
 from tests.fake_target import ROOT, FakeTarget

@@ -16,7 +16,8 @@ from events.batch import Batch
 from kernel import leftovers
 from kernel.errors import ProbeRefused
 from kernel.local import LocalStream, LocalTarget
-from kernel.session import Session, open_session
+from kernel.session import Session
+from kernel.session_start import open_session
 from kernel.target import Effect, Step
 from kernel.tracefs import Tracefs
 from probes.facts import Feature

@@ -17,6 +17,7 @@ from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.limits import Limits
 from kernel.watch import Watch
+from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.held import hold
 from tui.stacks import stack_rows
@@ -135,6 +136,30 @@ def test_counting_records_nothing(watch: Watch, guest: Guest) -> None:
     guest.run("dd if=/dev/zero of=/dev/null bs=1 count=50 2>/dev/null")
     watch.settle()
     assert watch.store.next_seq == before
+
+
+@pytest.mark.parametrize("spec", ["f vfs_read count", "f vfs_read%both count"])
+def test_an_armed_probe_gets_another_filter(watch: Watch, guest: Guest, spec: str) -> None:
+    read = "for bs in 5 7; do dd if=/dev/zero of=/dev/null bs=$bs count=30 2>/dev/null; done"
+    armed = watch.arm(parse_probe(f"{spec} if count == 5"))
+    guest.run(read)
+    watch.settle()
+    before = watch.store.next_seq
+    assert {watch.store.record(seq).values["count"] for seq in range(before)} == {5}
+    changed = watch.change_filter(armed, "count == 7")
+    assert watch.armed == (changed,)
+    assert str(changed.plan.probe).endswith("if count == 7")
+    guest.run(read)
+    watch.settle()
+    assert {watch.store.record(seq).values["count"] for seq in range(before, watch.store.next_seq)} == {7}
+    with pytest.raises(CannotLower):
+        watch.change_filter(changed, "nosuch == 7")
+    assert watch.armed == (changed,)
+    changed = watch.change_filter(changed, "")
+    before = watch.store.next_seq
+    guest.run(read)
+    watch.settle()
+    assert {5, 7} <= {watch.store.record(seq).values["count"] for seq in range(before, watch.store.next_seq)}
 
 
 @pytest.mark.parametrize("hot", ["f vfs_read count", "p vfs_read"])

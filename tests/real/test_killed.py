@@ -143,7 +143,7 @@ def test_kill_9_of_the_application_ends_its_lab() -> None:
 HOLD = b"""
 import time
 from kernel.local import LocalTarget
-from kernel.session import open_session
+from kernel.session_start import open_session
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 session = open_session(LocalTarget())

@@ -22,7 +22,8 @@ from kernel.far import FarTarget
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.owner import owner_of
-from kernel.session import Session, open_session
+from kernel.session import Session
+from kernel.session_start import open_session
 from kernel.target import Effect, Step
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
@@ -185,7 +186,7 @@ def test_kill_9_of_ours_leaves_nothing_here_or_there(guest_72: Guest, dialect: s
         "import sys, json; sys.path.insert(0, sys.argv[1])\n"
         "from kernel.address import Address\n"
         "from kernel.ssh import open_ssh\n"
-        "from kernel.session import open_session\n"
+        "from kernel.session_start import open_session\n"
         "from tests.real.test_ssh_guest import plan\n"
         "options, python = json.loads(sys.argv[2]), sys.argv[3] == 'agent'\n"
         "target = open_ssh(Address('127.0.0.1', 'root'), options=options, python=python)\n"

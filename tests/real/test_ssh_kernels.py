@@ -10,7 +10,7 @@ import pytest
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.open import open_target
-from kernel.session import open_session
+from kernel.session_start import open_session
 from tests.real.test_ssh_guest import drained, is_clean, left, plan
 
 

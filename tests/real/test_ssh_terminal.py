@@ -18,7 +18,7 @@ import json, sys, time
 sys.path.insert(0, sys.argv[1])
 from kernel.address import Address
 from kernel.ssh import open_ssh
-from kernel.session import open_session
+from kernel.session_start import open_session
 from tests.real.test_ssh_guest import plan
 target = open_ssh(Address("127.0.0.1", "root"), options=json.loads(sys.argv[2]))
 session = open_session(target)

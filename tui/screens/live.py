@@ -11,9 +11,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
+from tui import arming
 from tui.commands import bindings
 from tui.screens.detail import DetailScreen
 from tui.shown import fields_of, losses_of, note_of_nothing, status_of
+from tui.views.events_pane import EventsPane
 from tui.views.summary_pane import SummaryPane
 from tui.views.view import View
 from tui.views.views import VIEWS
@@ -151,6 +153,13 @@ class LiveScreen(Screen[None]):
         event.stop()
         self.action_view("events")
         cast("EventsView", self._view).only(event.condition)
+
+    @on(EventsPane.KernelFilterWanted)
+    def _kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
+        event.stop()
+        if (meant := self._meant()) is not None:
+            clause = event.clause
+            self.bench.remedy(lambda watching: arming.add_to_filter(watching, meant, clause))
 
     # -- commands -----------------------------------------------------------------------------------------------
 

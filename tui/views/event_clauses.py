@@ -34,11 +34,17 @@ def clause_of(record: Record, column: EventColumn, same: bool) -> str:
     )
 
 
-def joined(there: str, clause: str) -> str:
-    """A condition that wants both; the first may be empty."""
-    if not there:
-        return clause
-    return f"({there}) && {clause}" if "||" in there else f"{there} && {clause}"
+def kernel_clause_of(record: Record, column: EventColumn) -> str:
+    """`count == 4096` in the words of the kernel's filters. Raises ValueError as `clause_of`."""
+    if column == EventColumn("event", of_all=True):
+        raise ValueError("the event: a filter belongs to one")
+    found = record.comm if column == EventColumn("task", of_all=True) else record.values.get(column.name)
+    if not isinstance(found, str):
+        return clause_of(record, column, same=True)
+    mark = next((mark for mark in "\"'" if mark not in found), None)
+    if mark is None:
+        raise ValueError("a value with both kinds of quotes")
+    return f"{'comm' if column.of_all else column.name} == {mark}{found}{mark}"
 
 
 def time_of(text: str, here: int) -> int | None:

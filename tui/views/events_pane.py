@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
+from textual.message import Message
 
+from events.condition_text import joined
 from events.record import Record
 from tui.shown_events import ShownEvents
 from tui.views.chosen_pane import ChosenPane
-from tui.views.event_clauses import clause_of, joined
+from tui.views.event_clauses import clause_of, kernel_clause_of
 from widgets.column_choice import ColumnChoice
 from widgets.event_rows import EventRows
 
@@ -22,6 +24,7 @@ class EventsPane(ChosenPane):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("full_stop", "only(True)", "Only this", key_display=".", tooltip="Only events with this value"),
         Binding("exclamation_mark", "only(False)", "Not this", key_display="!", show=False, tooltip="Only others"),
+        Binding("K", "in_kernel", "In kernel", show=False, tooltip="Record only events with this value from now on"),
         Binding("S", "sort", "Sort", show=False, tooltip="By this column: up, down, in the order of time again"),
         Binding("H", "hide", "Hide", show=False, tooltip="Hide this column"),
         Binding("A", "show_all", "All columns", show=False, tooltip="Show what was hidden"),
@@ -37,6 +40,14 @@ class EventsPane(ChosenPane):
     ]
 
     shown: ShownEvents | None
+
+    class KernelFilterWanted(Message):
+        """Of the probe of the event under the cursor only what has a value shall be recorded."""
+
+        def __init__(self, clause: str) -> None:
+            super().__init__()
+            self.clause = clause
+            """For the kernel's filter."""
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -141,6 +152,17 @@ class EventsPane(ChosenPane):
             self.notify(f"no condition can be made of {error}", markup=False)
             return
         self.only(joined(self.condition, clause))
+
+    def action_in_kernel(self) -> None:
+        """Have the kernel record only what has the value under the cursor."""
+        record, column = self.record, self.choice.current
+        if record is None or column is None:
+            self.notify("first put the cursor on an event (space) and on a column (right)", markup=False)
+            return
+        try:
+            self.post_message(self.KernelFilterWanted(kernel_clause_of(record, column)))
+        except ValueError as error:
+            self.notify(f"no filter can be made of {error}", markup=False)
 
     def action_sort(self) -> None:
         """By the current column: up, down, by time again."""
