@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check format bench all-args screenshots lab recording kernels lock clean
+.PHONY: run test check format bench all-args screenshots docs lab recording kernels lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
@@ -35,6 +35,10 @@ all-args: $(TOOLS)
 
 screenshots: $(TOOLS)
 	$(BIN)/python -m screenshots $(ARGS)
+
+# The pages of docs/ that are made from the tables of the application: keys, errors, commands, the manual page.
+docs: $(STAMP)
+	$(BIN)/python -m tui.docs
 
 lab: $(STAMP)
 	$(BIN)/probewright lab $(ARGS)

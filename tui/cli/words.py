@@ -32,6 +32,8 @@ class Option(NamedTuple):
     repeated: bool = False
     required: bool = False
     """Of an option: it must be given."""
+    closed: bool = False
+    """No other words than `values` may stand there."""
 
     @property
     def takes(self) -> bool:
@@ -90,7 +92,7 @@ def _command(parser: argparse.ArgumentParser, path: tuple[str, ...], help_text: 
 
 def _option(action: argparse.Action) -> Option:
     takes = action.nargs != 0
-    metavar = action.metavar if isinstance(action.metavar, str) else (action.dest if takes else "")
+    metavar = action.metavar if isinstance(action.metavar, str) else _name_of(action) if takes else ""
     values = (
         tuple(str(one) for one in action.choices) if action.choices else _values(action, metavar) if takes else ()
     )
@@ -103,7 +105,13 @@ def _option(action: argparse.Action) -> Option:
         optional=action.nargs in ("?", "*"),
         repeated=action.nargs in ("+", "*", 2),
         required=bool(action.option_strings) and action.required,
+        closed=bool(action.choices),
     )
+
+
+def _name_of(action: argparse.Action) -> str:
+    """As a person would call its value."""
+    return action.dest.upper()
 
 
 def _values(action: argparse.Action, metavar: str) -> tuple[str, ...]:

@@ -1,0 +1,81 @@
+"""`docs/commands.md`: the command line, from the parser."""
+
+from __future__ import annotations
+
+from tui.cli.words import Command, Option, commands
+from tui.docs.text import MADE, cell, code, table
+
+STATUS = (
+    ("0", "done"),
+    ("1", "refused, or nothing found"),
+    ("2", "usage; also a preset that is wrong, or not there"),
+    ("3", "the target can't be used"),
+    ("130", "ended by Ctrl+C or a signal, before what was asked for was done"),
+)
+TARGETS = (
+    ("auto", "this machine where it can be probed, else the recording that comes along"),
+    ("local", "this machine"),
+    ("ssh://[user@]host[:port]", "another machine; nothing has to be installed there"),
+    ("lab[:KERNEL]", "a throw-away machine: lab, lab:6.12, lab:arm64:6.12, lab:full, lab:/path/to/bzImage"),
+    ("FILE.pwr", "a recording"),
+    ("FOLDER, FILE.tar.xz", "saved facts of a kernel"),
+)
+COMMON = ("--help", "--version", "--target", "--json")
+"""Long names of the options that most commands have; they are told once."""
+
+
+def common(all_commands: tuple[Command, ...]) -> list[Option]:
+    """The options of that sort, as `list` has them."""
+    listing = next(one for one in all_commands if one.path == ("list",))
+    return [option for name in COMMON for option in listing.options if name in option.names]
+
+
+def reference() -> str:
+    """The page."""
+    found = commands()
+    parts = [
+        MADE.format(source="the parser of the command line, `tui/cli/parser.py`"),
+        "# The command line\n\n"
+        "Without a command the application starts; a lone argument is the target, or the recording, to open.\n"
+        "`lab` takes no target, `completion` needs none, and `--json` is for what prints.\n",
+        f"\n## In most commands\n\n{_options(common(found))}",
+        "\n## Targets\n\n"
+        + table(("`--target`", "what it is"), ((code(name), cell(text)) for name, text in TARGETS)),
+        "\n## Exit status\n\n" + table(("status", "what it means"), STATUS),
+    ]
+    parts += [_command(one) for one in found]
+    return "".join(parts)
+
+
+def own(one: Command) -> list[Option]:
+    """The options that are not those of most commands."""
+    return [option for option in one.options if not set(option.names) & set(COMMON)]
+
+
+def _command(one: Command) -> str:
+    title = " ".join(one.path) or "Without a command"
+    words = [(code(word.value), cell(word.help + _choices(word))) for word in one.words]
+    parts = [f"\n## {title}\n\n{cell(one.help)}\n\n    {one.usage}\n"]
+    if words:
+        parts.append("\n" + table(("word", "what"), words))
+    if own(one):
+        parts.append("\n" + _options(own(one)))
+    return "".join(parts)
+
+
+def _options(options: list[Option]) -> str:
+    rows = (
+        (", ".join(code(name) for name in names_with_value(one)), cell(one.help + _choices(one))) for one in options
+    )
+    return table(("option", "what"), rows)
+
+
+def names_with_value(option: Option) -> list[str]:
+    """`-o FILE`, `--output FILE`."""
+    value = f" [{option.value}]" if option.value and option.optional else f" {option.value}" if option.value else ""
+    return [f"{name}{value}" for name in option.names]
+
+
+def _choices(option: Option) -> str:
+    """Where only certain words may stand: which."""
+    return f": {', '.join(option.values)}" if option.closed else ""

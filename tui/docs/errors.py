@@ -1,0 +1,29 @@
+"""`docs/errors.md`: what kernels say of a command they refuse, with the way out that the application says, too."""
+
+from __future__ import annotations
+
+from probes.errors_table import FILTER_MESSAGES, HIST_MESSAGES, MESSAGES, NO_MATCH, NO_MATCH_MESSAGE, SYNTH_MESSAGES
+from probes.rules.ways_out import WAYS_OUT
+from tui.docs.text import MADE, cell, code, table
+
+_TABLES = (
+    ("Probes", "Of lines for `dynamic_events`, `kprobe_events` and `uprobe_events`.", MESSAGES),
+    ("Filters", "Of an event's `filter`, and of `if` behind a trigger.", FILTER_MESSAGES),
+    ("Synthetic events", "Of `s:NAME …`.", SYNTH_MESSAGES),
+    ("Histograms", "Of `hist:` triggers.", HIST_MESSAGES),
+    ("No kind of event", "Of a line that none of the kinds takes.", {NO_MATCH: NO_MATCH_MESSAGE}),
+)
+
+
+def errors() -> str:
+    """The page."""
+    parts = [
+        MADE.format(source="`probes/errors_table.py` and `probes/rules/ways_out.py`"),
+        "# The kernel's errors\n\n"
+        "The symbolic name is the kernel's own (`kernel/trace/trace_probe.h` and others); the message is what\n"
+        "stands in `error_log`. `probewright check` shows both, the place in the line, and a name that would do.\n",
+    ]
+    for title, intro, messages in _TABLES:
+        rows = ((code(name), cell(text), cell(WAYS_OUT[name])) for name, text in messages.items())
+        parts.append(f"\n## {title}\n\n{intro}\n\n{table(('error', 'the kernel says', 'way out'), rows)}")
+    return "".join(parts)

@@ -1,0 +1,81 @@
+"""`docs/keys.md`: the keys of every screen, from the tables that help is made of."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.widget import Widget
+
+from tui.commands import bindings
+from tui.docs.text import MADE, cell, code, table
+from tui.help import PANES, SCREENS, about, explained
+from widgets.help import section
+
+_PACKAGES = ("widgets", "tui.views", "tui.screens")
+
+
+def keys() -> str:
+    """The page."""
+    kinds = classes()
+    parts = [
+        MADE.format(source="`tui/commands.py`, `tui/help.py` and the widgets"),
+        "# Keys\n\nF1 shows those of the screen you are on. Letters are as they are written: `D` is shift and `d`.\n",
+        "\n## Everywhere\n\n" + _table(Binding.make_bindings(bindings("app"))),
+    ]
+    for name, (title, intro) in SCREENS.items():
+        if not (own := [binding for kind in kinds if name in _names(kind) for binding in _own(kind)]) and not any(
+            pane.screen == name for pane in PANES.values()
+        ):
+            continue
+        parts.append(f"\n## {title}{_unless_alone(name, title)}\n\n{cell(intro)}\n")
+        parts.append("\n" + _table(own) if own else "")
+        parts += [_pane(kinds, pane) for pane in PANES if PANES[pane].screen == name]
+    parts.append("\n## In several places\n")
+    parts += [_pane(kinds, pane) for pane in PANES if not PANES[pane].screen]
+    return "".join(parts)
+
+
+def classes() -> list[type[Widget]]:
+    """All classes of the application that have keys of their own, by module and name."""
+    for package in _PACKAGES:
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            importlib.import_module(f"{package}.{module.name}")
+    found = {kind for kind in _derived(Widget) if kind.__module__.partition(".")[0] in ("tui", "widgets")}
+    return sorted((kind for kind in found if "BINDINGS" in vars(kind)), key=lambda kind: (kind.__module__, str(kind)))
+
+
+def _derived(kind: type[Widget]) -> Iterator[type[Widget]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _derived(one)
+
+
+def _names(kind: type[Widget]) -> set[str]:
+    """The screen of SCREENS that a class is; empty for what is no screen."""
+    if not issubclass(kind, Screen) or kind.__name__ == "Dialog":
+        return set()
+    return {name for name in SCREENS if SCREENS[name] == about(kind)} & {one.__name__ for one in kind.__mro__}
+
+
+def _own(kind: type[Widget]) -> list[Binding]:
+    return [binding for one, binding in explained(kind) if one is kind]
+
+
+def _unless_alone(name: str, title: str) -> str:
+    """Two screens of one title are told apart."""
+    alike = [one for one in SCREENS if SCREENS[one].title == title]
+    return "" if len(alike) == 1 else " with two answers" if name == "Confirm" else " with several answers"
+
+
+def _pane(kinds: list[type[Widget]], name: str) -> str:
+    (kind,) = (one for one in kinds if one.__name__ == name)
+    return f"\n### {PANES[name].title}\n\n{_table(_own(kind))}"
+
+
+def _table(bound: list[Binding] | Iterator[Binding]) -> str:
+    lines = section("", list(bound)).keys
+    return table(("key", "what"), ((code(line.key), cell(line.text)) for line in lines))
