@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 
-from tui import dialogs
 from tui.commands import bindings
-from tui.dialogs import ask_depth
 from tui.functions import Functions
 from tui.messages import TypesRead
-from tui.spec_screen import SpecScreen
+from tui.probe_commands import ProbeCommands
 from widgets.function_list import FunctionList
 from widgets.key_line import KeyLine
 from widgets.status_bar import Status, TopLine
@@ -24,14 +22,13 @@ if TYPE_CHECKING:
     from kernel.connection import Connection
     from probes.command import Armable
     from probes.probe import Probe
-    from tui.app import Probewright
     from tui.preview import Preview
     from widgets.attach_pane import AttachPane
     from widgets.probe_editor import ProbeEditor
     from widgets.spec_pane import SpecPane
 
 
-class ComposeScreen(SpecScreen):
+class ComposeScreen(ProbeCommands):
     """See the module; decisions about text are in `tui.specification`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("compose")
@@ -48,9 +45,9 @@ class ComposeScreen(SpecScreen):
         self._unread = ""  # shown while the types of its module are being read
 
     @property
-    def bench(self) -> Probewright:
-        """The application, by its type."""
-        return cast("Probewright", self.app)
+    def editing(self) -> bool:
+        """Whether the specification is being typed."""
+        return self._spec is not None and self.focused is self._spec.editor
 
     def compose(self) -> ComposeResult:
         yield self._status
@@ -234,57 +231,3 @@ class ComposeScreen(SpecScreen):
 
     def action_search(self) -> None:
         self._functions.focus_search()
-
-    def action_arm(self) -> None:
-        """Arm what stands in the specification; where that can't be, say why."""
-        probe, error = self.current, None
-        if probe is not None:
-            self.bench.arm(probe)
-            return
-        if (verdict := self.panes()[1].shown.verdict) is not None:
-            error = verdict.error
-        why = error.message if error is not None else "there is no probe yet"
-        self.bench.say_not_armed(why)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """What is edited already need not be offered."""
-        return action != "edit" or self._spec is None or self.focused is not self._spec.editor
-
-    def action_edit(self) -> None:
-        if self.bench.connection is not None:
-            self.panes()[1].action_edit()
-
-    def action_filter(self) -> None:
-        _, spec = self.panes()
-        if self.current is not None:
-            spec.action_filter()
-
-    def action_save(self) -> None:
-        """Keep the probe that is on the screen as a preset."""
-        if self.current is not None:
-            dialogs.save_preset(self.bench, self.current)
-        else:
-            self.bench.notify("there is no probe yet", title="not saved", severity="error", markup=False)
-
-    def action_graph(self) -> None:
-        """Trace what the function calls, so deep as one says."""
-        from probes.graph_plan import GraphPlan
-
-        editor, _ = self.panes()
-        if editor.probe is None or not editor.probe.place.symbol:
-            self.notify("pick a function first", markup=False)
-            return
-        name = editor.probe.place.symbol
-        ask_depth(self.app, name, lambda depth: self.bench.trace(GraphPlan((name,), max_depth=depth, switches=True)))
-
-    def action_lowered(self) -> None:
-        self.panes()[1].action_lowered()
-
-    def action_export(self) -> None:
-        """What other tools are told of the probe."""
-        if self.bench.connection is None or self.current is None:
-            self.notify("there is no probe yet: pick a function", title="not exported", markup=False)
-            return
-        from tui.screens.exports import ExportScreen
-
-        self.app.push_screen(ExportScreen(self.bench.connection, self.current))

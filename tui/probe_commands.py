@@ -1,0 +1,81 @@
+"""The part of the compose place that has the commands about the probe that is being built."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, cast
+
+from tui import dialogs
+from tui.dialogs import ask_depth
+from tui.spec_screen import SpecScreen
+
+if TYPE_CHECKING:
+    from tui.app import Probewright
+
+
+class ProbeCommands(SpecScreen):
+    """What a key does with the probe: arm it, keep it, say it to other tools, trace what it sits on."""
+
+    @property
+    def bench(self) -> Probewright:
+        """The application, by its type."""
+        return cast("Probewright", self.app)
+
+    @property
+    @abstractmethod
+    def editing(self) -> bool:
+        """Whether the specification is being typed."""
+
+    def action_arm(self) -> None:
+        """Arm what stands in the specification; where that can't be, say why."""
+        probe, error = self.current, None
+        if probe is not None:
+            self.bench.arm(probe)
+            return
+        if (verdict := self.panes()[1].shown.verdict) is not None:
+            error = verdict.error
+        why = error.message if error is not None else "there is no probe yet"
+        self.bench.say_not_armed(why)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """What is edited already need not be offered."""
+        return action != "edit" or not self.editing
+
+    def action_edit(self) -> None:
+        if self.bench.connection is not None:
+            self.panes()[1].action_edit()
+
+    def action_filter(self) -> None:
+        _, spec = self.panes()
+        if self.current is not None:
+            spec.action_filter()
+
+    def action_save(self) -> None:
+        """Keep the probe that is on the screen as a preset."""
+        if self.current is not None:
+            dialogs.save_preset(self.bench, self.current)
+        else:
+            self.bench.notify("there is no probe yet", title="not saved", severity="error", markup=False)
+
+    def action_graph(self) -> None:
+        """Trace what the function calls, so deep as one says."""
+        from probes.graph_plan import GraphPlan
+
+        editor, _ = self.panes()
+        if editor.probe is None or not editor.probe.place.symbol:
+            self.notify("pick a function first", markup=False)
+            return
+        name = editor.probe.place.symbol
+        ask_depth(self.app, name, lambda depth: self.bench.trace(GraphPlan((name,), max_depth=depth, switches=True)))
+
+    def action_lowered(self) -> None:
+        self.panes()[1].action_lowered()
+
+    def action_export(self) -> None:
+        """What other tools are told of the probe."""
+        if self.bench.connection is None or self.current is None:
+            self.notify("there is no probe yet: pick a function", title="not exported", markup=False)
+            return
+        from tui.screens.exports import ExportScreen
+
+        self.app.push_screen(ExportScreen(self.bench.connection, self.current))
