@@ -16,7 +16,7 @@ from tui.cli.parser import COMMANDS, DIALECTS, parse
 from tui.cli.shells import SCRIPTS
 from tui.cli.words import commands
 
-BASH = shutil.which("bash")
+BASH = shutil.which("bash") or ""
 WORDS = commands()
 
 
@@ -74,7 +74,7 @@ def offered(folder: Path, *line: str) -> list[str]:
     return asked.stdout.split("\n")[:-1]
 
 
-@pytest.mark.skipif(BASH is None, reason="bash is not installed")
+@pytest.mark.skipif(not BASH, reason="bash is not installed")
 @pytest.mark.parametrize(
     ("line", "found"),
     [

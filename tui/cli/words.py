@@ -81,7 +81,9 @@ def _walk(parser: argparse.ArgumentParser, path: tuple[str, ...], help_text: str
 
 
 def _command(parser: argparse.ArgumentParser, path: tuple[str, ...], help_text: str) -> Command:
-    options, words, names = [], [], []
+    options: list[Option] = []
+    words: list[Option] = []
+    names: list[str] = []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             names += list(action.choices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from textual.binding import Binding
 from textual.screen import Screen
@@ -76,6 +76,6 @@ def _pane(kinds: list[type[Widget]], name: str) -> str:
     return f"\n### {PANES[name].title}\n\n{_table(_own(kind))}"
 
 
-def _table(bound: list[Binding] | Iterator[Binding]) -> str:
+def _table(bound: Iterable[Binding]) -> str:
     lines = section("", list(bound)).keys
     return table(("key", "what"), ((code(line.key), cell(line.text)) for line in lines))
