@@ -2,52 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import SystemCommand
 from textual.binding import BindingType
-from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from tui import dialogs
+from tui.arming_app import ArmingApp
 from tui.commands import COMMANDS, bindings
 from tui.feed import Feed
 from tui.graphing import Graphing
 from tui.messages import (
     Counted,
     DataArrived,
-    Disarmed,
-    FoundTooFast,
     GraphFailed,
     GraphStarted,
-    ProbeArmed,
-    ProbeRejected,
-    Recorded,
-    Remedied,
 )
 from tui.screens.compose import ComposeScreen
 from tui.startup import Opening
-from tui.target_app import TargetApp
 from tui.theme import SIXTEEN
 
 # The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
 # they are asked for.
 if TYPE_CHECKING:
     from kernel.counts import Counts
-    from kernel.session import Armed
     from kernel.watch import Watch
     from probes.command import Armable
     from probes.graph_plan import GraphPlan
+    from probes.verdict import Verdict
     from tui.preview import Preview, PreviewReader
     from tui.screens.live import LiveScreen
     from tui.screens.presets import Picked
 
 
-class Probewright(TargetApp):
+class Probewright(ArmingApp):
     """See the module."""
 
     TITLE = "probewright"
@@ -92,15 +84,16 @@ class Probewright(TargetApp):
         self._feed.count()
         self.switch_mode("live")
 
-    # -- arming ----------------------------------------------------------------------------------------------------
+    def look(self) -> None:
+        self._feed.count()
 
-    @work(thread=True, group="arm")
-    def arm(self, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False) -> None:
-        """Arm a probe, and go where its events come; one that is too fast is asked about first."""
-        from tui import arming
+    def edit_filter(self, probe: Armable) -> None:
+        """Go where the filter of a probe is written."""
+        self.switch_mode("compose")
+        self.compose_place.edit_filter(probe)
 
-        if self.watching is not None:
-            self.post_message(arming.arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only))
+    def refused(self, probe: Armable, verdict: Verdict) -> None:
+        self.compose_place.refused(probe, verdict)
 
     def arm_preset(self, picked: Picked) -> None:
         """Arm all probes of a preset, and open the view it asks for."""
@@ -109,90 +102,6 @@ class Probewright(TargetApp):
         live = self._make_live_place()
         self.switch_mode("live")
         self.call_after_refresh(live.action_view, str(picked.preset.view))
-
-    @on(ProbeArmed)
-    def _armed(self, event: ProbeArmed) -> None:
-        self.forget("arming")
-        for loss in event.losses:
-            self.notify(loss, markup=False)
-        if event.rate:
-            self.notify(event.rate, title=event.probe.subject, markup=False, topic="rate")
-        self._feed.count()
-        self.switch_mode("live")
-
-    @on(FoundTooFast)
-    def _found_too_fast(self, event: FoundTooFast) -> None:
-        def chosen(answer: str) -> None:
-            if answer == "filter":
-                self.edit_filter(event.probe)
-            else:
-                self.arm(event.probe, at_any_rate=True, count_only=answer == "count")
-
-        dialogs.ask_too_fast(self, event.probe.subject, event.rate, event.cost_of_counting, chosen)
-
-    def edit_filter(self, probe: Armable) -> None:
-        """Go where the filter of a probe is written."""
-        self.switch_mode("compose")
-        self.compose_place.edit_filter(probe)
-
-    @work(thread=True, group="arm")
-    def remedy(self, action: Callable[[Watch], Remedied]) -> None:
-        """Do something about what is armed, in a worker; see `tui.arming`."""
-        if self.watching is not None:
-            self.post_message(action(self.watching))
-
-    @on(Remedied)
-    def _remedied(self, event: Remedied) -> None:
-        severity: SeverityLevel = "error" if event.failed else "information"
-        self.notify(event.text, severity=severity, markup=False, topic="remedy")
-        self._feed.count()
-        self.refresh_places()
-
-    @on(ProbeRejected)
-    def _rejected(self, event: ProbeRejected) -> None:
-        if event.verdict is not None:
-            self.compose_place.refused(event.probe, event.verdict)
-        text = f"{event.text}\n{event.remedy}".strip()
-        self.say_not_armed(text)
-
-    def say_not_armed(self, why: str) -> None:
-        """Until something is."""
-        self.notify(why, title="not armed", severity="error", markup=False, topic="arming")
-
-    @work(thread=True, group="arm")
-    def disarm(self, probes: Sequence[Armed]) -> None:
-        """Take probes away; their events stay on the screen."""
-        from tui import arming
-
-        if self.watching is not None:
-            self.post_message(arming.disarm(self.watching, probes))
-
-    @on(Disarmed)
-    def _disarmed(self, event: Disarmed) -> None:
-        for failure in event.failures:
-            self.notify(failure, title="left behind", severity="error", markup=False)
-        self._feed.count()
-        self.refresh_places()
-
-    @work(thread=True, group="arm")
-    def record(self, path: Path, watching: Watch) -> None:
-        """Write events to a recording from now on."""
-        from tui import arming
-
-        self.post_message(arming.record(watching, path))
-
-    @work(thread=True, group="arm")
-    def stop_recording(self, watching: Watch) -> None:
-        """Finish the recording."""
-        from tui import arming
-
-        self.post_message(arming.stop_recording(watching))
-
-    @on(Recorded)
-    def _recorded(self, event: Recorded) -> None:
-        severity: SeverityLevel = "error" if event.failed else "information"
-        self.notify(event.text, severity=severity, markup=False, topic="recording")
-        self.refresh_places()
 
     # -- the call graph --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,129 @@
+"""The part of the application that arms, changes and takes away probes, and records what comes of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import on, work
+from textual.notifications import SeverityLevel
+
+from tui import dialogs
+from tui.messages import Disarmed, FoundTooFast, ProbeArmed, ProbeRejected, Recorded, Remedied
+from tui.target_app import TargetApp
+
+# The kernel's side is imported when it is asked for, as in `tui.target_app`.
+if TYPE_CHECKING:
+    from kernel.session import Armed
+    from kernel.watch import Watch
+    from probes.command import Armable
+    from probes.verdict import Verdict
+
+
+class ArmingApp(TargetApp):
+    """Each of its doings waits for the kernel in a worker (`tui.arming`) and is told by a message."""
+
+    @abstractmethod
+    def look(self) -> None:
+        """Ask the kernel for counts now."""
+
+    @abstractmethod
+    def refresh_places(self) -> None:
+        """What is armed or lost has changed."""
+
+    @abstractmethod
+    def edit_filter(self, probe: Armable) -> None:
+        """Go where the filter of a probe is written."""
+
+    @abstractmethod
+    def refused(self, probe: Armable, verdict: Verdict) -> None:
+        """The kernel said no to a probe."""
+
+    @work(thread=True, group="arm")
+    def arm(self, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False) -> None:
+        """Arm a probe, and go where its events come; one that is too fast is asked about first."""
+        from tui import arming
+
+        if self.watching is not None:
+            self.post_message(arming.arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only))
+
+    @on(ProbeArmed)
+    def _armed(self, event: ProbeArmed) -> None:
+        self.forget("arming")
+        for loss in event.losses:
+            self.notify(loss, markup=False)
+        if event.rate:
+            self.notify(event.rate, title=event.probe.subject, markup=False, topic="rate")
+        self.look()
+        self.switch_mode("live")
+
+    @on(FoundTooFast)
+    def _found_too_fast(self, event: FoundTooFast) -> None:
+        def chosen(answer: str) -> None:
+            if answer == "filter":
+                self.edit_filter(event.probe)
+            else:
+                self.arm(event.probe, at_any_rate=True, count_only=answer == "count")
+
+        dialogs.ask_too_fast(self, event.probe.subject, event.rate, event.cost_of_counting, chosen)
+
+    @work(thread=True, group="arm")
+    def remedy(self, action: Callable[[Watch], Remedied]) -> None:
+        """Do something about what is armed, in a worker; see `tui.arming`."""
+        if self.watching is not None:
+            self.post_message(action(self.watching))
+
+    @on(Remedied)
+    def _remedied(self, event: Remedied) -> None:
+        severity: SeverityLevel = "error" if event.failed else "information"
+        self.notify(event.text, severity=severity, markup=False, topic="remedy")
+        self.look()
+        self.refresh_places()
+
+    @on(ProbeRejected)
+    def _rejected(self, event: ProbeRejected) -> None:
+        if event.verdict is not None:
+            self.refused(event.probe, event.verdict)
+        text = f"{event.text}\n{event.remedy}".strip()
+        self.say_not_armed(text)
+
+    def say_not_armed(self, why: str) -> None:
+        """Until something is."""
+        self.notify(why, title="not armed", severity="error", markup=False, topic="arming")
+
+    @work(thread=True, group="arm")
+    def disarm(self, probes: Sequence[Armed]) -> None:
+        """Take probes away; their events stay on the screen."""
+        from tui import arming
+
+        if self.watching is not None:
+            self.post_message(arming.disarm(self.watching, probes))
+
+    @on(Disarmed)
+    def _disarmed(self, event: Disarmed) -> None:
+        for failure in event.failures:
+            self.notify(failure, title="left behind", severity="error", markup=False)
+        self.look()
+        self.refresh_places()
+
+    @work(thread=True, group="arm")
+    def record(self, path: Path, watching: Watch) -> None:
+        """Write events to a recording from now on."""
+        from tui import arming
+
+        self.post_message(arming.record(watching, path))
+
+    @work(thread=True, group="arm")
+    def stop_recording(self, watching: Watch) -> None:
+        """Finish the recording."""
+        from tui import arming
+
+        self.post_message(arming.stop_recording(watching))
+
+    @on(Recorded)
+    def _recorded(self, event: Recorded) -> None:
+        severity: SeverityLevel = "error" if event.failed else "information"
+        self.notify(event.text, severity=severity, markup=False, topic="recording")
+        self.refresh_places()
