@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from kernel.connection import Connection
+from kernel.open import open_target, shipped_recording
+from kernel.presets import Presets
+from probes.presets.read import read_preset
 from tui.cli.parser import COMMANDS, parsers
 from tui.docs.pages import PAGES
 from tui.docs.text import cell, table
@@ -71,3 +76,43 @@ def test_text_stays_text():
     assert cell("write `->` or `|`") == "write `->` or `\\|`"
     assert cell("one ` alone") == "one \\` alone"
     assert table(("a", "b"), [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+
+
+@pytest.fixture(scope="module")
+def connection():
+    path = shipped_recording()
+    assert path is not None
+    made = Connection(open_target(str(path)))
+    yield made
+    made.close()
+
+
+def _specs():
+    for page in WRITTEN:
+        for line in re.findall(
+            r"^ {4,}(probewright (?:run|record|check|export|preset save) .*)", page.read_text("utf-8"), re.MULTILINE
+        ):
+            for spec in re.findall(r"(?<!path=)(?<!trigger )'([^']*)'", line.partition("  #")[0]):
+                yield pytest.param(spec, id=f"{page.name}: {spec}")
+
+
+@pytest.mark.parametrize("spec", list(_specs()))
+def test_specifications_that_are_told_are_taken(spec, connection):
+    """By the kernel of the shipped recording; programs are on no recording."""
+    verdict = connection.check(spec).verdict
+    assert verdict.ok or (verdict.error.code == "FILE_NOT_FOUND" and "/usr/bin/bash" in spec), verdict
+
+
+def test_the_preset_that_is_told_is_one():
+    text = (DOCS / "presets.md").read_text("utf-8")
+    (found,) = re.findall(r"(?:^    .*\n|^\n)*^    version = 1\n(?:^    .*\n|^\n)*", text, re.MULTILINE)
+    preset = read_preset(textwrap.dedent(found))
+    assert preset.view == "calls" and [one.name for one in preset.parameters] == ["least", "pid", "slow"]
+
+
+def test_every_shipped_preset_that_is_told_is_there():
+    names = {entry.name for entry in Presets().all()}
+    told = re.findall(
+        r"probewright (?:run|preset show|preset check) ([a-z]+-[a-z-]+)", (ROOT / "README.md").read_text()
+    )
+    assert told and set(told) <= names
