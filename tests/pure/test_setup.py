@@ -53,3 +53,13 @@ def test_running_installs_no_tools(tmp_path):
     assert "-r requirements-run.lock" in run
     assert "-r requirements.lock" not in run
     assert test.index("-r requirements-run.lock") < test.index("-r requirements.lock") < test.index("-m pytest")
+
+
+def test_every_package_is_installed():
+    """A folder that is forgotten here is missed only by who installs it for good."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    tops = {name.partition(".")[0] for name in told}
+    found = {
+        ".".join(path.parent.relative_to(ROOT).parts) for top in tops for path in (ROOT / top).rglob("__init__.py")
+    }
+    assert found == set(told)
