@@ -55,7 +55,9 @@ def condition(text: str, fields: Mapping[str, Shown]) -> str:
             ["operator", "number"],
             ["operator", "string"],
         ):
-            made.append(_predicate(word, tokens[index + 1][1], tokens[index + 2], fields))
+            said = _predicate(word, tokens[index + 1][1], tokens[index + 2], fields)
+            # The kernel's `!` is of the whole predicate, that of C of its first word.
+            made.append(f"({said})" if made and made[-1] == "!" else said)
             index += 3
         else:
             raise CannotExport(f"the filter can't be said from `{word}` on: {text}")

@@ -1,4 +1,8 @@
-"""A comment of C with the commands to do the same by hand, for a bug report or beside a function."""
+"""A comment of C with the commands to do the same by hand, for a bug report or beside a function.
+
+Filters, triggers and switches are those of a trace instance of its own: at the top of tracefs they would be in the
+place of what somebody else has set there.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from probes.export.dialect import CannotExport, Exported
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import in_c_comment, sh_word
 from probes.facts import TargetFacts
-from probes.plan import Plan
+from probes.plan import Plan, PlannedEvent
+
+_INSTANCE = "instances/probewright-by-hand"
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
@@ -20,21 +26,26 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     try:
         commands = ["cd /sys/kernel/tracing"]
         commands += [f"{_echo(line)} >>dynamic_events" for event in events for line in event.lines]
+        commands.append(f"mkdir {_INSTANCE}")
         for event in events:
-            folder = f"events/{_word(event.path)}"
-            commands += [f"{_echo(event.filter)} >{folder}/filter"] if event.filter else []
-            commands += [f"{_echo(trigger)} >>{folder}/trigger" for trigger in event.triggers]
-        commands += [f"echo 1 >events/{_word(event.path)}/enable" for event in reversed(events) if event.recorded]
-        commands.append("dd if=trace_pipe bs=65536")
-        commands += [f"echo 0 >events/{_word(event.path)}/enable" for event in events if event.recorded]
+            commands += [f"{_echo(event.filter)} >{_folder(event)}/filter"] if event.filter else []
+            commands += [f"{_echo(trigger)} >>{_folder(event)}/trigger" for trigger in event.triggers]
+        commands += [f"echo 1 >{_folder(event)}/enable" for event in reversed(events) if event.recorded]
+        commands.append(f"dd if={_INSTANCE}/trace_pipe bs=65536")
+        commands += [f"echo 0 >{_folder(event)}/enable" for event in events if event.recorded]
         for event in reversed(events):
-            folder = f"events/{_word(event.path)}"
-            commands += [f"{_echo(f'!{trigger}')} >>{folder}/trigger" for trigger in reversed(event.triggers)]
+            commands += [f"{_echo(f'!{trigger}')} >>{_folder(event)}/trigger" for trigger in reversed(event.triggers)]
             commands += [f"{_echo(event.remove)} >>dynamic_events"] if event.remove else []
+        commands.append(f"rmdir {_INSTANCE}")
     except ValueError as error:
         raise CannotExport(str(error)) from None
     body = [*told, "", *(f"# {command}" for command in commands)]
     return Exported("/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n", notes_of(plans))
+
+
+def _folder(event: PlannedEvent) -> str:
+    """Of an event, in the instance."""
+    return f"{_INSTANCE}/events/{_word(event.path)}"
 
 
 def _echo(text: str) -> str:

@@ -29,6 +29,12 @@ case ${1-} in
   exit 2 ;;
 esac
 seconds=${1-}
+while :; do  # a shell reads 08 as octal
+  case $seconds in
+  0?*) seconds=${seconds#0} ;;
+  *) break ;;
+  esac
+done
 
 tracing=
 for place in /sys/kernel/debug/tracing /sys/kernel/tracing; do

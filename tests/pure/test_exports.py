@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from probes.check import armable
 from probes.export.bpftrace_filter import condition
 from probes.export.bpftrace_value import Shown
+from probes.export.comment import write as write_comment
 from probes.export.dialect import CannotExport
 from probes.export.export import DIALECTS, dialect_named, export
 from probes.export.quoting import in_c_comment, one_line, sh_parts, sh_word
 from probes.facts import Feature, TargetFacts
 from probes.lowering.lower import lower
 from probes.plan import Plan, PlannedEvent
+from probes.static_events import StaticEvent
 from tests.probes_data import kernel
 from tui.cli.parser import DIALECTS as OFFERED
 
@@ -160,6 +162,9 @@ def test_filters_become_conditions() -> None:
     )
     assert condition("count & 010", fields) == "((uint64)(arg2) & 8) != 0"
     assert condition('name ~ "ab*"', fields) == 'strncmp(str(kptr(arg1)), "ab", 2) == 0'
+    for negated in ("!count == 5", "!count > 5", "!count & 4", '!name ~ "ab*"', '!name == "a"'):
+        said = condition(negated, fields)
+        assert said == f"! ({condition(negated[1:], fields)})"
     for bad in ("other == 1", "count ~ 1", 'count == "a"', 'name ~ "*a"', "count == other", "CPUS{1}"):
         with pytest.raises(CannotExport):
             condition(bad, fields)
@@ -268,6 +273,30 @@ def test_the_commands_of_a_comment_write_the_very_text(text: str) -> None:
     done = subprocess.run(["dash", "-c", command], capture_output=True)
     wanted = f'comm == "{text}"'.encode("utf-8", "surrogateescape") + b"\n"
     assert done.stdout == wanted
+
+
+def test_the_commands_of_a_comment_leave_the_top_of_tracefs_alone() -> None:
+    """Somebody else may have set a filter there; an instance has its own, and goes at the end."""
+    event = PlannedEvent("sched", "sched_switch", "", "", filter="prev_pid == 1", triggers=("traceoff",))
+    comment = write_comment([Plan(StaticEvent("sched/sched_switch", "prev_pid == 1"), (event,))], FACTS).text
+    commands = [line.removeprefix(" * # ") for line in comment.splitlines() if line.startswith(" * # ")]
+    changed = [re.split(">+", command)[-1].strip("'") for command in commands if ">" in command]
+    assert len(changed) == 5
+    assert all(file.startswith("instances/") for file in changed)
+    made_, gone = commands[1], commands[-1]
+    assert made_.startswith("mkdir instances/") and gone == made_.replace("mkdir", "rmdir")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("asked", "seconds"), [("08", "8"), ("0009", "9"), ("0", "0"), ("000", "0"), ("10", "10"), ("", "")]
+)
+def test_seconds_are_no_octal_number(shell: str, asked: str, seconds: str) -> None:
+    script = text_of("sh", "f vfs_read count")
+    begin = script[: script.index("\ntracing=")] + '\necho "=$seconds="; [ -z "$seconds" ] || echo $((seconds - 1))\n'
+    done = subprocess.run([*_shell(shell), "-s", asked], input=begin, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"={seconds}=\n" + (f"{int(seconds) - 1}\n" if seconds else "")
 
 
 @given(text=ANY)
