@@ -2,8 +2,8 @@
 
 A session is dead when its instance can be removed: a living one holds a file of it open, and rmdir gives EBUSY.
 So the instance goes first, which also disables its events, then the events of its group. Other people's events are
-never touched. Where there is a group and no instance, the owner's process has to be gone. Synthetic events have no
-group of ours: those are its own that its instance has enabled.
+never touched. Where there is a group and no instance, the owner's process has to be gone. A synthetic event is a session's own where its
+name begins with that of the session's group and two underscores; one that a person named is nobody's, and stays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kernel.errors import FileRefused, KernelError
 from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX, is_alive, parse_owner
 from kernel.target import Effect, Step, Target
-from kernel.tracefs import Instance, Tracefs
+from kernel.tracefs import Tracefs
 from probes.rules.deletion import SYNTHETIC
 
 
@@ -52,9 +52,7 @@ def find(target: Target) -> list[Leftover]:
         if owner is None or owner.process == target.owner or is_alive(target, owner):
             continue
         instance = tracefs.instance(prefix + name) if name in names else None
-        synthetic = _synthetic(instance) if instance else ()
-        path = instance.path if instance else ""
-        found.append(Leftover(name, path, (*synthetic, *events.get(name, ()))))
+        found.append(Leftover(name, instance.path if instance else "", tuple(events.get(name, ()))))
     return found
 
 
@@ -81,9 +79,8 @@ def remove(target: Target, leftover: Leftover) -> Sequence[str]:
         if owner is None or is_alive(target, owner):
             return (f"{leftover.group}: the process that made it is alive",)
     failed: list[str] = []
-    synthetic = [event for event in leftover.events if event.startswith(f"{SYNTHETIC}/")]
     # Newest first, because an event probe keeps the event it is attached to; asked again, because rmdir was first.
-    for event in (*reversed(_events_by_name(tracefs).get(leftover.name, [])), *synthetic):
+    for event in reversed(_events_by_name(tracefs).get(leftover.name, [])):
         try:
             target.perform(tracefs.define(f"-:{event}"))
         except FileRefused as error:
@@ -103,15 +100,6 @@ def _events_by_name(tracefs: Tracefs) -> dict[str, list[str]]:
         if name != group and parse_owner(name) and event.path not in found.setdefault(name, []):
             found[name].append(event.path)
     return found
-
-
-def _synthetic(instance: Instance) -> tuple[str, ...]:
-    """Synthetic events that are switched on in an instance: a session makes those that it enables."""
-    try:
-        enabled = instance.read("set_event").split()
-    except FileRefused:
-        return ()
-    return tuple(event.replace(":", "/", 1) for event in enabled if event.startswith(f"{SYNTHETIC}:"))
 
 
 def _reason(error: KernelError) -> str:

@@ -61,7 +61,8 @@ def lower_latency(
         _require(latency, name, begin.types)
     if end.event.path == begin.event.path:
         raise CannotLower(own("missing_capability", latency.end, 0, "Both ends are one event"))
-    name = f"{group or DEFAULT_GROUP}_{latency.name}"[:MAX_EVENT_NAME]
+    # As of every synthetic event of a session: by the two underscores it is known for its own (kernel.leftovers).
+    name = f"{group or DEFAULT_GROUP}__{latency.name}"[:MAX_EVENT_NAME]
     values = [(key.end, end.types[key.end]) for key in latency.keys]
     values += [(field, begin.types[field] if field in saved else end.types[field]) for field in latency.fields]
     values = [one for one in values if one[0] not in ("lat", *_COMMON)]  # the task of the end is that of the event

@@ -77,17 +77,19 @@ def test_leftovers_of_the_dead_only():
 
 
 def test_synthetic_events_of_a_dead_session_go_with_it():
-    lines = b"s:synthetic/theirs u64 a\ns:synthetic/mine u64 a\ne:pw_6_10/b synthetic.mine\n"
+    """An instance may have switched on what others made: that it is on there says nothing of whose it is."""
+    mine = b"synthetic/pw_6_10__took"
+    lines = b"s:synthetic/theirs u64 a\ns:%b u64 a\ne:pw_6_10/b synthetic.pw_6_10__took\n" % mine
     target = FakeTarget({f"{ROOT}/dynamic_events": lines})
     instance = f"{ROOT}/instances/probewright-6_10"
     target._fill(instance)
-    target.files[f"{instance}/set_event"] = b"sched:sched_switch\nsynthetic:mine\npw_6_10:b\n"
+    target.files[f"{instance}/set_event"] = b"sched:sched_switch\nsynthetic:theirs\nsynthetic:pw_6_10__took\n"
     (found,) = leftovers.find(target)
-    assert found.events == ("synthetic/mine", "pw_6_10/b")
+    assert found.events == (mine.decode(), "pw_6_10/b")
     assert not leftovers.remove(target, found)
     assert target.files[f"{ROOT}/dynamic_events"] == b"s:synthetic/theirs u64 a\n"
     removals = [step.data for step in target.steps if step.data.startswith(b"-:")]
-    assert removals == [b"-:pw_6_10/b\n", b"-:synthetic/mine\n"]  # an event probe keeps what it sits on
+    assert removals == [b"-:pw_6_10/b\n", b"-:%b\n" % mine]  # an event probe keeps what it sits on
 
 
 def test_a_session_that_only_looks_dead_is_left_alone():

@@ -93,14 +93,14 @@ def test_a_time_between_events_is_a_synthetic_event_and_two_triggers():
     plan = check_plan(text, None, facts("6.1"), "pw_1", AROUND).plan
     assert plan is not None
     made, begin, end = plan.events
-    assert made.line == "s:pw_1_io u64 lat; u32 dev; u64 sector; char rwbs[8]; char comm[]"
+    assert made.line == "s:pw_1__io u64 lat; u32 dev; u64 sector; char rwbs[8]; char comm[]"
     assert (made.filter, made.recorded, begin.recorded, end.recorded) == ("lat > 5", True, False, False)
     assert begin.triggers == (
         "hist:keys=dev,sector:io_t0=common_timestamp,io_rwbs=rwbs,io_comm=comm:clock=mono:size=16384",
     )
     assert end.triggers == (
         "hist:keys=dev,sector:io_lat=common_timestamp-$io_t0:clock=mono:size=16384"
-        ":onmatch(block.block_rq_issue).pw_1_io($io_lat,dev,sector,$io_rwbs,$io_comm)",
+        ":onmatch(block.block_rq_issue).pw_1__io($io_lat,dev,sector,$io_rwbs,$io_comm)",
     )
 
 
@@ -108,8 +108,8 @@ def test_ends_may_be_probes_and_one_that_takes_two_events_is_refused():
     text = "lat:hold {f vfs_read%return file:x64} to {f vfs_write file:x64} by file if lat > 5"
     plan = check_plan(text, kernel("7.2").btf, facts("7.2"), "pw_1", AROUND).plan
     assert plan is not None
-    assert [event.path for event in plan.events] == ["synthetic/pw_1_hold", "pw_1/hold_begin", "pw_1/hold_end"]
-    assert plan.events[0].line == "s:pw_1_hold u64 lat; u64 file"
+    assert [event.path for event in plan.events] == ["synthetic/pw_1__hold", "pw_1/hold_begin", "pw_1/hold_end"]
+    assert plan.events[0].line == "s:pw_1__hold u64 lat; u64 file"
     refused = check_plan(text, kernel("6.1").btf, facts("6.1"), "pw_1", AROUND).verdict.error
     assert refused is not None and "arguments at the entry only" in refused.hint
 
