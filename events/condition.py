@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from events.decode import text_of
+from events.field_sort import Sort
 from events.record import Record
 from events.text import FAULT
 
@@ -32,7 +33,7 @@ NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     ">": operator.gt,
     "&": lambda value, bits: (value & bits) != 0,
 }
-OF_ALL: Final = ("comm", "pid", "cpu", "event")
+OF_ALL: Final = {"comm": Sort.TEXT, "pid": Sort.NUMBER, "cpu": Sort.NUMBER, "event": Sort.TEXT}
 """What every event has; a field of the event's own with such a name comes first."""
 LATENCY: Final = "latency"
 """Of a call from its entry to its exit, in nanoseconds; events alone have none."""
@@ -117,7 +118,9 @@ class Text:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        pattern = fnmatch.translate(self.text) if self.operator == "~" else re.escape(self.text) + r"\Z"
+        pattern = (
+            fnmatch.translate(self.text.replace("[", "[[]")) if self.operator == "~" else re.escape(self.text) + r"\Z"
+        )
         return re.compile(pattern, re.DOTALL)
 
     def holds(self, value: str) -> bool:
@@ -250,7 +253,7 @@ class Condition:
     def _of_table(self, table: Table) -> Mask:
         return self.term.rows(lambda part: part.of_table(table, self.comm))
 
-    def tasks(self, names: Mapping[int, str]) -> frozenset[int]:
-        """Threads whose names (by thread id) its comparisons of `comm` hold of: another set chooses other events."""
+    def tasks(self, names: Mapping[int, str]) -> frozenset[tuple[int, int]]:
+        """Which of its comparisons of `comm` hold of which threads: another set chooses other events."""
         parts = [part for part in self.term.parts() if isinstance(part, Text) and part.field == "comm"]
-        return frozenset(pid for pid, name in names.items() if any(part.holds(name) for part in parts))
+        return frozenset((n, pid) for n, part in enumerate(parts) for pid, name in names.items() if part.holds(name))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
 from events.condition import NUMERIC, OF_ALL, Both, Comm, Condition, Not, Number, Term, Text
 from events.errnos import errno_of
+from events.field_sort import Sort
 
 _TOKEN: Final = re.compile(
     r"""\s*
@@ -18,8 +19,8 @@ _TOKEN: Final = re.compile(
     | (?P<word>[^\s&|=!<>~()"']+) )""",
     re.VERBOSE,
 )
-_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)")
-_DURATION: Final = re.compile(r"(-?\d+(?:\.\d+)?)(ns|us|ms|s)")
+_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,40}|[0-9]{1,40})")
+_DURATION: Final = re.compile(r"(-?[0-9]{1,20}(?:\.[0-9]{1,20})?)(ns|us|ms|s)")
 _NANOSECONDS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
 _TEXT_OPERATORS: Final = ("==", "!=", "~")
@@ -51,7 +52,7 @@ class _Token:
 @dataclass
 class _Reader:
     tokens: list[_Token]
-    fields: Collection[str]
+    fields: Mapping[str, Sort]
     place: int = 0
     depth: int = field(default=0)
 
@@ -99,30 +100,40 @@ class _Reader:
     def comparison(self, name: _Token) -> Term:
         if name.kind != "word" or not _NAME.fullmatch(name.text):
             raise ConditionError("a field is missing here", name.at)
-        if name.text not in self.fields and name.text not in OF_ALL:
+        sort = self.fields.get(name.text) or OF_ALL.get(name.text)
+        if sort is None:
             raise ConditionError(f"no field {name.text}", name.at)
         sign, value = self.take(), self.take()
         if sign.kind != "sign" or sign.text not in (*NUMERIC, "~"):
             raise ConditionError("one of == != < <= > >= & ~ is missing", sign.at)
         if value.kind not in ("word", "quoted"):
             raise ConditionError("a value is missing", value.at)
-        number = _number(value.text) if value.kind == "word" else None
-        if number is not None and sign.text in NUMERIC and name.text not in ("comm", "event"):
+        if sort is Sort.NEITHER:
+            raise ConditionError(f"{name.text} has {sort.value}: it can't be compared", name.at)
+        number = _number(value.text) if value.kind == "word" and sort is not Sort.TEXT else None
+        if number is not None and sign.text in NUMERIC:
             if sign.text == "&" and number not in _BITS:
                 raise ConditionError(f"{value.text} has more than 64 bits", value.at)
             return Number(name.text, sign.text, number)
+        if sort is Sort.NUMBER:
+            raise ConditionError(f"{name.text} is a number, {value.text} is none{_errno_hint(value.text)}", value.at)
         if sign.text not in _TEXT_OPERATORS:
-            raise ConditionError(f"{value.text} is no number", value.at)
+            why = f"{name.text} is a text: == != ~" if sort is Sort.TEXT else f"{value.text} is no number"
+            raise ConditionError(why, sign.at if sort is Sort.TEXT else value.at)
         return Text(name.text, sign.text, value.text[1:-1] if value.kind == "quoted" else value.text)
 
 
-def condition(text: str, fields: Collection[str], comm: Comm) -> Condition:
+def _errno_hint(text: str) -> str:
+    return f": -{text}" if errno_of(f"-{text}") is not None else ""
+
+
+def condition(text: str, fields: Mapping[str, Sort], comm: Comm) -> Condition:
     """What a person typed.
 
     Args:
         text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, a time (`1.5ms`,
             in nanoseconds), the name of an error (`-EAGAIN`), or a text, in quotes where it has blanks or signs.
-        fields: names of what is recorded; `comm`, `pid`, `cpu` and `event` are there always.
+        fields: what is recorded, by name; `comm`, `pid`, `cpu` and `event` are there always.
         comm: thread id -> name of the task.
 
     Raises:
@@ -136,7 +147,7 @@ def condition(text: str, fields: Collection[str], comm: Comm) -> Condition:
     return Condition(text, term, comm)
 
 
-def why_no_condition(text: str, fields: Collection[str]) -> str:
+def why_no_condition(text: str, fields: Mapping[str, Sort]) -> str:
     """What is wrong with what looks like a condition; empty where it is one, or a plain text."""
     if _LIKE_ONE.match(text):
         try:
@@ -148,7 +159,7 @@ def why_no_condition(text: str, fields: Collection[str]) -> str:
 
 def quoted(value: str) -> str:
     """A text as it stands in a condition. Raises ValueError where no quotes can hold it."""
-    if _NUMBER.fullmatch(value) is None and re.fullmatch(r"[^\s&|=!<>~()\"']+", value):
+    if _number(value) is None and re.fullmatch(r"[^\s&|=!<>~()\"']+", value):
         return value
     mark = next((mark for mark in "\"'" if mark not in value), None)
     if mark is None:

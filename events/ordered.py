@@ -13,6 +13,7 @@ from events.decode import text_of
 
 if TYPE_CHECKING:
     from events.condition import Comm
+    from events.record import Record
     from events.selected import Selection
     from events.store import Store
 
@@ -57,6 +58,7 @@ def ordered(store: Store, selection: Selection, field: str, descending: bool = F
         else:
             texts.append((key, seq))
     for keys in (numbers, texts):
+        keys.sort(key=itemgetter(1))
         keys.sort(key=itemgetter(0), reverse=descending)
     found = [seq for _, seq in (*numbers, *texts)]
     there = set(found)
@@ -69,36 +71,48 @@ def _keys(store: Store, wanted: Ints, field: str) -> Iterator[tuple[int, int | s
     while at < len(wanted):
         start = int(wanted[at])
         columns = store.columns(start, start + PIECE)
-        for place in np.flatnonzero(columns.is_text).tolist():
-            value = store.record(columns.first + place).values.get(field)
-            if isinstance(value, int | str):
+        here = wanted[at : int(np.searchsorted(wanted, start + PIECE))]
+        places = here - columns.first
+        for place in places[columns.is_text[places]].tolist():
+            value = _value(store.record(columns.first + place), field)
+            if value is not None:
                 yield columns.first + place, value
         for table in columns.tables.values():
-            values = _values(table, field, store.comm)
-            if values:
-                inside = np.flatnonzero(np.isin(table.seqs, wanted)).tolist()
-                seqs = table.seqs
-                yield from ((int(seqs[row]), value) for row in inside if (value := values[row]) is not None)
+            inside = np.flatnonzero(np.isin(table.seqs, here))
+            keys = _values(table, field, store.comm, inside)
+            seqs = table.seqs[inside].tolist()
+            yield from ((seq, key) for seq, key in zip(seqs, keys, strict=bool(keys)) if key is not None)
         at = int(np.searchsorted(wanted, start + PIECE))
 
 
-def _values(table: Table, field: str, comm: Comm) -> Sequence[int | str | None]:
-    """Of each event of a format; none where the field has no order."""
-    if field == "cpu":
-        return list(map(int, table.cpus))
-    if field == "event":
-        return [table.layout.format.path.rpartition("/")[2]] * len(table)
+def _value(record: Record, field: str) -> int | str | None:
+    """Of one event; None: it has no such field."""
     if field == "task":
-        return [f"{comm(pid)}-{pid}" for pid in table.pids.tolist()]
+        return f"{record.comm}-{record.pid}"
+    value = {"cpu": record.cpu, "event": record.event.rpartition("/")[2]}.get(field, record.values.get(field))
+    return value if isinstance(value, int | str) else None
+
+
+def _values(table: Table, field: str, comm: Comm, rows: Ints) -> Sequence[int | str | None]:
+    """Of some events of a format; none where the field has no order."""
+    if field == "cpu":
+        return [int(cpu) for cpu in table.cpus[rows]]
+    if field == "event":
+        return [table.layout.format.path.rpartition("/")[2]] * len(rows)
+    if field == "task":
+        return [f"{comm(pid)}-{pid}" for pid in table.pids[rows].tolist()]
     found = next((one for one in table.layout.format.fields if one.name == field), None)
     if found is not None and is_number(found):
         values, missing = table.column(found)
-        gone = [False] * len(table) if missing is None else missing.tolist()
-        return [None if without else int(value) for value, without in zip(values.tolist(), gone, strict=True)]
+        gone = np.zeros(len(rows), np.bool_) if missing is None else missing[rows]
+        return [
+            None if without else int(value)
+            for value, without in zip(values[rows].tolist(), gone.tolist(), strict=True)
+        ]
     if found is not None and is_string(found):
         data, begins, faults = table.string_bytes(found)
         return [
             None if fault else text_of(data[begin : data.index(0, begin)])
-            for begin, fault in zip(begins.tolist(), faults.tolist(), strict=True)
+            for begin, fault in zip(begins[rows].tolist(), faults[rows].tolist(), strict=True)
         ]
     return ()

@@ -82,7 +82,8 @@ class Probewright(ArmingApp):
 
     def replayed(self) -> None:
         self._feed.count()
-        self.switch_mode("live")
+        if self.opening.by_hand or self.compose_place.untouched:
+            self.switch_mode("live")
 
     def look(self) -> None:
         self._feed.count()

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from events.condition import LATENCY
 from events.condition_text import condition
+from events.field_sort import Sort
 from events.record import Record
 from events.search import Found
 from tui.calls import ShownCalls
-from tui.shown import fields_of
+from tui.shown import sorts_of_fields
 from widgets.call_rows import CallText
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ class ChosenCalls:
         self._watching = watching
         self._store = store
         self._chosen: SelectedCalls | None = None
-        self._named: frozenset[int] = frozenset()
-        """Threads whose names the condition holds of."""
+        self._named: frozenset[tuple[int, int]] = frozenset()
+        """Which comparisons of names hold of which threads."""
 
     @property
     def first(self) -> int:
@@ -42,6 +43,11 @@ class ChosenCalls:
     def next(self) -> int:
         """Row that comes next."""
         return self._chosen.next if self._chosen else self.every.next
+
+    @property
+    def sorts(self) -> dict[str, Sort]:
+        """What each field can be compared with."""
+        return {**sorts_of_fields(self._watching), LATENCY: Sort.NUMBER}
 
     @property
     def chosen_by(self) -> str:
@@ -62,8 +68,7 @@ class ChosenCalls:
         """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
         from events.selected_calls import SelectedCalls
 
-        fields = {*fields_of(self._watching), LATENCY}
-        wanted = condition(text, fields, self._store.comm) if text.strip() else None
+        wanted = condition(text, self.sorts, self._store.comm) if text.strip() else None
         self._chosen = SelectedCalls(self.every.calls, self._store, wanted) if wanted else None
         self._named = wanted.tasks(self._store.cmdlines) if wanted else frozenset()
 
@@ -93,24 +98,24 @@ class ChosenCalls:
         return self.every.records(self._row(row))
 
     def ts(self, row: int) -> int:
-        """Nanoseconds at which a call ended, the newest where that was dropped; 0: there is none."""
+        """Nanoseconds of a call's last event, of the newest call where that was dropped; 0: there is none."""
         for one in (row, self.next - 1):
             with contextlib.suppress(IndexError):
-                entry, leave = self.records(one)
-                if last := leave or entry:
-                    return last.ts
+                return self._store.row(self._last(one)).ts
         return 0
 
     def row_at(self, ts: int) -> int | None:
-        """The first row that did not end before a time; None: all did."""
-        low, high = self.first, self.next
-        while low < high:
-            middle = (low + high) // 2
-            if self.ts(middle) < ts:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < self.next else None
+        """The first row from which on calls with a later end follow; None: all ended before.
+
+        Rows are in the order in which calls were known to be over: an end without an entry stands a little later.
+        """
+        wanted = self._store.at_time(ts)
+        return next((row for row in range(self.first, self.next) if self._last(row) >= wanted), None)
+
+    def _last(self, row: int) -> int:
+        """Sequence number of a call's last event. Raises IndexError where there is no such row."""
+        call = self.every.calls.call(self._row(row))
+        return max(one for one in (call.entry, call.exit, -1) if one is not None)
 
     def find(self, text: str, start: int, direction: int, budget: float) -> Found:
         """One bounded step of a search for a text among what is shown."""

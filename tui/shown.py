@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
+from events.field_sort import Sort, sorts_of
 from events.record import Record, detail
 from events.text import show
 from kernel.connection import Connection
@@ -19,6 +20,12 @@ def fields_of(watching: Watch) -> tuple[str, ...]:
     """Names of all recorded fields, in the order in which the probes name them."""
     events = chain.from_iterable(plan.events for plan in watching.known.plans)
     return tuple(dict.fromkeys(column.name for event in events for column in event.columns))
+
+
+def sorts_of_fields(watching: Watch) -> dict[str, Sort]:
+    """What each recorded field can be compared with."""
+    formats = watching.store.decoder.formats.values() if watching.store else ()
+    return sorts_of(formats, fields_of(watching))
 
 
 def status_of(connection: Connection, watching: Watch | None, counts: Counts | None) -> Status:

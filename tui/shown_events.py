@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from events.condition import Condition
 from events.condition_text import ConditionError, condition
+from events.field_sort import Sort
 from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
-from tui.shown import fields_of
+from tui.shown import sorts_of_fields
 from widgets.event_rows import Event
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class ShownEvents:
         self._ordered: Ordered | None = None
         self.order: tuple[str, bool] | None = None
         """By which column the rows are, and whether the largest comes first; None: by time."""
-        self._named: frozenset[int] = frozenset()
-        """Threads whose names the condition holds of."""
+        self._named: frozenset[tuple[int, int]] = frozenset()
+        """Which comparisons of names hold of which threads."""
 
     @property
     def selection(self) -> Everything | Selected | Ordered:
@@ -51,7 +52,7 @@ class ShownEvents:
         """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
         from events.selected import Selected
 
-        wanted = condition(text, fields_of(self._watching), self.store.comm) if text.strip() else None
+        wanted = condition(text, self.sorts, self.store.comm) if text.strip() else None
         self._chosen = Selected(self.store, wanted) if wanted else None
         self.unsort()
         self._named = wanted.tasks(self.store.cmdlines) if wanted else frozenset()
@@ -84,6 +85,7 @@ class ShownEvents:
         from events.selected import Selected
 
         self._chosen, self._named = Selected(self.store, wanted), named
+        self.unsort()
         return True
 
     # -- as `widgets.event_rows.EventStore` -------------------------------------------------------------------------
@@ -101,6 +103,11 @@ class ShownEvents:
     def record(self, row: int) -> Record:
         """The event of a row. Raises IndexError where it was dropped."""
         return self.store.record(self.selection.seq(row))
+
+    @property
+    def sorts(self) -> dict[str, Sort]:
+        """What each field can be compared with."""
+        return sorts_of_fields(self._watching)
 
     @property
     def chosen_by(self) -> str:
@@ -154,7 +161,7 @@ class ShownEvents:
 
     def _wanted(self, text: str) -> Condition | str:
         try:
-            return condition(text, fields_of(self._watching), self.store.comm)
+            return condition(text, self.sorts, self.store.comm)
         except ConditionError:
             return text
 

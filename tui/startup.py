@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 class Opening(threading.Thread):
     """One attempt to open a target; `wait` gives the connection or raises what went wrong."""
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, *, by_hand: bool = False) -> None:
+        """Take the word for `--target`; `by_hand`: it was chosen in the application, where all else waits for it."""
         super().__init__(name=f"open {spec}", daemon=True)
         self.spec = spec
+        self.by_hand = by_hand
         self.cancel = threading.Event()
         """Set it to give up (a guest that boots, a kernel that builds)."""
         self.state: tuple[str, float | None] = ("opening", None)

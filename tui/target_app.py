@@ -160,7 +160,7 @@ class TargetApp(SayingApp):
     def open_target(self, spec: str) -> None:
         """Open another target; the one that is open is left when that has come to something."""
         self.opening.cancel.set()
-        self.opening = Opening(spec)
+        self.opening = Opening(spec, by_hand=True)
         self.opening.start()
         if spec.startswith("ssh://"):
             with self.suspend():  # ssh may ask for a password

@@ -8,6 +8,7 @@ import time
 from events.batch import Batch, Chunk
 from events.condition_text import condition
 from events.decode import Decoder
+from events.field_sort import Sort
 from events.recording import Recording
 from events.search import Match
 from events.store import Store
@@ -23,7 +24,7 @@ STEP = 0.012
 MOST = 2.0
 """Seconds."""
 NEEDLES: tuple[str | Match, ...] = (
-    condition("count > 0x10000000000", {"count"}, str),
+    condition("count > 0x10000000000", {"count": Sort.NUMBER}, str),
     "count=123456789123",
     "/no/such/file",
     "nothing of the kind",

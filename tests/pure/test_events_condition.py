@@ -12,14 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events.batch import Batch, Chunk
+from events.condition import Text
 from events.condition_text import ConditionError, condition, quoted, why_no_condition
+from events.decode import Decoder
+from events.field_sort import Sort, sorts_of
 from events.ordered import ordered
 from events.record import Record
 from events.selected import Everything, Selected
+from events.store import Store
 from tests.pure.test_events_columns import EV
 from tests.pure.test_events_search import made_store
 
-FIELDS = {field.name for field in EV.fields}
+FIELDS = sorts_of([EV], [field.name for field in EV.fields])
+NUMBERS = sorted(name for name, sort in FIELDS.items() if sort is Sort.NUMBER)
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "&")
 
 
@@ -48,19 +54,15 @@ def test_numbers(text):
     assert 0 < len(rows) < len(made_store())
 
 
-@pytest.mark.parametrize("field", [f"f{number}" for number in range(10)])
+@pytest.mark.parametrize("field", NUMBERS)
 @pytest.mark.parametrize("sign", ["<", ">", "=="])
 def test_a_number_of_more_bits_than_any_field_has(field, sign):
     rows = holding(f"{field} {sign} {1 << 70}")
     assert bool(rows) == (sign == "<")
 
 
-def test_a_field_that_is_no_number_compares_with_none():
-    assert not holding("f10 > 5")
-
-
 @settings(max_examples=40)
-@given(st.sampled_from(sorted(FIELDS)), st.sampled_from(OPERATORS), st.integers(-(1 << 63), (1 << 64) - 1))
+@given(st.sampled_from(NUMBERS), st.sampled_from(OPERATORS), st.integers(-(1 << 63), (1 << 64) - 1))
 def test_columns_say_what_records_say(field, sign, number):
     holding(f"{field} {sign} {number}")
 
@@ -100,7 +102,9 @@ def test_what_every_event_has():
     ("text", "why", "at"),
     [
         ("", "a field", 0), ("f7", "==", 2), ("f7=5", "can't be read", 2), ("> 5", "a field", 0),
-        ("f7 >", "a value", 4), ("f7 > x", "x is no number", 5), ("f7 > 5 6", "&& or ||", 7),
+        ("f7 >", "a value", 4), ("f7 > x", "f7 is a number, x is none", 5), ("f7 == ENOENT", "none: -ENOENT", 6),
+        ("f7 ~ 5", "f7 is a number", 5), ("event > 5", "event is a text: == != ~", 6),
+        ("f7 > 5 6", "&& or ||", 7),
         ("nosuch == 1", "no field nosuch", 0),
         ("(f7 > 5", ")", 7), ("f7 > 5 &&", "a field", 9), ("f7 & 0x10000000000000000", "64 bits", 5),
         ("!" * 60 + "f7 > 5", "deep", 50),
@@ -110,6 +114,11 @@ def test_what_is_no_condition(text, why, at):
     with pytest.raises(ConditionError, match=re.escape(why)) as caught:
         condition(text, FIELDS, str)
     assert caught.value.at == at
+
+
+def test_a_number_that_is_too_long():
+    with pytest.raises(ConditionError, match="is none"):
+        condition("f7 == " + "9" * 5000, FIELDS, str)
 
 
 def test_what_is_too_long():
@@ -122,7 +131,7 @@ def test_a_plain_text_is_no_broken_condition():
     assert not why_no_condition("=777", FIELDS)
     assert not why_no_condition("f7 > 5", FIELDS)
     assert why_no_condition("nosuch > 5", FIELDS) == "no field nosuch"
-    assert why_no_condition("f7 > many", FIELDS) == "many is no number"
+    assert why_no_condition("f7 > many", FIELDS) == "f7 is a number, many is none"
 
 
 @given(st.text())
@@ -143,9 +152,30 @@ def test_a_quoted_value_means_itself(value):
         assert "'" in value
         assert '"' in value
         return
-    part = next(condition(f"event == {text}", FIELDS, str).term.parts())
+    for sort in (Sort.TEXT, Sort.UNKNOWN):
+        part = next(condition(f"name == {text}", {"name": sort}, str).term.parts())
+        assert isinstance(part, Text)
+        assert part.holds(value)
+        assert not part.holds(value + "x")
+
+
+@pytest.mark.parametrize("value", ["5s", "1.5ms", "-EAGAIN", "0x10", "123", "a[1]b"])
+def test_a_value_that_looks_like_a_number_is_a_text_where_it_was_one(value):
+    part = next(condition(f"name == {quoted(value)}", {"name": Sort.UNKNOWN}, str).term.parts())
+    assert isinstance(part, Text)
     assert part.holds(value)
-    assert not part.holds(value + "x")
+    assert next(condition(f"name == {value}", {"name": Sort.TEXT}, str).term.parts()) == Text("name", "==", value)
+
+
+def test_a_pattern_knows_two_signs():
+    part = next(condition("name ~ 'a[1]?*'", {"name": Sort.TEXT}, str).term.parts())
+    assert part.holds("a[1]bcd")
+    assert not part.holds("a1bcd")
+
+
+def test_an_array_is_compared_with_nothing():
+    with pytest.raises(ConditionError, match="no single value"):
+        condition("words == 5", {"words": Sort.NEITHER}, str)
 
 
 def test_a_selection_is_found_as_events_come():
@@ -181,3 +211,26 @@ def test_order(field, descending):
     if field == "time" and descending:  # sorted() keeps the order of equal times; time goes by numbers
         there = sorted(there, reverse=True)
     assert seqs == there + gone
+
+
+@pytest.mark.parametrize("field", ["cpu", "task", "event", "f5"])
+def test_order_of_a_selection_is_of_the_selection(field):
+    store = made_store()
+    chosen = Selected(store, condition("f5 < 0", FIELDS, store.comm))
+    chosen.tick(60)
+    found = ordered(store, chosen, field)
+    assert sorted(found.seq(row) for row in range(found.next)) == [chosen.seq(row) for row in range(chosen.next)]
+
+
+def test_order_of_events_that_came_as_text():
+    lines = [
+        f"  cat-{pid}     [00{pid % 3}] .....    1.00000{pid}: ev: (f+0x0/0x5) n={pid * 7 % 5}" for pid in range(1, 8)
+    ]
+    store = Store(Decoder({}, made_store().decoder.header))
+    store.feed(Batch((Chunk(-1, "\n".join([*lines, ""]).encode(), text=True),), True))
+    chosen = Selected(store, condition("pid > 2", {}, store.comm))
+    chosen.tick(60)
+    found = ordered(store, chosen, "cpu")
+    records = [store.record(found.seq(row)) for row in range(found.next)]
+    assert [record.cpu for record in records] == sorted(pid % 3 for pid in range(3, 8))
+    assert [record.pid for record in records] == sorted(range(3, 8), key=lambda pid: pid % 3)

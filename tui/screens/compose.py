@@ -45,6 +45,11 @@ class ComposeScreen(ProbeCommands):
         self._unread = ""  # shown while the types of its module are being read
 
     @property
+    def untouched(self) -> bool:
+        """Nothing was typed or picked yet."""
+        return not (self._functions.query_text or self._wanted or (self._editor is not None and self._editor.probe))
+
+    @property
     def editing(self) -> bool:
         """Whether the specification is being typed."""
         return self._spec is not None and self.focused is self._spec.editor

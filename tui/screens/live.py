@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
+from textual.timer import Timer
 
 from tui import arming
 from tui.commands import bindings
@@ -46,6 +47,7 @@ class LiveScreen(Screen[None]):
         self._line = LiveLine()
         self._views = {view.name: view() for view in VIEWS}
         self._view = self._views["events"]
+        self._more: Timer | None = None
 
     @property
     def bench(self) -> Probewright:
@@ -87,8 +89,10 @@ class LiveScreen(Screen[None]):
         watching = self._seen
         if watching is None or watching.store is None:
             return
-        if self._view.tick(watching, watching.store, fields_of(watching)):
-            self.set_timer(_SOON, self.tick, name="more")
+        if self._more is not None:
+            self._more.stop()
+        more = self._view.tick(watching, watching.store, fields_of(watching))
+        self._more = self.set_timer(_SOON, self.tick, name="more") if more else None
         self._show_line()
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
-from events.condition import LATENCY
 from tui.calls import detail_of_call, note_of_calls
 from tui.chosen_calls import ChosenCalls
 from tui.ends import ends_of
@@ -43,16 +42,15 @@ class CallsView(TableView):
     def __init__(self) -> None:
         self.pane = CallsPane(self.name)
 
-    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
+    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Pair what came; what takes longer than a moment goes on in the next ones."""
         if self.pane.shown is None:
-            self.pane.show(ChosenCalls(watching, store), (*fields, LATENCY))
-        self.pane.fields = (*fields, LATENCY)
+            self.pane.fill(ChosenCalls(watching, store))
         return self.pane.tick()
 
     def forget(self) -> None:
         """Show nothing."""
-        self.pane.show(None, ())
+        self.pane.fill(None)
         super().forget()
 
     def names_changed(self) -> None:

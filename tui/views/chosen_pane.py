@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar, Final, Protocol
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.timer import Timer
 
 from events.condition_text import ConditionError, why_no_condition
+from events.field_sort import Sort
 from tui.views.event_clauses import time_of
 from widgets.ask_line import AskLine
 from widgets.figures import grouped
@@ -25,6 +28,10 @@ class Chosen(Protocol):
 
     order: tuple[str, bool] | None
     """By which column the rows are, and whether the largest comes first; None: by time."""
+
+    @property
+    def sorts(self) -> Mapping[str, Sort]:
+        """What each field can be compared with."""
 
     @property
     def chosen_by(self) -> str:
@@ -69,11 +76,10 @@ class ChosenPane(TablePane):
         super().__init__(id=id)
         self.shown: Chosen | None = None
         """What is in the table; None as long as there is no store."""
-        self.fields: tuple[str, ...] = ()
-        """Names of what is recorded."""
+        self._looking: Timer | None = None
         self._line = FilterLine(self.HINT)
         self._ask = AskLine()
-        self.why_none = lambda text: why_no_condition(text, self.fields)
+        self.why_none = lambda text: why_no_condition(text, self.shown.sorts) if self.shown else ""
 
     def compose(self) -> ComposeResult:
         """The table, the search, and which events are shown."""
@@ -96,9 +102,9 @@ class ChosenPane(TablePane):
             self.refill()
         self.table.names_changed()
 
-    def show(self, shown: Chosen | None, fields: tuple[str, ...]) -> None:
+    def fill(self, shown: Chosen | None) -> None:
         """Show another store, or one that has other fields; a condition is kept where its fields are there."""
-        self.shown, self.fields = shown, fields
+        self.shown = shown
         if shown is not None and self._line.text:
             self._choose(self._line.text)
         self.refill()
@@ -147,8 +153,9 @@ class ChosenPane(TablePane):
 
     def _look_on(self) -> None:
         """Look through what is there already, a moment at a time: a recording that has ended brings no more ticks."""
-        if self.tick():
-            self.set_timer(_BUDGET, self._look_on)
+        if self._looking is not None:
+            self._looking.stop()
+        self._looking = self.set_timer(_BUDGET, self._look_on) if self.tick() else None
 
     def _say(self) -> None:
         shown = self.shown

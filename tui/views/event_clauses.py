@@ -7,8 +7,11 @@ from typing import Final
 
 from events.condition_text import quoted
 from events.record import Record
+from events.text import FAULT
 from widgets.event_rows import EventColumn
 
+UNNAMED: Final = "<...>"
+"""A task whose name is not known."""
 _SECONDS: Final = re.compile(r"([+-]?)(\d{1,12})(?:\.(\d{1,9}))?")
 
 
@@ -41,6 +44,8 @@ def kernel_clause_of(record: Record, column: EventColumn) -> str:
     found = record.comm if column == EventColumn("task", of_all=True) else record.values.get(column.name)
     if not isinstance(found, str):
         return clause_of(record, column, same=True)
+    if "\\x" in found or found in (UNNAMED, FAULT):
+        raise ValueError(f"{found}: that is how it is shown, not what the kernel has")
     mark = next((mark for mark in "\"'" if mark not in found), None)
     if mark is None:
         raise ValueError("a value with both kinds of quotes")

@@ -14,6 +14,7 @@ from tui.views.chosen_pane import ChosenPane
 from tui.views.event_clauses import clause_of, kernel_clause_of
 from widgets.column_choice import ColumnChoice
 from widgets.event_rows import EventRows
+from widgets.figures import grouped
 
 _HUES: Final = ("", "task", "event")
 
@@ -59,13 +60,13 @@ class EventsPane(ChosenPane):
 
     # -- from the view ------------------------------------------------------------------------------------------
 
-    def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:  # type: ignore[override]
+    def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:
         """Show another store, or one that has other fields; a condition is kept where its fields are there."""
         same = shown is not None and self.shown is not None and shown.store is self.shown.store
         self.choice = self.choice.with_fields(fields)
         if not same:
             self.marks.clear()
-        super().show(shown, fields)
+        self.fill(shown)
 
     @property
     def record(self) -> Record | None:
@@ -182,9 +183,11 @@ class EventsPane(ChosenPane):
         """In which order, for the line above."""
         if self.shown is None or self.shown.order is None:
             return ""
+        from events.ordered import MOST  # and numpy, which is there where something was sorted
+
         column, descending = self.shown.order
         order = "the largest first" if descending else "the smallest first"
-        return f"by {column}, {order}; what comes is left out: S"
+        return f"by {column}, {order}, of the newest {grouped(MOST)} at most; what comes is left out: S"
 
     # -- marks --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,40 @@
+"""What a field can be compared with."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable
+
+from events.format import EventFormat, Field, FieldKind, Loc
+
+_NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL)
+
+
+class Sort(enum.Enum):
+    """Of the values of all events that have a field of one name."""
+
+    NUMBER = "a number"
+    TEXT = "a text"
+    NEITHER = "no single value"
+    """An array, a structure."""
+    UNKNOWN = "not known"
+    """Events differ, or they come as text."""
+
+
+def sort_of(field: Field) -> Sort:
+    """Of one field."""
+    if field.count is not None:
+        return Sort.NEITHER
+    if field.kind is FieldKind.STRING:
+        return Sort.TEXT
+    return Sort.NUMBER if field.kind in _NUMBERS and field.loc is Loc.INLINE else Sort.NEITHER
+
+
+def sorts_of(formats: Iterable[EventFormat], names: Collection[str]) -> dict[str, Sort]:
+    """By name; each of the names has one."""
+    found: dict[str, set[Sort]] = {name: set() for name in names}
+    for fmt in formats:
+        for field in fmt.fields:
+            if field.name in found:
+                found[field.name].add(sort_of(field))
+    return {name: next(iter(sorts)) if len(sorts) == 1 else Sort.UNKNOWN for name, sorts in found.items()}
