@@ -7,7 +7,7 @@ import enum
 from dataclasses import dataclass, field
 
 from events.format import EventFormat, FormatError, parse_format
-from kernel.errors import FileRefused
+from kernel.errors import FileRefused, KernelError
 from kernel.meter import Meter
 from kernel.refusal import refused
 from kernel.target import Target
@@ -96,18 +96,21 @@ class Arming:
 
         Raises ProbeRefused, TargetLost.
         """
-        done: list[PlannedEvent] = []
+        begun: list[PlannedEvent] = []
         for old, new in zip(before.events, after.events, strict=True):
             if old.filter == new.filter:
                 continue
+            # Also the one that is refused: a kernel that can't read a filter has dropped the one there was
+            # (apply_event_filter).
+            begun.append(old)
             try:
                 self._target.perform(self._instance.filter(new.path, new.filter or "0"))
             except FileRefused as error:
                 said = refused(new.filter, error, _log(self._instance))
-                for back in reversed(done):
-                    self._target.perform(self._instance.filter(back.path, back.filter or "0"))
+                for back in reversed(begun):
+                    with contextlib.suppress(KernelError):  # why the filter was refused is what is to be told
+                        self._target.perform(self._instance.filter(back.path, back.filter or "0"))
                 raise said from None
-            done.append(old)
 
     def add_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
         """A trigger keeps its event busy and has to be taken away. Raises ProbeRefused, TargetLost."""

@@ -2,8 +2,9 @@
 
 A session is dead when its instance can be removed: a living one holds a file of it open, and rmdir gives EBUSY.
 So the instance goes first, which also disables its events, then the events of its group. Other people's events are
-never touched. Where there is a group and no instance, the owner's process has to be gone. A synthetic event is a session's own where its
-name begins with that of the session's group and two underscores; one that a person named is nobody's, and stays.
+never touched. Where there is a group and no instance, the owner's process has to be gone. A synthetic event is a
+session's own where its name begins with that of the session's group and two underscores; one that a person named
+is nobody's, and stays.
 """
 
 from __future__ import annotations

@@ -81,21 +81,29 @@ def test_an_armed_probe_gets_another_filter() -> None:
     assert not target.traces
 
 
-def test_a_filter_that_is_refused_changes_nothing() -> None:
+@pytest.mark.parametrize("event", ["a", "b"])
+@pytest.mark.parametrize("stays_broken", [False, True])
+def test_a_filter_that_is_refused_changes_nothing(event: str, stays_broken: bool) -> None:
     target = FakeTarget()
     with open_session(target) as session:
         armed = session.arm(two(session))
         performed = target.perform
+        broken: list[str] = []
 
         def refuse(step: Step) -> None:
-            if step.path.endswith("/b/filter") and step.data == b"x > 5":
-                raise FileRefused(step.path, errno.EINVAL)
+            if step.path in broken or (step.path.endswith(f"/{event}/filter") and step.data == b"x > 5"):
+                target.files[step.path] = b"none"  # as apply_event_filter does it
+                if stays_broken:
+                    broken.append(step.path)
+                raise FileRefused(step.path, errno.EIO if step.path in broken[:-1] else errno.EINVAL)
             performed(step)
 
         target.perform = refuse
-        with pytest.raises(ProbeRefused):
+        with pytest.raises(ProbeRefused) as caught:
             session.change_filters(armed, with_filter(armed.plan, "x > 5"))
-        assert filters_of(target) == ["x > 1", "x > 1"]
+        assert caught.value.verdict.command == "x > 5"
+        wanted = {"a": "x > 1", "b": "x > 1"} | ({event: "none"} if stays_broken else {})
+        assert filters_of(target) == list(wanted.values())
         assert session.armed == (armed,)
 
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -136,6 +137,17 @@ def test_counting_records_nothing(watch: Watch, guest: Guest) -> None:
     guest.run("dd if=/dev/zero of=/dev/null bs=1 count=50 2>/dev/null")
     watch.settle()
     assert watch.store.next_seq == before
+
+
+def test_a_filter_that_the_kernel_refuses_leaves_the_one_there_was(watch: Watch) -> None:
+    armed = watch.arm(parse_probe("f vfs_read%both count if count == 5"))
+    for text in ("nosuch == 7", "count == ", "count ~ 7"):
+        # Past all checks of ours: the kernel drops the old filter where it can't read the new one.
+        events = [*armed.plan.events[:-1], replace(armed.plan.events[-1], filter=text)]
+        with pytest.raises(ProbeRefused):
+            watch.session.change_filters(armed, replace(armed.plan, events=tuple(events)))
+        for event in armed.plan.events:
+            assert watch.session.instance.read(f"events/{event.path}/filter").strip() == "count == 5"
 
 
 @pytest.mark.parametrize("spec", ["f vfs_read count", "f vfs_read%both count"])
