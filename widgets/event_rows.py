@@ -10,7 +10,7 @@ from widgets.columns import Columns
 from widgets.line_paint import HUES
 from widgets.matching import highlighted
 from widgets.rows import Piece
-from widgets.safe_text import fit, safe
+from widgets.safe_text import cut_middle, fit, safe
 from widgets.tail_table import Found
 
 
@@ -149,6 +149,8 @@ class EventRows:
         """The cells of an event, what is searched highlighted."""
         widths = self.columns.widths(columns)
         for n, text in enumerate(self._texts_of(row)):
+            if self._shown[n] == FIXED[3]:  # both ends of a call differ in the last letters
+                text = cut_middle(text, widths[n])
             cell = ("  " if n else "") + fit(text, widths[n], self.columns.right(n))
             yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), self._look(n, text))
 

@@ -66,6 +66,14 @@ def cut(text: str, columns: int) -> str:
     return kept + ELLIPSIS if width(kept) < columns else ELLIPSIS
 
 
+def cut_middle(text: str, columns: int) -> str:
+    """As `cut`, but what is too long loses its middle, `do_sys_…__exit`, where it has no wide letters."""
+    if len(text) <= columns or not text.isascii() or columns < 3:
+        return cut(text, columns)
+    end = (columns - 1) // 2
+    return text[: columns - 1 - end] + ELLIPSIS + text[-end:]
+
+
 def fit(text: str, columns: int, right: bool = False) -> str:
     """Safe text in exactly that many columns: cut, or filled with blanks."""
     text = cut(text, columns)

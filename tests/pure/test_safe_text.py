@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from widgets.safe_text import ELLIPSIS, LIMIT, cut, fit, safe, safe_content, safe_lines, width
+from widgets.safe_text import ELLIPSIS, LIMIT, cut, cut_middle, fit, safe, safe_content, safe_lines, width
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,19 @@ def test_cut_and_fit_keep_to_their_columns(raw, columns):
         assert cut(text, columns) == text
     elif columns > 0:
         assert cut(text, columns).endswith(ELLIPSIS)
+
+
+@given(st.text(), st.integers(0, 40))
+def test_a_cut_in_the_middle_keeps_both_ends(raw, columns):
+    text = safe(raw)
+    cut = cut_middle(text, columns)
+    assert width(cut) <= columns
+    if text.isascii() and len(text) > columns >= 3:
+        before, after = cut.split("…")
+        assert len(cut) == columns
+        assert text.startswith(before)
+        assert text.endswith(after)
+        assert 0 <= len(before) - len(after) <= 1
 
 
 def test_wide_letters_are_not_halved():
