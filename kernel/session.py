@@ -99,6 +99,7 @@ class Session:
                 self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
+                self._leave_shared([*(one.plan for one in self._armed), plan], len(self._armed), holding)
                 self._remove([holding])
                 raise
             self._armed[armed] = holding
@@ -199,7 +200,8 @@ class Session:
             missed: dict[str, int | None] = {}
             with contextlib.suppress(KernelError):
                 missed = self._losses.missed(armed.plan.events)
-            failures = self._leave_shared(armed)
+            plans = [one.plan for one in self._armed]
+            failures = self._leave_shared(plans, list(self._armed).index(armed), self._armed[armed])
             failures += self._remove([self._armed.pop(armed)])
             with contextlib.suppress(KernelError):
                 self._losses.remember(armed.plan.events, missed)
@@ -245,11 +247,14 @@ class Session:
     ) -> None:
         self.close()
 
-    def _leave_shared(self, armed: Armed) -> list[UndoFailure]:
-        """Take a probe's part of events that others have too; the events stay for those, and so does what fails."""
+    def _leave_shared(self, plans: list[Plan], number: int, holding: Holding) -> list[UndoFailure]:
+        """Take a probe's part of events that others have too; the events stay for those, and so does what fails.
+
+        `plans` are those that are armed, in this order; the `number`-th is the one that goes, all of it or what there
+        is of it.
+        """
         failures: list[UndoFailure] = []
-        holding = self._armed[armed]
-        for one in shared([other.plan for other in self._armed], list(self._armed).index(armed)):
+        for one in shared(plans, number):
             step = self._tracefs.define(one.event.remove)
             try:
                 for step in removals(self._tracefs, one):

@@ -190,6 +190,35 @@ def test_a_probe_in_a_program_joins_no_other():
         session.arm(plans[1])
 
 
+@pytest.mark.parametrize("refused", ["/b vfs_write", "1"])
+def test_a_refused_probe_leaves_the_event_that_it_shared(refused):
+    """Refused at its second event, and where its events are switched on: the first is another probe's, too."""
+    target = FakeTarget()
+
+    def state() -> dict[str, bytes]:
+        return {name: data for name, data in target.files.items() if not name.endswith("notrace_pid")}
+
+    with open_session(target) as session:
+        first = session.arm(plan(session, "a"))
+        before = state()
+        guarded = sorted(target.guarded)
+
+        def refuse(step: Step) -> None:
+            of_b = step.path.endswith("/b/enable") and step.data == refused.encode()
+            if of_b or (refused.encode() in step.data and step.data.startswith(b"f:")):
+                raise FileRefused(step.path, errno.EINVAL)
+
+        target.before = refuse
+        with pytest.raises(ProbeRefused):
+            session.arm(plan(session, "a", "b", line="vfs_write"))
+        target.before = lambda step: None
+        assert session.armed == (first,)
+        assert state() == before
+        assert sorted(target.guarded) == guarded
+        assert not any(step.data == f"-:{session.group}/a\n".encode() for step in target.steps)
+    assert not target.traces and not target.guarded
+
+
 def test_a_refused_line_takes_the_others_of_its_event_along():
     target = FakeTarget()
     with open_session(target) as session:
