@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,42 @@ async def pick(app: Probewright, pilot, name: str) -> ProbeEditor:
     editor = app.compose_place.query_one(ProbeEditor)
     await until(lambda: editor.probe is not None and editor.probe.place.symbol == name, pilot)
     return editor
+
+
+async def test_what_was_ticked_stays_where_one_comes_back_to_the_function(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        editor = await pick(app, pilot, "vfs_read")
+        await pilot.press("x", "3")
+        built = str(editor.probe)
+        assert built == "f vfs_read%return count $retval"
+        await pilot.press("escape", "enter")
+        await until(lambda: editor.has_focus_within, pilot)
+        assert str(editor.probe) == built
+        for name in ("vfs_write", "vfs_read"):
+            await pilot.press("escape")
+            await pick(app, pilot, name)
+        assert str(editor.probe) == "f vfs_read", "another one was built meanwhile"
+
+
+async def test_a_recording_does_not_take_the_screen_from_who_types(recording):
+    free = threading.Event()
+
+    class Late(Opening):
+        def run(self) -> None:
+            free.wait(20)
+            super().run()
+
+    opening = Late(str(recording))
+    opening.start()
+    app = Probewright(opening)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("f2", *"vfs")
+        free.set()
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        assert app.compose_place.is_current
+        assert app.compose_place.query_one(FunctionList).query_text.endswith("vfs")
 
 
 async def test_a_recording_opens_at_its_events(recording):

@@ -116,6 +116,9 @@ class ComposeScreen(ProbeCommands):
         from probes.probe import Place, Probe
 
         self._wanted = ""
+        built = self._editor.probe if self._editor is not None else None
+        if probe is None and built is not None and built.place.symbol == name:
+            probe = built  # what was ticked stays, where one comes back to the same function
         self._show_signature(name, probe or Probe(Place(name)))
         self.panes()[0].focus_fields()
         self.show_specification()
