@@ -36,14 +36,16 @@ class Histograms:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self._keeping: dict[Armed, Keeping] = {}
-        self._numbers: dict[Armed, int] = {}
-        """Of those that have their synthetic event."""
+        self._keeping: dict[object, Keeping] = {}
+        """By `Armed.key`, for a probe may get another filter."""
+        self._numbers: dict[object, int] = {}
+        """Of those that have their synthetic event, by the same."""
 
     @property
     def counting(self) -> tuple[Armed, ...]:
         """Probes that only count, by our doing, and are still armed."""
-        return tuple(armed for armed in self._keeping if armed in self.watch.armed)
+        there = {armed.key: armed for armed in self.watch.armed}
+        return tuple(there[key] for key in self._keeping if key in there)
 
     def begin(
         self, probes: Sequence[Armed], fields: Sequence[tuple[str, str]] = (), *, recording: bool = False
@@ -69,11 +71,11 @@ class Histograms:
                 self.watch.switch(armed, Mode.OFF if recording else Mode.COUNT)
             session.pump.settle()
             for armed in probes:
-                number = self._numbers.get(armed, len(self._numbers))
+                number = self._numbers.get(armed.key, len(self._numbers))
                 wanted = keeping(
                     armed.plan, session.group, clock[1] if clock else "global", _of(armed, fields), number
                 )
-                self._keeping[armed] = wanted
+                self._keeping[armed.key] = wanted
                 self._write(session, armed, wanted)
                 if recording:
                     self.watch.switch(armed, Mode.RECORD)
@@ -91,7 +93,7 @@ class Histograms:
         found: list[Read] = []
         texts: dict[str, tuple[Histogram, ...]] = {}
         for armed in self.counting:
-            for kept in self._keeping[armed].kept:
+            for kept in self._keeping[armed.key].kept:
                 path = kept.event.path
                 if path not in texts:
                     texts[path] = parse_hist(session.instance.read(f"events/{path}/hist"))
@@ -106,7 +108,7 @@ class Histograms:
         session = self._session()
         counting = self.counting
         for armed in counting:
-            for event, text in reversed(list(_triggers(self._keeping[armed]))):
+            for event, text in reversed(list(_triggers(self._keeping[armed.key]))):
                 session.remove_trigger(armed, event, text)
         self._keeping.clear()
         if record:
@@ -114,9 +116,9 @@ class Histograms:
                 self.watch.switch(armed, Mode.RECORD)
 
     def _write(self, session: Session, armed: Armed, wanted: Keeping) -> None:
-        if wanted.synthetic is not None and armed not in self._numbers:
+        if wanted.synthetic is not None and armed.key not in self._numbers:
             session.add_event(armed, wanted.synthetic)
-            self._numbers[armed] = len(self._numbers)
+            self._numbers[armed.key] = len(self._numbers)
         for event, text in _triggers(wanted):
             session.add_trigger(armed, event, text)
 

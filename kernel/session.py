@@ -40,6 +40,8 @@ class Armed:
     """Of its events, by id. A kernel may give the id of a removed event to the next one that is made."""
     measured: Measured | None = None
     """How often its events happened just before; None: that is not known."""
+    key: object = field(default_factory=object, repr=False)
+    """Stays the same when it gets another filter."""
 
 
 class Session:

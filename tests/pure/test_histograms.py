@@ -114,6 +114,23 @@ def test_they_count_instead_of_recording_and_go_with_the_probe():
     assert not target.traces and not target.guarded
 
 
+def test_a_probe_that_got_another_filter_is_counted_on_and_records_again():
+    target = FakeTarget()
+    with open_session(target) as session:
+        armed = session.arm(plan(session.group, "count > 1"))
+        kept = Histograms(OneSession(session))
+        kept.begin([armed])
+        events = tuple(replace(event, filter="count > 5") for event in armed.plan.events)
+        changed = session.change_filters(armed, replace(armed.plan, events=events))
+        assert kept.counting == (changed,)
+        kept.end(record=True)
+        assert session.mode(changed) is Mode.RECORD
+        assert all(triggers(target, event.path) == [""] for event in events)
+        kept.begin([changed])  # its synthetic event is there
+        assert kept.counting == (changed,)
+    assert not target.traces and not target.guarded
+
+
 def _life(target: FakeTarget) -> None:
     with open_session(target) as session, contextlib.ExitStack() as stack:
         stack.callback(session.close)  # what failed there is tried once more
