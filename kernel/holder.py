@@ -125,6 +125,7 @@ class Holder:
             if self._session is None:
                 return []
             failures = self._session.disarm(armed)
+            self.guard.forget(armed)
             self._inbox += self._session.pump.drain()
             if any(event.frame for event in armed.plan.events):
                 # It may come back under the same name: a call of then must not be paired with one of now.
@@ -168,12 +169,14 @@ class Holder:
             lowered = self.connection.lower(wanted, session.group)
             filters = [event.filter for event in lowered.events]
             events = [replace(one, filter=own) for one, own in zip(armed.plan.events, filters, strict=True)]
-            changed = session.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
             self._inbox += session.pump.drain()
+            changed = session.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
             if any(event.frame for event in changed.plan.events):
                 # An entry that passed one filter must not be paired with an exit that passed the other.
                 self._inbox.append(Batch((), drained=False, after_gap=True))
+            self._inbox.append(changed)  # a recording that is being written has to know its plan
             self.known.change(armed.plan, changed.plan)
+            self.guard.changed(armed, changed)
         self.on_data()
         return changed
 
@@ -203,9 +206,8 @@ class Holder:
         """Give an armed probe's event a trigger. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""
         with self._lock:
             if self._session is not None:
-                formats = self._session.add_trigger(armed, event, text)
                 self._inbox += self._session.pump.drain()
-                self._inbox.append(formats)
+                self._inbox.append(self._session.add_trigger(armed, event, text))
                 self.known.add_trigger(event, text)
         if event.path in self.known.with_stacks:
             self.connection.load_symbols()

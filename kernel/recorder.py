@@ -160,8 +160,13 @@ class Recorder:
 
     def _write_armed(self, armed: Armed) -> None:
         self._write_formats(armed.formats)
-        if armed.plan not in self._plans:
+        # Of the same events there is one plan: with the filter that holds now.
+        events = _events(armed.plan)
+        same = next((number for number, plan in enumerate(self._plans) if _events(plan) == events), None)
+        if same is None:
             self._plans.append(armed.plan)
+        else:
+            self._plans[same] = armed.plan
         self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
 
     def _write_formats(self, formats: Mapping[int, EventFormat]) -> None:
@@ -178,6 +183,11 @@ class Recorder:
             self._writer.blob("btf", "", connection.target.btf())
         with contextlib.suppress(FileRefused):
             self._writer.blob("symbols", "", _text_symbols(connection.target.read("/proc/kallsyms")), Codec.XZ)
+
+
+def _events(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
+    """Its events as they were made, which a filter does not change."""
+    return [(event.path, event.lines) for event in plan.events]
 
 
 def _text_symbols(kallsyms: bytes) -> bytes:

@@ -61,8 +61,11 @@ class Anything(Connection):
     """Lowers each probe to one line without looking at it."""
 
     def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
-        name = probe.subject
-        return Plan(probe, (PlannedEvent(group, name, f"f:{group}/{name} {name}", f"-:{group}/{name}"),))
+        name, where = probe.subject, getattr(probe, "filter", "")
+        made = PlannedEvent(
+            group, name, f"f:{group}/{name} {name}", f"-:{group}/{name}", filter=where, frame="frame" * bool(where)
+        )
+        return Plan(probe, (made,))
 
 
 @pytest.fixture
@@ -206,6 +209,83 @@ def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, ta
         replayed.tick()
     assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(2)] == ["vfs_read", "vfs_write"]
     assert [plan.probe.subject for plan in replayed.known.plans] == ["vfs_read", "vfs_write"]
+
+
+def test_a_recording_that_is_ended_has_what_was_read_by_then(watch, target, tmp_path):
+    first = watch.arm(probe("vfs_read"))
+    path = tmp_path / "x.pwr"
+    watch.record_to(path)
+    for ts in (1000, 2000):
+        target.event(ts, id_of(first))
+    assert watch.session.pump.settle(5.0)
+    second = watch.arm(probe("vfs_write"))  # moves them out of the queue
+    target.event(3000, id_of(second))
+    assert watch.session.pump.settle(5.0)
+    assert watch.stop_recording() == path
+    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed.begin()
+    expected = ["vfs_read", "vfs_read", "vfs_write"]
+    while not replayed.ended:
+        replayed.tick()
+    assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(3)] == expected
+    assert rows(watch, 3) == expected  # once, and in order
+
+
+def test_what_a_change_lets_through_comes_behind_its_mark(watch, target):
+    """Events that the new trigger or filter made, and that are read at once, are not those of before."""
+    armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
+    number = id_of(armed)
+    watch.tick()
+    order = []
+    watch._enter = lambda entries, are_batches: order.extend(entries) or 0
+
+    def changes(step) -> None:
+        if step.path.endswith(("/filter", "/trigger")):
+            target.event(1000, number)
+            assert watch.session.pump.wait(5.0)
+
+    target.after = changes
+    changed = watch.change_filter(armed, "a == 2")
+    watch.tick()
+    gap, told, batch = order
+    assert gap.after_gap and not gap.chunks
+    assert told is changed and changed.plan.events[0].filter == "a == 2"
+    assert batch.chunks
+    order.clear()
+    watch.add_trigger(changed, changed.plan.events[0], "stacktrace")
+    watch.tick()
+    formats, batch = order
+    assert number in formats and batch.chunks
+    target.after = lambda step: None
+
+
+def test_a_recording_has_the_plan_of_the_filter_that_holds(watch, target, tmp_path):
+    armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
+    watch.arm(probe("vfs_write"))
+    watch.tick()
+    path = tmp_path / "x.pwr"
+    watch.record_to(path)
+    changed = watch.change_filter(armed, "a == 2")
+    watch.tick()
+    watch.stop_recording()
+    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed.begin()
+    assert [armed.plan for armed in replayed.armed] == [armed.plan for armed in watch.armed]
+    assert replayed.armed[0].plan == changed.plan
+
+
+def test_what_was_stopped_stays_so_under_another_filter_and_is_forgotten_with_its_probe(watch, target):
+    armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
+    watch.guard.limit = 10
+    watch.guard._clock = iter(range(0, 100, 10)).__next__
+    for written in (0, 10**9):
+        watch.guard.look(watch.session, replace(watch.session.counts(), written=written), {}, watch.switch)
+    assert list(watch.guard.stopped) == [armed]
+    changed = watch.change_filter(armed, "a == 2")
+    assert list(watch.guard.stopped) == [changed]
+    assert watch.guard.stopped[changed].armed is changed
+    watch.disarm(changed)
+    assert not watch.guard.stopped
 
 
 def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
