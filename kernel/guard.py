@@ -90,6 +90,11 @@ class Guard:
                 self._untold.append(told)
                 self.stopped = {**self.stopped, told.armed: told}
 
+    def restart(self) -> None:
+        """The store was emptied."""
+        with self._lock:
+            self._storms.restart()
+
     def forget(self, armed: Armed) -> None:
         """It was switched on again, or is gone."""
         with self._lock:

@@ -82,13 +82,17 @@ class StormGuard:
         self._before: Look | None = None
         self._suspects: set[frozenset[str]] = set()
 
+    def restart(self) -> None:
+        """What was seen is counted anew: the next look has none before it."""
+        self._before = None
+
     def look(self, now: Look, probes: Sequence[Watched]) -> list[Storm]:
         """Probes that have been too fast for two looks, or far too fast in one; the fastest first."""
         before = self._before
         if before is not None and now.at - before.at < LEAST:
             return []
         self._before = now
-        if before is None or not self.limit:
+        if before is None or not self.limit or _went_down(before.seen, now.seen):
             return []
         of_event = rates(before, now, [path for probe in probes for path in probe.paths])
         storms: list[Storm] = []
@@ -102,3 +106,8 @@ class StormGuard:
                 suspects.add(probe.paths)
         self._suspects = suspects
         return sorted(storms, key=lambda storm: -storm.rate)
+
+
+def _went_down(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+    """The store was emptied: what is missing in it was seen all the same, and is not lost."""
+    return any(after.get(path, 0) < count for path, count in before.items())

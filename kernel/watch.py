@@ -8,8 +8,9 @@ store.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -60,6 +61,8 @@ class Watch(Holder):
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
         self._told = False
+        self._entering = threading.Lock()
+        """Held, for a moment, while what came is on its way into the store and the recording."""
 
     def take_error(self) -> KernelError | None:
         """The error, the first time it is asked for."""
@@ -93,9 +96,13 @@ class Watch(Holder):
         before, self.behind = self.behind, False
         deadline = time.thread_time() + budget
         new = 0
-        while arrived := self._next():
-            for is_batch, entries in groupby(arrived, lambda entry: isinstance(entry, Batch)):
-                new += self._enter(list(entries), is_batch)
+        while True:
+            with self._entering:
+                arrived = self._next()
+                for is_batch, entries in groupby(arrived, lambda entry: isinstance(entry, Batch)):
+                    new += self._enter(list(entries), is_batch)
+            if not arrived:
+                break
             before = True
             if time.thread_time() >= deadline:
                 self.behind = True
@@ -141,10 +148,17 @@ class Watch(Holder):
         if self.store is not None:
             self.store.flush()
 
+    def end_reading(self) -> None:
+        """Read what is in the buffers now, up to 0.5 s, then no more; ticks bring in what is queued by then."""
+        if self._session is not None:
+            self._session.pump.settle()
+            self._session.pump.close()
+
     def forget(self) -> None:
         """Begin with an empty store; what is armed stays, and so do the formats."""
         if self.store is not None:
             self.store = self._new_store(self._formats, self.store.decoder.header, self.store.cmdlines)
+            self.guard.restart()
 
     def counts(self) -> Counts | None:
         """What was lost so far; asks the kernel, and stops a probe that is too fast (see `guard`)."""
@@ -187,8 +201,16 @@ class Watch(Holder):
         self._tape.begin(path, self._session, self._lock)
 
     def stop_recording(self) -> Path | None:
-        """Finish the recording; gives its path. Raises OSError."""
-        return self._tape.end(self._session)
+        """Finish the recording with what was read by now; gives its path. Raises OSError."""
+        return self._tape.end(self._session, self._queued)
+
+    @contextlib.contextmanager
+    def _queued(self) -> Iterator[Sequence[Entry]]:
+        """What was read and is not in the store yet, where the ticks to come bring it."""
+        with self._entering, self._lock:
+            if self._session is not None and not self.connection.holds_events:
+                self._inbox += self._session.pump.drain()
+            yield self._inbox
 
     def close(self) -> list[UndoFailure]:
         """Take everything away; every step is tried. Safe to call twice."""

@@ -143,6 +143,22 @@ def test_a_storm_is_one_that_stays():
     assert [(one.number, round(one.rate)) for one in storm] == [(0, 1400)]
 
 
+def test_what_is_counted_anew_says_nothing_of_what_was_lost():
+    """Six probes of 80,000 events a second each, below the limit; then the store is emptied."""
+    names = "abcdef"
+    probes = [Watched(frozenset({name})) for name in names]
+    guard = StormGuard(100_000)
+    for t in range(3):
+        assert guard.look(look(t, 480_000 * t, **dict.fromkeys(names, 80_000 * t)), probes) == []
+    assert guard.look(look(3, 480_000 * 3, **dict.fromkeys(names, 70_000)), probes) == []
+    assert guard.look(look(4, 480_000 * 4, **dict.fromkeys(names, 150_000)), probes) == []
+    # More than before by the time of the next look: only who emptied it can tell.
+    guard.restart()
+    assert guard.look(look(5, 480_000 * 5, **dict.fromkeys(names, 150_001)), probes) == []
+    assert guard.look(look(6, 480_000 * 6, **dict.fromkeys(names, 230_001)), probes) == []
+    assert guard.look(look(7, 480_000 * 7 + 4_000_000, **dict.fromkeys(names, 310_001)), probes)
+
+
 def test_a_short_burst_is_none():
     guard = StormGuard(1000)
     times = [guard.look(look(t, n, a=n), [A]) for t, n in enumerate([0, 1500, 1600, 3100, 3200])]

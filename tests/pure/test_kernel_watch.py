@@ -189,6 +189,24 @@ def test_a_cleared_store_knows_what_an_id_means_now(watch, target):
     assert rows(watch, 1) == ["vfs_write"]
 
 
+def test_nobody_is_charged_for_rows_that_were_cleared(watch, target):
+    watch.arm(probe("vfs_read"))
+    watch.guard.limit = 1000
+    watch.guard._clock = iter(range(10)).__next__
+    counts = watch.session.counts()
+
+    def look(written: int, seen: int) -> None:
+        path = watch.armed[0].plan.events[0].path
+        watch.guard.look(watch.session, replace(counts, written=written), {path: seen}, watch.switch)
+
+    look(10_000, 10_000)
+    watch.forget()
+    look(20_000, 10_000)
+    assert not watch.guard.stopped
+    look(30_000, 20_000)
+    assert watch.guard.stopped
+
+
 def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, target, tmp_path):
     first = watch.arm(probe("vfs_read"))
     watch.tick()
@@ -237,7 +255,12 @@ def test_what_a_change_lets_through_comes_behind_its_mark(watch, target):
     number = id_of(armed)
     watch.tick()
     order = []
-    watch._enter = lambda entries, are_batches: order.extend(entries) or 0
+
+    def enter(entries, are_batches) -> int:
+        order.extend(entries)
+        return 0
+
+    watch._enter = enter
 
     def changes(step) -> None:
         if step.path.endswith(("/filter", "/trigger")):
