@@ -37,6 +37,10 @@ class ReplayPump:
         """Nothing is under way."""
         return True
 
+    def close(self) -> None:
+        """Give no more: nothing is queued."""
+        self.done = True
+
     def drain(self, most_bytes: float = math.inf) -> list[Batch | Mapping[int, EventFormat]]:
         """The next part, about so many bytes; empty at the end."""
         taken: list[Batch | Mapping[int, EventFormat]] = []

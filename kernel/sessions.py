@@ -37,6 +37,9 @@ class AnyPump(Protocol):
     def settle(self) -> bool:
         """Wait until all that is in the buffers now can be drained; False: that took too long."""
 
+    def close(self) -> None:
+        """Read no more; what is queued stays."""
+
     def drain(self, most_bytes: float = ...) -> Sequence[Batch | Mapping[int, EventFormat]]:
         """The oldest of what came, about so many bytes; a recording also says which formats hold from there on."""
 

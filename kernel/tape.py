@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 
@@ -69,10 +70,22 @@ class Tape:
             recorder.abandon()
             self.recorder = None
 
-    def end(self, session: AnySession | None) -> Path | None:
-        """Finish it with the last names and counts of a session; gives its path. Raises OSError."""
+    def end(
+        self,
+        session: AnySession | None,
+        queued: Callable[[], AbstractContextManager[Iterable[Batch | Mapping[int, EventFormat] | Armed]]],
+    ) -> Path | None:
+        """Finish it with the last names and counts of a session; gives its path. Raises OSError.
+
+        Args:
+            session: what is armed.
+            queued: what was read and not written yet; inside nobody else writes.
+        """
         with self._changing:
-            recorder, self.recorder = self.recorder, None
+            with queued() as entries:
+                for entry in entries:
+                    self.write(entry)
+                recorder, self.recorder = self.recorder, None
             if recorder is None:
                 return None
             names, counts = {}, None

@@ -23,6 +23,7 @@ from tests.pure.test_kernel_watch import Anything, Target, id_of, probe
 from tui.__main__ import main
 from tui.cli.output import line, plain
 from tui.cli.watching import arm, follow, stoppable
+from tui.cli.watching import whole as whole_step
 
 COMMANDS = (["list", "vfs_read"], ["doctor"], ["check", "f vfs_read"], ["run", "f vfs_read"])
 
@@ -51,6 +52,44 @@ def test_the_last_events_are_shown_too(target):
     assert follow(watch, argparse.Namespace(seconds=0.2, count=None), events, shown.append) == 1
     assert [record.ts for record in shown] == [1000]
     watch.close()
+
+
+def test_what_was_read_before_a_signal_is_shown_once(target, signals):
+    """It comes while the first event is printed; the others wait in the queue, or for those of other CPUs."""
+    watch = Watch(Anything(target))
+    armed = watch.arm(probe("vfs_read"))
+    number, events = id_of(armed), frozenset(event.path for event in armed.plan.events)
+    shown: list[int] = []
+
+    def show(record: Record) -> None:
+        if not shown:
+            for ts in range(1001, 1031):
+                target.event(ts, number)
+            os.kill(os.getpid(), signal.SIGINT)
+        shown.append(record.ts)
+
+    target.event(1000, number)
+    reached = []
+    with stoppable():
+        reached.append(follow(watch, argparse.Namespace(seconds=60.0, count=None), events, show))
+        os.kill(os.getpid(), signal.SIGINT)  # means nothing any more
+        reached.append(len(shown))
+    assert shown == list(range(1000, 1031))
+    assert reached == [31, 31]
+    assert watch.close() == []
+
+
+def test_a_second_signal_ends_what_the_first_has_to_wait_for(target, signals):
+    """As a print into a pipe that nobody reads."""
+    told = []
+    with stoppable():
+        with whole_step():
+            os.kill(os.getpid(), signal.SIGINT)
+            told.append("goes on")
+            os.kill(os.getpid(), signal.SIGINT)
+            told.append("not reached")
+        told.append("not reached")
+    assert told == ["goes on"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

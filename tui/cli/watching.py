@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import FrameType
 from typing import NamedTuple
 
@@ -114,11 +114,63 @@ def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, f
     return events
 
 
-class _Shown(NamedTuple):
-    """How far the events were shown."""
+class _Showing:
+    """How far the events were shown, or counted."""
 
-    next_seq: int = 0
-    number: int = 0
+    def __init__(
+        self,
+        watch: Watch,
+        most: int,
+        events: Collection[str],
+        show: Callable[[Record], None],
+        count: Callable[[], int] | None,
+    ) -> None:
+        self.number = 0
+        self._watch = watch
+        self._most = most
+        self._events = events
+        self._show = show
+        self._count = count
+        self._next_seq = 0
+
+    @property
+    def enough(self) -> bool:
+        return bool(self._most) and self.number >= self._most
+
+    def tick(self) -> None:
+        """Show what is new, of what came by now a part."""
+        with whole():
+            self._watch.tick(0.0)  # what is new is shown before it could be dropped for what comes next
+            self._new()
+
+    def finish(self) -> None:
+        """Show all that was read, also what waits in a queue or for events of other CPUs; nothing comes after it."""
+        with whole():
+            self._watch.end_reading()
+        while True:
+            self.tick()
+            if self.enough or not self._watch.behind:
+                break
+        with whole():
+            if self._watch.store is not None:
+                self._watch.store.flush()
+            self._new()
+
+    def _new(self) -> None:
+        store = self._watch.store
+        if store is None:
+            return
+        if self._count is not None:
+            self.number = self._count()
+            return
+        for seq in range(max(self._next_seq, store.first_seq), store.next_seq):
+            if self.enough:
+                break
+            record = store.record(seq)
+            self._next_seq = seq + 1
+            if record.event in self._events:
+                self.number += 1
+                self._show(record)
 
 
 def follow(
@@ -130,60 +182,39 @@ def follow(
 ) -> int:
     """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number.
 
-    With `count` none is shown: it is called for what is new, and gives how many there were in all.
+    What was read by then is shown too, and no more is read. With `count` none is shown: it is called for what is new,
+    and gives how many there were in all.
     """
-    came = threading.Event()
-    watch.on_data = came.set
-    end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
-    names = 0.0
-    shown = _Shown()
-    most = arguments.count or 0
-    try:
-        while (now := time.monotonic()) < end:
-            came.wait(min(_PATIENCE, end - now))
-            came.clear()
-            if now - names >= _NAMES_EVERY:
-                names = now
-                watch.know_names(watch.names())
-                if watch.connection.target.owner:
-                    watch.counts()  # and a storm is stopped
-                    tell_stopped(watch)
-            shown = _show_new(watch, shown, most, events, show, count)
-            if (most and shown.number >= most) or watch.ended:
-                break
-        else:
-            watch.settle()
-            shown = _show_new(watch, shown, most, events, show, count)
-    except Stopped:
-        pass
+    showing = _Showing(watch, arguments.count or 0, events, show, count)
+    with contextlib.suppress(Stopped):
+        _until_over(watch, arguments.seconds, showing)
+    for _ in range(2):  # a signal may come meanwhile, once
+        with contextlib.suppress(Stopped):
+            if not showing.enough:
+                showing.finish()
+            break
     if watch.error is not None:
         raise watch.error
-    return shown.number
+    return showing.number
 
 
-def _show_new(
-    watch: Watch,
-    shown: _Shown,
-    most: int,
-    events: Collection[str],
-    show: Callable[[Record], None],
-    count: Callable[[], int] | None,
-) -> _Shown:
-    watch.tick(0.0)  # a part, and what is new is shown before it could be dropped for what comes next
-    store = watch.store
-    if store is None:
-        return shown
-    if count is not None:
-        return _Shown(store.next_seq, count())
-    number = shown.number
-    for seq in range(max(shown.next_seq, store.first_seq), store.next_seq):
-        if most and number >= most:
+def _until_over(watch: Watch, seconds: float | None, showing: _Showing) -> None:
+    came = threading.Event()
+    watch.on_data = came.set
+    end = time.monotonic() + seconds if seconds else float("inf")
+    names = 0.0
+    while (now := time.monotonic()) < end:
+        came.wait(min(_PATIENCE, end - now))
+        came.clear()
+        if now - names >= _NAMES_EVERY:
+            names = now
+            watch.know_names(watch.names())
+            if watch.connection.target.owner:
+                watch.counts()  # and a storm is stopped
+                tell_stopped(watch)
+        showing.tick()
+        if showing.enough or watch.ended:
             break
-        record = store.record(seq)
-        if record.event in events:
-            show(record)
-            number += 1
-    return _Shown(store.next_seq, number)
 
 
 def account(watch: Watch) -> None:
@@ -234,6 +265,30 @@ def take_away(watch: Watch) -> int:
     return 1 if failures else 0
 
 
+class _Held:
+    """Whether a signal has to wait, and whether one does."""
+
+    on = False
+    late = False
+
+
+@contextlib.contextmanager
+def whole() -> Iterator[None]:
+    """A signal that comes inside ends a `stoppable` block after it, so that nothing is taken by half.
+
+    A second one ends it at once: whoever reads what is printed may have stopped reading.
+    """
+    _Held.on = True
+    try:
+        yield
+    finally:
+        _Held.on = False
+        late, _Held.late = _Held.late, False
+    if late:
+        stoppable.ignore()
+        raise Stopped
+
+
 class stoppable:  # noqa: N801 - used as a with statement
     """SIGINT, SIGTERM and SIGHUP end the block by `Stopped`, once: from then on the probes are taken away."""
 
@@ -241,16 +296,22 @@ class stoppable:  # noqa: N801 - used as a with statement
 
     def __enter__(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
-            self._ignore()
+            if _Held.on and not _Held.late:
+                _Held.late = True
+                return
+            _Held.late = False
+            self.ignore()
             raise Stopped
 
         for number in self._SIGNALS:
             signal.signal(number, stop)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool:
-        self._ignore()  # a signal must not cut short what follows
+        self.ignore()  # a signal must not cut short what follows
         return kind is Stopped
 
-    def _ignore(self) -> None:
-        for number in self._SIGNALS:
+    @classmethod
+    def ignore(cls) -> None:
+        """No such signal counts any more."""
+        for number in cls._SIGNALS:
             signal.signal(number, signal.SIG_IGN)
