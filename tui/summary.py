@@ -151,7 +151,9 @@ def _kernel_latencies(reads: Iterable[Read]) -> Bars:
         total = sum(power.hits for power in powers)
         bars += [Bar(f"{read.kept.subject}  {grouped(total)} calls"), *(kernel_figures(read) if total else ())]
         bars += power_bars((power.exponent, power.hits) for power in powers)
-    return Bars("latency, by thread", tuple(bars) or (Bar("no probe has both ends: F2, b"),))
+    return Bars(
+        "latency, by thread; idle tasks are not timed", tuple(bars) or (Bar("no probe has both ends: F2, b"),)
+    )
 
 
 def kernel_figures(read: Read) -> list[Bar]:

@@ -4,6 +4,7 @@ Counted where they happen, events need not be recorded. A latency is the time fr
 that its task comes to next: the entry keeps its time under the thread id, the exit fires a synthetic event with the
 difference, and that one has a histogram by powers of two (Documentation/trace/histogram.rst, inter-event). Reading a
 variable in an expression uses it up: of a function that calls itself only the innermost call has a latency there.
+The idle tasks, one for each CPU, all have the thread id 0: calls of theirs can't be told apart and have no latency.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from probes.rules.deletion import SYNTHETIC
 
 LATENCY = "(latency)"
 TASK = "(process)"
+NO_IDLE = "calls of idle tasks are not timed: all have the thread id 0"
+"""What a latency of the kernel's leaves out."""
+_OF_A_TASK = "common_pid != 0"
 _ROOM = 16384
 """Entries of a histogram that has one for each task or value; the kernel takes 80 bytes each and more."""
 _POWERS = 128
@@ -103,7 +107,8 @@ def _hist(event: PlannedEvent, key: str) -> str:
 
 
 def _timed(event: PlannedEvent, variable: Assignment, clock: str, actions: tuple[Action, ...] = ()) -> str:
+    where = f"({event.filter}) && {_OF_A_TASK}" if event.filter else _OF_A_TASK
     trigger = HistTrigger.of(
-        ("common_pid",), size=_ROOM, variables=(variable,), actions=actions, clock=clock, filter=event.filter
+        ("common_pid",), size=_ROOM, variables=(variable,), actions=actions, clock=clock, filter=where
     )
     return str(trigger)

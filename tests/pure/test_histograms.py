@@ -56,9 +56,9 @@ def test_an_entry_keeps_its_time_and_an_exit_fires_the_difference():
         "-:synthetic/pw_1_2__latency0",
     )
     assert [text for _, text in made.timing] == [
-        "hist:keys=common_pid:begun0=common_timestamp:size=16384:clock=mono if count > 1",
+        "hist:keys=common_pid:begun0=common_timestamp:size=16384:clock=mono if (count > 1) && common_pid != 0",
         "hist:keys=common_pid:took0=common_timestamp-$begun0:size=16384:clock=mono"
-        ":onmatch(pw_1_2.entry).trace(pw_1_2__latency0,$took0) if count > 1",
+        ":onmatch(pw_1_2.entry).trace(pw_1_2__latency0,$took0) if (count > 1) && common_pid != 0",
     ]
     assert [(kept.what, kept.event.event) for kept in made.kept] == [
         (TASK, "entry"),
@@ -66,6 +66,13 @@ def test_an_entry_keeps_its_time_and_an_exit_fires_the_difference():
         ("count", "exit"),
         (LATENCY, "pw_1_2__latency0"),
     ]
+
+
+def test_idle_tasks_are_not_timed():
+    """Each CPU has one, and all have the thread id 0: an exit would find the entry of another CPU."""
+    made = keeping(plan("pw_1_2"), "pw_1_2", "mono")
+    assert [text.partition(" if ")[2] for _, text in made.timing] == ["common_pid != 0"] * 2
+    assert all(" if " not in kept.trigger for kept in made.kept)  # they are counted all the same
 
 
 def test_a_probe_of_one_end_has_no_latency():

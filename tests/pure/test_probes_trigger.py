@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probes.environment import Environment, EventField
 from probes.hist.clause import Action, Assignment
+from probes.hist.kept import keeping
 from probes.hist.trigger import HistTrigger, PlainTrigger, Target, parse_trigger
 from probes.kernel_verdict import kernel_verdict
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Place, Probe
 from probes.syntax.parse_error import ParseError
 from tests.probes_data import KERNELS, environment, kernel
 from tests.trigger_generator import FIELDS, SYNTHETIC, Generator, path
@@ -148,6 +153,25 @@ def test_what_cannot_be_read_says_where(text: str, code: str, column: int | None
 def test_rules_of_the_parser(command: str, before: tuple[str, ...], answer: str) -> None:
     there = tuple(f"{SWITCH}|{text}" for text in before)
     assert {_answer(name, command, before=there) for name in KERNELS} == {answer}
+
+
+@pytest.mark.parametrize("where", ["", "prev_pid > 1 || next_pid == 7"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_triggers_of_latencies_are_taken(name: str, where: str) -> None:
+    """They leave out the idle tasks, which share a thread id, beside what the probe leaves out."""
+    ends = tuple(
+        PlannedEvent("sched", event, "", "", at_exit=at_exit, filter=where, frame="prev_pid")
+        for event, at_exit in (("sched_switch", False), ("sched_waking", True))
+    )
+    ends = (ends[0], replace(ends[1], filter=where.replace("prev_pid", "pid").replace("next_pid", "prio")))
+    made = keeping(Plan(Probe(Place("vfs_read")), ends), "pw_1_2", "mono")
+    assert made.synthetic is not None
+    before: tuple[str, ...] = (made.synthetic.line,)
+    for event, text in made.timing:
+        file = f"events/{event.path}/trigger"
+        assert text.endswith("&& common_pid != 0" if where else " if common_pid != 0")
+        assert _answer(name, text, file, before) == "ok"
+        before = (*before, f"{file}|{text}")
 
 
 @pytest.mark.parametrize(

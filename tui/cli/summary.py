@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kernel.errors import KernelError
 from kernel.watch import Watch
-from probes.hist.kept import LATENCY
+from probes.hist.kept import LATENCY, NO_IDLE
 from tui.cli.output import emit, line, plain
 from tui.cli.watching import follow
 from tui.ends import ends_of
@@ -136,8 +136,11 @@ def _in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[s
     histograms.begin(watch.armed, tuple((path, field) for path in has))
     try:
         follow(watch, arguments, events, lambda _: None, lambda: 0)
-        for found in _of_kernel(watch, histograms.read()):
+        reads = histograms.read()
+        for found in _of_kernel(watch, reads):
             _print(found, as_json=arguments.json)
+        if any(read.kept.what == LATENCY for read in reads):
+            print(f"probewright: {NO_IDLE}", file=sys.stderr)
     finally:
         with contextlib.suppress(KernelError):  # closing takes them away in any case
             histograms.end()
