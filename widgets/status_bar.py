@@ -79,7 +79,8 @@ def top_line(status: Status, columns: int) -> Content:
     title, target, kernel = ("probewright", "bold"), safe(status.target), safe(status.kernel)
     functions = f" · {grouped(status.functions)} functions" if status.functions else ""
     of_kernel = f" · {kernel}" if kernel else ""
-    for quiet in (False, True):
+    # As long as nothing is armed nothing can be lost, and what one looks at is worth more.
+    for quiet in (False, True) if status.armed else (True, False):
         right = _right(status, quiet)
         forms: list[list[Run]] = [
             [title, (f"  {target}{of_kernel}{functions}", "")],

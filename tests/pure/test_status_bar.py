@@ -32,6 +32,9 @@ def test_what_stays_at_80_columns():
     assert " ".join(top_line(STATUS, 78).plain.split()) == (
         "lab · Linux 7.2.13 x86-64 armed 1 lost 0 missed 0 dropped 0 unread 0"
     )
+    assert " ".join(top_line(replace(STATUS, armed=0), 78).plain.split()) == (
+        "probewright lab · Linux 7.2.13 x86-64 · 43,859 functions armed 0 lost 0"
+    )
     assert " ".join(live_line(LIVE, 78).plain.split()) == (
         "● following 12.3k/s shown 1,204,332 lost 0 missed 0 dropped 0 unread 0"
     )
