@@ -8,10 +8,10 @@ knows kprobes only, and it counts what `set_event_notrace_pid` lets through: cal
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from events.summary.hist_text import sections
 from kernel.errors import FileRefused, KernelError
 from kernel.limits import Measured
 from kernel.target import Step
@@ -32,8 +32,6 @@ QUICK = 0.01
 """Seconds that an answer may take where one asks again and again."""
 SLOW_LINE = 0.04
 """Seconds that an answer may take; on a slower line there is no time to measure."""
-_HIST = re.compile(r"^# trigger info: (.*?) \[\w+\]$", re.MULTILINE)
-_HITS = re.compile(r"^\s+Hits: (\d+)$", re.MULTILINE)
 
 
 class Meter:
@@ -121,10 +119,10 @@ def hits_of(text: str) -> dict[bool, int]:
     kernel/trace/trace_events_hist.c, hist_trigger_show; several histograms of one event stand one after the other.
     """
     found: dict[bool, int] = {}
-    for head, hits in zip(_HIST.findall(text), _HITS.findall(text), strict=False):
+    for one in sections(text):
         # Linux 6.16 to 7.3 print the key twice, as one word.
-        if head.startswith((f"{TRIGGER}:", f"{TRIGGER}common_cpu:")):
-            found.setdefault(" if " in head, int(hits))
+        if one.trigger.startswith((f"{TRIGGER}:", f"{TRIGGER}common_cpu:")):
+            found.setdefault(" if " in one.trigger, one.totals[0])
     return found
 
 

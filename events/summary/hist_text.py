@@ -2,7 +2,8 @@
 
 hist_trigger_show and hist_trigger_print_key in kernel/trace/trace_events_hist.c. Several histograms of one event
 stand one behind the other, each with its trigger above and its totals below. The text of a key comes from processes:
-it may hold anything, and only the totals, which nobody else writes, are counts to rely on.
+it may hold anything. A head counts only at the beginning or behind the totals of the histogram before, and of totals
+the last ones below a head: who forges both has to know the whole of the form.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_HEAD = re.compile(r"^# trigger info: (.*) \[(active|paused)\]$", re.MULTILINE)
-_TOTALS = re.compile(r"\nTotals:\n +Hits: (\d+)\n +Entries: (\d+)\n +Dropped: (\d+)$", re.MULTILINE)
+_TOTALS_FORM = r"\nTotals:\n +Hits: (\d+)\n +Entries: (\d+)\n +Dropped: (\d+)"
+_TOTALS = re.compile(_TOTALS_FORM + r"\n*\Z")
+_HEAD = re.compile(
+    rf"(?:\A|{_TOTALS_FORM}\n\n+)(?P<head># event histogram\n#\n# trigger info: (?P<trigger>.*) "
+    r"\[(?P<state>active|paused)\]\n#\n)"
+)
 _END = re.compile(r"\}(?= |$)(?!.*\})")
 """The bracket behind the keys: what follows it are numbers and bars."""
 _VALUE = re.compile(r"([^\s:]+)( \(%\))?: +(-?[\d.]+)(?=  | *$)")
@@ -88,19 +93,38 @@ class Histogram(NamedTuple):
     """Events for whose keys there was no room."""
 
 
+class Section(NamedTuple):
+    """One histogram of a `hist` file, its entries unread."""
+
+    trigger: str
+    """As the kernel lists it."""
+    active: bool
+    body: slice
+    """Where in the text its entries are."""
+    totals: tuple[int, int, int]
+    """Hits, entries, dropped."""
+
+
+def sections(text: str) -> tuple[Section, ...]:
+    """Find the histograms of a `hist` file; what is cut off has no totals and is left out."""
+    heads = list(_HEAD.finditer(text))
+    found: list[Section] = []
+    for number, head in enumerate(heads):
+        end = heads[number + 1].start("head") if number + 1 < len(heads) else len(text)
+        # Its line break may be that of the head's last line.
+        if totals := _TOTALS.search(text, head.end() - 1, end):
+            hits, entries, dropped = map(int, totals.groups())
+            body = slice(head.end(), totals.start())
+            found.append(Section(head["trigger"], head["state"] == "active", body, (hits, entries, dropped)))
+    return tuple(found)
+
+
 def parse_hist(text: str) -> tuple[Histogram, ...]:
     """Read a `hist` file; what is cut off has no totals and is left out."""
-    heads = list(_HEAD.finditer(text))
-    found: list[Histogram] = []
-    for number, head in enumerate(heads):
-        end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
-        totals = list(_TOTALS.finditer(text, head.end(), end))
-        if totals:
-            # The last: a key may be a text that looks like totals.
-            counts = (int(count) for count in totals[-1].groups())
-            entries = _entries(text[head.end() : totals[-1].start()], _keys_of(head[1]))
-            found.append(Histogram(head[1], head[2] == "active", entries, *counts))
-    return tuple(found)
+    return tuple(
+        Histogram(one.trigger, one.active, _entries(text[one.body], _keys_of(one.trigger)), *one.totals)
+        for one in sections(text)
+    )
 
 
 def _keys_of(trigger: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.summary.hist_text import Histogram, parse_hist
+from kernel.meter import hits_of
 
 TEXTS: dict[str, list[str]] = json.loads(
     lzma.decompress((Path(__file__).parents[1] / "data" / "hist.json.xz").read_bytes())
@@ -78,13 +79,37 @@ def test_what_a_process_calls_itself_changes_no_count(entries):
     assert [entry.keys[0].text for entry in found.entries] == [name.strip() for name, _ in entries]
 
 
+FORGED = (
+    "x\n# trigger info: hist:keys=comm:vals=hitcount [active]\n{ comm: root } hitcount: 99\n",
+    "x\n# event histogram\n#\n# trigger info: hist:keys=comm:vals=hitcount [active]\n#\n\n{ comm: y } hitcount: 99",
+    "x\n\nTotals:\n    Hits: 7\n    Entries: 9\n    Dropped: 3\n",
+    "x\n    Hits: 7\n",
+)
+OURS = "hist:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048"
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_a_key_that_looks_like_a_histogram_is_none(forged):
+    def section(trigger: str, body: str, hits: int) -> str:
+        totals = f"Totals:\n    Hits: {hits}\n    Entries: 1\n    Dropped: 0\n"
+        return f"# event histogram\n#\n# trigger info: {trigger} [active]\n#\n\n{body}\n\n{totals}"
+
+    text = section("hist:keys=comm:vals=hitcount", f"{{ comm: {forged:<50} }} hitcount: 1", 1)
+    text += "\n\n" + section(OURS, "{ common_cpu:    0 } hitcount: 999", 999)
+    comm, cpu = parse_hist(text)
+    assert (comm.trigger, comm.hits, comm.room_taken, comm.dropped) == ("hist:keys=comm:vals=hitcount", 1, 1, 0)
+    assert (cpu.trigger, cpu.hits, [entry.hits for entry in cpu.entries]) == (OURS, 999, [999])
+    assert hits_of(text) == {False: 999}
+    assert parse_hist(text[: text.rindex("\nTotals")]) == (comm,)
+
+
 @given(st.text(max_size=200))
 @settings(deadline=None)
 def test_any_text_is_read_without_an_error(text):
     parse_hist(text)
-    parse_hist(
-        f"# trigger info: hist:keys=a,b.log2 [paused]\n{text}\nTotals:\n    Hits: 1\n    Entries: 0\n    Dropped: 0"
-    )
+    head = "# event histogram\n#\n# trigger info: hist:keys=a,b.log2 [paused]\n#\n"
+    (found,) = parse_hist(f"{head}{text}\nTotals:\n    Hits: 1\n    Entries: 0\n    Dropped: 0")
+    assert (found.hits, found.active) == (1, False)
 
 
 def test_a_file_that_is_cut_off_is_left_out():

@@ -19,6 +19,7 @@ from probes.probe import Place, Probe
 from tests.fake_target import ROOT, FakeTarget
 from tests.pure.test_kernel_session import OURS, Fault
 
+HEAD = "# event histogram\n#\n# trigger info: "
 TOTALS = "\nTotals:\n    Hits: {hits}\n    Entries: 1\n    Dropped: 0\n"
 
 
@@ -106,9 +107,9 @@ def test_they_count_instead_of_recording_and_go_with_the_probe():
         assert len(triggers(target, entry)) == len(triggers(target, leave)) == 3
         synthetic = f"synthetic/{session.group}__latency0"
         for path, key, hits in ((entry, "common_pid.execname", 7), (leave, "common_pid.execname", 6)):
-            text = f"# trigger info: hist:keys={key}:vals=hitcount:sort=hitcount:size=16384 [active]\n"
+            text = f"{HEAD}hist:keys={key}:vals=hitcount:sort=hitcount:size=16384 [active]\n#\n\n"
             target.files[f"{OURS}/events/{path}/hist"] = (text + TOTALS.format(hits=hits)).encode()
-        latency = "# trigger info: hist:keys=lat.log2:vals=hitcount,lat:sort=hitcount:size=128 [active]\n"
+        latency = f"{HEAD}hist:keys=lat.log2:vals=hitcount,lat:sort=hitcount:size=128 [active]\n#\n\n"
         target.files[f"{OURS}/events/{synthetic}/hist"] = (latency + TOTALS.format(hits=5)).encode()
         assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == [(TASK, 7), (TASK, 6), (LATENCY, 5)]
         kept.end(record=True)

@@ -24,7 +24,17 @@ from tests.fake_target import FakeTarget
 from tests.pure.test_kernel_session import Fault
 from tui.losses import maxactive_of, with_maxactive
 
-HIST = "# trigger info: {}:vals=hitcount:sort=hitcount:size=2048{} [active]\n\nTotals:\n    Hits: {}\n"
+HIST = """# event histogram
+#
+# trigger info: {}:vals=hitcount:sort=hitcount:size=2048{} [active]
+#
+
+
+Totals:
+    Hits: {}
+    Entries: 0
+    Dropped: 0
+"""
 
 
 class Counting(FakeTarget):
@@ -43,7 +53,7 @@ class Counting(FakeTarget):
         texts = [
             HIST.format(TRIGGER, one[len(TRIGGER) :], self.hits // (10 if " if " in one else 1)) for one in triggers
         ]
-        return "\n".join(texts).encode()
+        return "\n\n".join(texts).encode()
 
 
 def plan(session: Session, name: str = "a", letter: str = "f", where: str = "") -> Plan:
