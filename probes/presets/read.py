@@ -11,10 +11,11 @@ from tomlkit.exceptions import ParseError as TomlParseError
 from tomlkit.exceptions import TOMLKitError
 
 from probes.check import armable
+from probes.presets.clauses import collapsed
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.schema import MAX_BYTES, NAME, PARAMETER, VERSION, Parameter, Preset, Type, View
-from probes.presets.substitute import PLACEHOLDER, names_in
+from probes.presets.substitute import PLACEHOLDER, names_in, stuck_clause
 from probes.presets.values import number_of, written
 from probes.syntax.parse import ParseError
 
@@ -165,7 +166,7 @@ class _Reader:
                 )
             for text in texts:
                 self._check_probe(text, known)
-            probes.append(tuple(" ".join(text.split()) for text in texts))
+            probes.append(tuple(map(collapsed, texts)))
         return tuple(probes)
 
     def _check_probe(self, text: str, known: Sequence[str]) -> None:
@@ -175,6 +176,13 @@ class _Reader:
                 near = difflib.get_close_matches(name, known, 1, 0.5)
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known) or 'none'}"
                 raise PresetError(f"${{{ascii(name)[1:-1]}}} is no parameter; {hint}", self._line_with(name))
+        if clause := stuck_clause(collapsed(text)):
+            name = names_in(clause)[0]
+            raise PresetError(
+                f"without a value for ${{{name}}} its clause is left out, which one with parentheses or || "
+                f"can't be: {clause}",
+                self._line_with(f"${{{name}}}"),
+            )
         try:
             armable(PLACEHOLDER.sub("1", text))
         except ParseError as error:

@@ -1,7 +1,7 @@
 """Parameters put into specifications: `${pid}` becomes its value, typed and quoted.
 
-A specification without a value for one of its parameters loses the clauses of its filter (between ` && `) that name
-it; outside of a filter there has to be a value.
+A specification without a value for one of its parameters loses the clauses of its filter (between `&&`) that name
+it, so those may hold neither parentheses nor `||`; outside of a filter there has to be a value.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from probes.presets.clauses import can_go, clauses_of
 from probes.presets.errors import PresetError
 from probes.presets.schema import Parameter, Preset, Type
 from probes.presets.values import number_of, written
@@ -21,6 +22,12 @@ _AND = " && "
 def names_in(text: str) -> tuple[str, ...]:
     """Names of the parameters in a specification, each once."""
     return tuple(dict.fromkeys(PLACEHOLDER.findall(text)))
+
+
+def stuck_clause(text: str) -> str:
+    """The first clause of a specification's filter that names a parameter and can't be left out; empty: none is."""
+    condition = text.partition(_FILTER)[2]
+    return next((one for one in clauses_of(condition) if names_in(one) and not can_go(one)), "")
 
 
 def values_of(preset: Preset, given: Mapping[str, str]) -> dict[str, str]:
@@ -58,7 +65,7 @@ def _put(preset: Preset, text: str, values: Mapping[str, str]) -> str:
     place = PLACEHOLDER.sub(lambda m: _value(preset, m[1], values, quoted=False), place)
     if not found:
         return place
-    clauses = [clause for clause in condition.split(_AND) if all(values.get(name) for name in names_in(clause))]
+    clauses = [clause for clause in clauses_of(condition) if all(values.get(name) for name in names_in(clause))]
     if not clauses:
         return place
     put = (PLACEHOLDER.sub(lambda m: _value(preset, m[1], values, quoted=True), clause) for clause in clauses)

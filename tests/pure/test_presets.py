@@ -257,3 +257,43 @@ def test_those_that_come_along_are_good_and_say_what_they_answer():
         for texts in substituted(entry.preset, {}):
             for text in texts:
                 assert str(armable(text)) == text
+
+
+def one_probe(spec: str) -> str:
+    return f'version = 1\nname = "x"\ntitle = "t"\nprobes = [\'{spec}\']\n[parameters.pid]\ntype = "pid"\n'
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(pid == ${pid} && count > 1)",
+        "count > 1 && (count < 9 || common_pid == ${pid})",
+        "count > 4096 || count == 0 && common_pid == ${pid} || count == 7",
+        "count > 4096||common_pid == ${pid}",
+    ],
+)
+def test_a_clause_that_cannot_be_left_out_has_no_parameter(condition):
+    """What is left would be another filter, or none."""
+    error = wrong(one_probe(f"f vfs_read count if {condition}"))
+    assert "${pid}" in str(error) and error.line == 4
+
+
+@pytest.mark.parametrize(
+    ("condition", "without"),
+    [
+        ('comm == "x && y" && common_pid == ${pid}', 'comm == "x && y"'),
+        ('common_pid == ${pid} && comm != "(a || b)"', 'comm != "(a || b)"'),
+        ("count > 1&&common_pid == ${pid}&&count < 9", "count > 1 && count < 9"),
+        ("(count > 1 || count == 0) && common_pid == ${pid}", "(count > 1 || count == 0)"),
+        ("count == 3 || (count > 1 && common_pid == ${pid} && count < 9)", "count == 3 || (count > 1 && count < 9)"),
+    ],
+)
+def test_a_clause_ends_outside_of_quotes(condition, without):
+    preset = read_preset(one_probe(f"f vfs_read count if {condition}"))
+    assert substituted(preset, {}) == ((f"f vfs_read count if {without}",),)
+    assert "common_pid == 7" in substituted(preset, {"pid": "7"})[0][0]
+
+
+def test_white_space_in_quotes_is_what_is_compared():
+    preset = read_preset(one_probe('f  vfs_read\tcount   if comm == "a  b"  '))
+    assert preset.probes == (('f vfs_read count if comm == "a  b"',),)

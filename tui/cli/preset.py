@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 from kernel.presets import Entry, Origin, Presets, read_text
+from probes.presets.clauses import collapsed
 from probes.presets.diff import difference
 from probes.presets.judge import Judged, judge
 from probes.presets.schema import Preset
@@ -133,7 +134,7 @@ def _save(arguments: argparse.Namespace) -> int:
     if len(rest) == 1 and len(rest[0].split()) == 1:
         preset = replace(found(rest[0]), name=name)
     else:
-        preset = Preset(name, arguments.title or name, tuple((" ".join(spec.split()),) for spec in rest))
+        preset = Preset(name, arguments.title or name, tuple((collapsed(spec),) for spec in rest))
     tags = tuple(tag.strip() for tag in arguments.tags.split(",") if tag.strip())
     preset = replace(preset, title=arguments.title or preset.title, tags=tags or preset.tags)
     try:

@@ -1,0 +1,30 @@
+"""The text of a specification where white space and `&&` mean something: outside of quotes."""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED_OR = r"""("[^"]*"|'[^']*')|"""
+_BLANK = re.compile(_QUOTED_OR + r"\s+")
+_AND = re.compile(_QUOTED_OR + r"\s*&&\s*")
+_QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
+
+
+def collapsed(text: str) -> str:
+    """With one space for white space, and none around it; what is in quotes is compared as it is."""
+    return _BLANK.sub(lambda m: m[1] or " ", text).strip()
+
+
+def clauses_of(condition: str) -> list[str]:
+    """What stands between the `&&` of a filter, also of those in parentheses."""
+    found, at = list[str](), 0
+    for match in _AND.finditer(condition):
+        if match[1] is None:
+            found.append(condition[at : match.start()])
+            at = match.end()
+    return [*found, condition[at:]]
+
+
+def can_go(clause: str) -> bool:
+    """Whether a filter means the same but for this clause where it is left out."""
+    return not re.search(r"[()]|\|\|", _QUOTED.sub("", clause))
