@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,12 @@ class Graphing:
         """What was lost, as of the last second."""
         self._app = app
         self._feed = Feed(app, ticked)
+        self._asked = 0
+        """How often one was asked for, or another target chosen."""
+        self._changing = threading.Lock()
+        """Held by the worker that begins one or ends it."""
+        self._begun: GraphWatch | None = None
+        """The last that a worker began; the screen may not know of it yet."""
 
     @property
     def runs(self) -> bool:
@@ -37,25 +44,33 @@ class Graphing:
 
     def start(self, connection: Connection, plan: GraphPlan) -> None:
         """Trace; `GraphStarted` or `GraphFailed` comes. What ran until now is ended."""
-        before = self.watching
-        self._app.run_worker(lambda: self._start(connection, plan, before), thread=True, group="graph")
+        self._asked += 1
+        asked = self._asked
+        self._app.run_worker(lambda: self._start(connection, plan, asked), thread=True, group="graph")
 
-    def _start(self, connection: Connection, plan: GraphPlan, before: GraphWatch | None) -> None:
+    def _start(self, connection: Connection, plan: GraphPlan, asked: int) -> None:
         from kernel.graph_watch import GraphWatch
 
-        failures = before.close() if before else []
-        watching = GraphWatch(connection, plan)
-        try:
-            watching.begin()
-        except KernelError as error:
-            watching.close()
-            self._app.post_message(GraphFailed(str(plan), str(error), error.remedy))
-            return
-        self._app.post_message(GraphStarted(watching, tuple(str(failure.error) for failure in failures)))
+        with self._changing:
+            if asked != self._asked:  # while this one waited for its turn another was asked for
+                return
+            failures = self._begun.close() if self._begun else []
+            watching = GraphWatch(connection, plan)
+            try:
+                watching.begin()
+            except KernelError as error:
+                watching.close()
+                self._app.post_message(GraphFailed(str(plan), str(error), error.remedy))
+                return
+            self._begun = watching
+            self._app.post_message(GraphStarted(watching, tuple(str(failure.error) for failure in failures)))
         connection.load_symbols()
 
     def started(self, watching: GraphWatch) -> None:
-        """It runs."""
+        """It runs, and none that ran before."""
+        earlier = self.watching
+        if earlier is not None and earlier is not watching and earlier.live:
+            self._app.run_worker(lambda: self._end(earlier), thread=True, group="graph")
         self.watching, self.counts = watching, None
         self._feed.follow(watching)
         self._feed.count()
@@ -63,15 +78,15 @@ class Graphing:
 
     def stop(self) -> None:
         """Stop the tracer and put everything back; what it saw stays."""
-        if self.watching is not None and self.watching.live:
-            self._app.run_worker(self._stop, thread=True, group="graph")
-
-    def _stop(self) -> None:
         watching = self.watching
-        if watching is not None:
+        if watching is not None and watching.live:
+            self._app.run_worker(lambda: self._end(watching), thread=True, group="graph")
+
+    def _end(self, watching: GraphWatch) -> None:
+        with self._changing:
             watching.settle_queue()
             failures = watching.close()
-            self._app.post_message(Disarmed(tuple(str(failure.error) for failure in failures)))
+        self._app.post_message(Disarmed(tuple(str(failure.error) for failure in failures)))
 
     def data_came(self) -> None:
         """A tick is due."""
@@ -88,6 +103,7 @@ class Graphing:
 
     def leave(self) -> GraphWatch | None:
         """Another target will be open; gives what has to be closed."""
+        self._asked += 1  # what waits for its turn is of the target that is left
         watching, self.watching, self.counts = self.watching, None, None
         self._feed.follow(None)
         return watching
