@@ -31,6 +31,8 @@ class GrowingTree:
         """Whether these are the tracer's calls."""
         self.ends = ends
         self.tree = CallTree(by_depth if self.traced else by_stack, limit)
+        self.unseen = store.first_seq
+        """Rows that the store dropped before they were looked at."""
         self._store = store
         self._at = store.first_seq
         self._last = -1
@@ -46,6 +48,7 @@ class GrowingTree:
         store = self._store
         if self._at < store.first_seq:  # dropped before it was looked at
             self.tree.gap()
+            self.unseen += store.first_seq - self._at
             self._at = store.first_seq
         deadline = time.monotonic() + budget
         piece = PIECE if self.behind > _MUCH else _LEAST

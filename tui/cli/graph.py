@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fnmatch
 import sys
 import threading
 import time
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
-from tui.cli.watching import account, stoppable, take_away
+from tui.cli.watching import Stopped, account, stoppable, take_away, whole
 from widgets.figures import duration
 
 if TYPE_CHECKING:
@@ -37,17 +39,23 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     watch = _watch(connection, arguments)
     printed = 0
+    following: Following | None = None
     try:
         connection.load_symbols()
         with stoppable():
             watch.begin()
             if path is not None:
                 watch.record_to(path)
-            printed = _follow(watch, arguments)
-        account(watch)
+            following = Following(watch, arguments)
+            following.run()
+            printed = following.printed
+        account(watch, following.dropped if following else 0)
     finally:
         left = take_away(watch)
         connection.close()
+    if connection.holds_events and not printed:
+        what = " ".join(arguments.functions) or "anything"
+        print(f"probewright: no call of {plain(what)} was recorded", file=sys.stderr)
     return REFUSED if left or (connection.holds_events and not printed) else DONE
 
 
@@ -63,38 +71,79 @@ def _watch(connection: Connection, arguments: argparse.Namespace) -> Watch:
     return GraphWatch(connection, plan)
 
 
-def _follow(watch: Watch, arguments: argparse.Namespace) -> int:
-    """Print until the time or the number is reached, or all that was recorded is printed; gives the calls printed."""
-    from tui.calls import ShownCalls
-    from tui.graph import ShownGraph
-    from tui.graph_names import GraphNames
+class Following:
+    """Prints calls as they return, until the time or the number is reached or all that was recorded is printed."""
 
-    if watch.store is None:
-        return 0
-    came = threading.Event()
-    watch.on_data = came.set
-    printer: _Printer | None = None
-    end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
-    names, over = 0.0, False
-    while not over:
-        came.wait(min(_PATIENCE, max(0.0, end - time.monotonic())))
-        came.clear()
-        over = time.monotonic() >= end
-        if over:
-            watch.settle()
-        else:
-            watch.tick()
-        if time.monotonic() - names >= _NAMES_EVERY or over:
-            names = time.monotonic()
-            watch.know_names(watch.names())
-        if printer is None and len(watch.store):
-            calls = ShownCalls(watch, watch.store)
+    def __init__(self, watch: Watch, arguments: argparse.Namespace) -> None:
+        self._watch = watch
+        self._arguments = arguments
+        self._printer: _Printer | None = None
+        self._named = 0.0
+
+    @property
+    def printed(self) -> int:
+        """Calls so far."""
+        return self._printer.printed if self._printer else 0
+
+    @property
+    def dropped(self) -> int:
+        """What had no room until it could be printed."""
+        return self._printer.dropped if self._printer else 0
+
+    def run(self) -> None:
+        """See the class; what was read when a signal comes is printed too."""
+        if self._watch.store is None:
+            return
+        with contextlib.suppress(Stopped):
+            self._until_over()
+        for _ in range(2):  # a signal may come meanwhile, once
+            with contextlib.suppress(Stopped):
+                self._finish()
+                break
+
+    def _until_over(self) -> None:
+        came = threading.Event()
+        self._watch.on_data = came.set
+        seconds = self._arguments.seconds
+        end = time.monotonic() + seconds if seconds else float("inf")
+        while (now := time.monotonic()) < end:
+            came.wait(min(_PATIENCE, end - now))
+            came.clear()
+            if self._tick() or self._watch.ended:
+                break
+
+    def _finish(self) -> None:
+        with whole():
+            self._watch.end_reading()
+        self._named = 0.0
+        while not self._tick() and self._watch.behind:
+            pass
+        with whole():
+            if self._watch.store is not None:
+                self._watch.store.flush()
+            self._print()
+
+    def _tick(self) -> bool:
+        """Print what is new, of what came by now a part; whether that is enough."""
+        if time.monotonic() - self._named >= _NAMES_EVERY:
+            self._named = time.monotonic()
+            self._watch.know_names(self._watch.names())
+        with whole():
+            self._watch.tick(0.0)  # what is new is printed before it could be dropped for what comes next
+            return self._print()
+
+    def _print(self) -> bool:
+        store = self._watch.store
+        if self._printer is None and store is not None and len(store):
+            from tui.calls import ShownCalls
+            from tui.graph import ShownGraph
+            from tui.graph_names import GraphNames
+
+            calls = ShownCalls(self._watch, store)
             calls.learn()
-            shown = ShownGraph(watch, watch.store, GraphNames(watch.connection), calls)
-            printer = _Printer(shown, arguments)
-        if printer is not None:
-            over |= printer.tick() or watch.ended
-    return printer.printed if printer else 0
+            shown = ShownGraph(self._watch, store, GraphNames(self._watch.connection), calls)
+            self._printer = _Printer(shown, self._arguments)
+        return self._printer is not None and self._printer.tick()
 
 
 class _Printer:
@@ -106,43 +155,57 @@ class _Printer:
         self._arguments = arguments
         self._roots: list[int] = []
         self._next = 0
-        self._wanted = frozenset(arguments.functions) if shown.growing.traced else frozenset()
+        self._dropped = 0
+
+    @property
+    def dropped(self) -> int:
+        """Calls, and events of calls, that had to go before they were printed."""
+        return self._dropped + self._shown.growing.unseen
+
+    @property
+    def _enough(self) -> bool:
+        return bool(self._arguments.count) and self.printed >= self._arguments.count
 
     def tick(self) -> bool:
         """Print what is new; whether that is enough."""
+        more = True
+        while more and not self._enough:
+            more = self._shown.growing.tick(0.0)  # a piece, and what is new is printed before it could be dropped
+            self._print_new()
+        return self._enough
+
+    def _print_new(self) -> None:
         from events.graph.tree import Flag
 
-        while self._shown.growing.tick(1.0):
-            pass
         tree = self._shown.tree
+        self._dropped += max(0, tree.first - self._next)
         for number in range(max(self._next, tree.first), tree.next):
             if tree.row(number).level == 0:
                 self._roots.append(number)
         self._next = tree.next
         waiting = []
         for root in self._roots:
+            if self._enough:
+                return
             if root < tree.first:
+                self._dropped += 1
                 continue
             row = tree.row(root)
             if row.flags & Flag.OPEN:
                 waiting.append(root)
             elif self._prints(row):
-                self._print(row)
                 self.printed += 1
-                if self._arguments.count and self.printed >= self._arguments.count:
-                    return True
+                self._print(row)
         self._roots = waiting
-        return False
 
     def _prints(self, row: Row) -> bool:
         from events.graph.brackets import What
 
         if row.what != What.CALL:
             return False
-        return not self._wanted or self._shown.name(row).split(" ")[0] in self._wanted or bool(self._globs())
-
-    def _globs(self) -> list[str]:
-        return [word for word in self._wanted if "*" in word or "?" in word]
+        name = self._shown.name(row).split(" ")[0]
+        wanted = self._arguments.functions
+        return not wanted or any(fnmatch.fnmatchcase(name, word) for word in wanted)
 
     def _print(self, root: Row) -> None:
         for number in range(root.row, root.after):

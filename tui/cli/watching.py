@@ -217,8 +217,8 @@ def _until_over(watch: Watch, seconds: float | None, showing: _Showing) -> None:
             break
 
 
-def account(watch: Watch) -> None:
-    """Say on standard error what did not reach us, where something did not."""
+def account(watch: Watch, unprinted: int = 0) -> None:
+    """Say on standard error what did not reach us, where something did not; `unprinted`: calls, or their events."""
     counts = watch.counts()
     if counts is None or watch.store is None:
         return
@@ -228,6 +228,7 @@ def account(watch: Watch) -> None:
         (missed, "calls missed by the probe"),
         (counts.dropped, "events dropped by probewright"),
         (watch.store.undecodable, "events that could not be decoded"),
+        (unprinted, "calls or events of calls dropped before they were printed"),
     )
     for number, what in losses:
         if number:

@@ -1,0 +1,56 @@
+"""`probewright graph` on a recording: which calls are printed, and that none is dropped without a word."""
+
+import argparse
+
+import pytest
+
+from events.graph import growing
+from events.graph.tree import CallTree
+from events.recording import Recording
+from kernel.connection import Connection
+from kernel.open import shipped_recording
+from kernel.recording import RecordingTarget
+from kernel.watch import Watch
+from tui.__main__ import main
+from tui.cli.graph import Following
+from tui.cli.watching import account
+
+HERE = str(shipped_recording())
+
+
+def printed(capsys, *functions: str) -> list[str]:
+    main(["graph", *functions, "--target", HERE])
+    return capsys.readouterr().out.splitlines()
+
+
+def test_only_functions_that_were_asked_for_are_printed(capsys):
+    everything = printed(capsys)
+    opens = [line for line in everything if " do_sys_openat2(" in line]
+    assert 0 < len(opens) < len(everything)
+    assert printed(capsys, "do_sys_openat2") == printed(capsys, "do_sys_*") == opens
+    assert printed(capsys, "do_sys_openat2", "*") == everything
+
+
+def test_where_nothing_fits_it_is_said(capsys):
+    assert main(["graph", "no_such_*", "--target", HERE]) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "probewright: no call of no_such_* was recorded\n")
+
+
+@pytest.mark.parametrize("limit", [8, 1 << 20])
+def test_what_a_tree_has_no_room_for_is_printed_or_counted(capsys, monkeypatch, limit):
+    everything = len(printed(capsys))
+    monkeypatch.setattr(growing, "CallTree", lambda brackets, _: CallTree(brackets, limit))
+    watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "x")))
+    watch.begin()
+    following = Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False))
+    following.run()
+    account(watch, following.dropped)
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) >= following.printed > 0
+    if limit > 8:
+        assert len(told.out.splitlines()) == everything
+        assert "before they were printed" not in told.err
+    else:
+        assert following.dropped > 0
+        assert f"{following.dropped:,} calls or events of calls dropped before they were printed" in told.err
