@@ -16,7 +16,7 @@ from kernel.arming import Mode
 from kernel.errors import KernelError, TargetUnusable
 from kernel.session import Armed, Session
 from probes.hist.kept import Keeping, Kept, is_of, keeping
-from probes.plan import PlannedEvent
+from probes.plan import Plan, PlannedEvent
 
 if TYPE_CHECKING:
     from kernel.watch import Watch
@@ -40,6 +40,10 @@ class Histograms:
         """By `Armed.key`, for a probe may get another filter."""
         self._numbers: dict[object, int] = {}
         """Of those that have their synthetic event, by the same."""
+        self._plans: dict[object, Plan] = {}
+        """By which the triggers were written, by the same."""
+        self._wanted: tuple[tuple[tuple[str, str], ...], bool] = ((), False)
+        """Fields, and whether to record beside."""
 
     @property
     def counting(self) -> tuple[Armed, ...]:
@@ -65,6 +69,7 @@ class Histograms:
         session = self._session()
         clock = _CLOCK.search(session.instance.read("trace_clock"))
         self.end()
+        self._wanted = tuple(fields), recording
         try:
             # A trigger with times sets the clock, which empties the buffer: it has to be read before.
             for armed in probes:
@@ -75,7 +80,7 @@ class Histograms:
                 wanted = keeping(
                     armed.plan, session.group, clock[1] if clock else "global", _of(armed, fields), number
                 )
-                self._keeping[armed.key] = wanted
+                self._keeping[armed.key], self._plans[armed.key] = wanted, armed.plan
                 self._write(session, armed, wanted)
                 if recording:
                     self.watch.switch(armed, Mode.RECORD)
@@ -88,8 +93,14 @@ class Histograms:
             raise
 
     def read(self) -> tuple[Read, ...]:
-        """All of them. Raises FileRefused, TargetLost."""
+        """All of them; where a probe got another filter they start anew, with that one.
+
+        Raises ProbeRefused, FileRefused, TargetLost.
+        """
         session = self._session()
+        if any(armed.plan is not self._plans[armed.key] for armed in self.counting):
+            fields, recording = self._wanted
+            self.begin(self.counting, fields, recording=recording)
         found: list[Read] = []
         texts: dict[str, tuple[Histogram, ...]] = {}
         for armed in self.counting:

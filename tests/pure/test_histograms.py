@@ -11,6 +11,7 @@ from kernel import leftovers
 from kernel.arming import Mode
 from kernel.errors import KernelError, TargetLost
 from kernel.histogram import Histograms
+from kernel.meter import TRIGGER
 from kernel.session import Armed, Session
 from kernel.session_start import open_session
 from probes.hist.kept import LATENCY, TASK, is_of, keeping
@@ -131,6 +132,16 @@ def test_a_probe_that_got_another_filter_is_counted_on_and_records_again():
         events = tuple(replace(event, filter="count > 5") for event in armed.plan.events)
         changed = session.change_filters(armed, replace(armed.plan, events=events))
         assert kept.counting == (changed,)
+        for event in events:
+            target.files[f"{OURS}/events/{event.path}/hist"] = b""
+        target.files[f"{OURS}/events/synthetic/{session.group}__latency0/hist"] = b""
+        for _ in range(2):
+            kept.read()
+            texts = [
+                text for event in events for text in triggers(target, event.path) if not text.startswith(TRIGGER)
+            ]
+            assert len(texts) == 4 and all("count > 5" in text and "count > 1" not in text for text in texts)
+        assert session.mode(changed) is Mode.COUNT
         kept.end(record=True)
         assert session.mode(changed) is Mode.RECORD
         assert all(triggers(target, event.path) == [""] for event in events)
