@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         else:
             _print(connection, facts)
-            _print_features(facts, missing)
+            _print_features(facts, missing, living=living)
             for leftover in dead:
                 print(
                     plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it")
@@ -51,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(connection: Connection, facts: TargetFacts) -> None:
     btf = connection.btf
+    way_out = "; only BPF programs need it (Debian: apt-get install libbpf1)" if connection.target.owner else ""
     rows = [
         ("target", connection.target.name),
         ("kernel", facts.title),
@@ -59,7 +60,7 @@ def _print(connection: Connection, facts: TargetFacts) -> None:
         ("BTF", connection.btf_error or (f"{len(btf.functions):,} functions" if btf else "none")),
         ("tracers", " ".join(facts.tracers) or "-"),
         ("lockdown", facts.lockdown or "not in this kernel"),
-        ("libbpf", facts.libbpf or "not found; only BPF programs need it (Debian: apt-get install libbpf1)"),
+        ("libbpf", facts.libbpf or f"not found{way_out}"),
         ("BPF", " ".join(facts.bpf_programs) or "-"),
         ("BPF helpers", " ".join(facts.bpf_helpers) or "-"),
     ]
@@ -67,7 +68,8 @@ def _print(connection: Connection, facts: TargetFacts) -> None:
         print(plain(f"{name:<13}{value}"))
 
 
-def _print_features(facts: TargetFacts, missing: Mapping[Feature, str]) -> None:
+def _print_features(facts: TargetFacts, missing: Mapping[Feature, str], *, living: bool = True) -> None:
+    """What can be done; of a machine that is not there nothing can be mended."""
     print()
     for feature in Feature:
         # What a switch of its configuration denies is not there, whether anybody could look or not.
@@ -76,7 +78,7 @@ def _print_features(facts: TargetFacts, missing: Mapping[Feature, str]) -> None:
         print(plain(f"  {word:<5}{feature:<26}{why}".rstrip()))
     for trouble in facts.troubles:
         print(plain(f"\n{'!' if trouble.fatal else '-'} {trouble.what}"))
-        if trouble.remedy:
+        if trouble.remedy and living:
             print(plain(f"  {trouble.remedy}"))
 
 

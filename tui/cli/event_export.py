@@ -22,7 +22,7 @@ from events.record import Record
 from kernel.errors import KernelError
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
-from tui.cli.output import connect, emit, plain
+from tui.cli.output import connect, emit, plain, size_of
 from tui.event_export import source_of
 from tui.export_file import ExportFile, FileRefused
 
@@ -197,7 +197,7 @@ class Export:
         if as_json:
             emit({"file": self._wanted.path, "format": self._wanted.form.name, "events": self.written, "bytes": size})
         else:
-            print(plain(f"{self._wanted.path}: {self.written:,} events, {size / 1e6:.1f} MB"), file=sys.stderr)
+            print(plain(f"{self._wanted.path}: {self.written:,} events, {size_of(size)}"), file=sys.stderr)
 
     @contextlib.contextmanager
     def whole_records(self) -> Iterator[None]:

@@ -59,3 +59,10 @@ def line(text: str) -> str:
 def plain(text: str) -> str:
     """Text without control characters; foreign strings pass here on their way to a terminal."""
     return "".join(ch if ch.isprintable() or ch == "\n" else f"\\x{ord(ch):02x}" for ch in text)
+
+
+def size_of(number: int) -> str:
+    """Bytes as they are said of a file: `812 bytes`, `12.3 kB`, `4.5 MB`."""
+    if number < 1000:
+        return f"{number} bytes"
+    return f"{number / 1e3:.1f} kB" if number < 1e6 - 50 else f"{number / 1e6:.1f} MB"

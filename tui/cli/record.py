@@ -9,7 +9,7 @@ from pathlib import Path
 from events.record import Record
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
-from tui.cli.output import connect, emit, plain
+from tui.cli.output import connect, emit, plain, size_of
 from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, stoppable, take_away
 
 
@@ -49,5 +49,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         emit({"file": str(path), "events": shown, "bytes": size})
     else:
-        print(plain(f"{path}: {shown:,} events, {size / 1e6:.1f} MB"))
+        print(plain(f"{path}: {shown:,} events, {size_of(size)}"))
     return REFUSED if left else DONE
