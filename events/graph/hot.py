@@ -21,7 +21,7 @@ class HotSpot(NamedTuple):
     total: int
     """Of all of them. A call inside of a call of the same function counts in both."""
     own: int
-    """What was not spent in the calls, interrupts and softirqs inside."""
+    """What was not spent in the calls, interrupts and softirqs inside, of the calls whose entry was seen."""
     p50: int
     """Half of the calls took no longer."""
     p99: int
@@ -48,8 +48,10 @@ def spent(tree: CallTree, task: int | None = None) -> Spent:
     if task is not None:
         wanted &= columns.column("task") == task
     took = duration[wanted]
+    flags = columns.column("flags")[wanted]
     own = np.maximum(took - columns.column("inside")[wanted], 0)
-    return Spent(columns.column("function")[wanted], took, own, (columns.column("flags")[wanted] & Flag.FAILED) != 0)
+    own[(flags & Flag.NO_ENTRY) != 0] = 0  # what was inside of it was not seen either
+    return Spent(columns.column("function")[wanted], took, own, (flags & Flag.FAILED) != 0)
 
 
 def hot_spots(calls: Spent) -> list[HotSpot]:
