@@ -91,11 +91,6 @@ class Summary:
         return self._events.unseen
 
     @property
-    def values_unseen(self) -> int:
-        """The same, for the values of the field, which may have been chosen later."""
-        return self._fields.unseen if self._fields else 0
-
-    @property
     def behind(self) -> int:
         """Events that are to be looked at yet, by whoever is the farthest behind."""
         at = min(scan.at for scan in self._scans)
