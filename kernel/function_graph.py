@@ -54,7 +54,7 @@ def support(target: Target, config: Mapping[str, str] = MappingProxyType({})) ->
     if why := _missing(facts, config):
         return GraphSupport(why)
     tracefs = Tracefs(target, facts.tracefs)
-    # Whether an instance may have it, only an instance can say; our own session's is one.
+    # Whether an instance may have it, only an instance can say; any that is there will do.
     offers = [_words(tracefs.instance(name), "available_tracers") for name in tracefs.instances()[:1]]
     return _support(target, tracefs, config, offers[0] if offers else None)
 
