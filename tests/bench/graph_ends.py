@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 import time
 
-from events.graph.decode import GraphReader
-from events.graph.style import GraphStyle
-from events.graph.text import GraphPrinter, Names
 from events.store import Store
 from tests.events_data import captured, store_of
+from tests.graph_reader import GraphReader
+from tests.graph_style import GraphStyle
+from tests.graph_text import GraphPrinter, Names
 
 Row = tuple[str, str, str, bool]
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from events.decode import Decoder
 from events.format import ByteOrder, EventFormat, HeaderPage, parse_format
-from events.graph.decode import GraphReader, ends_of, role_of
+from events.graph.decode import ends_of, role_of
 from events.graph.ends import EndKind, GraphEnds, joined, zeros
 from tests.events_data import KERNELS, captured, entry, event, page, store_of
+from tests.graph_reader import GraphReader
 
 TYPES = {"B": "unsigned char", "i": "int", "I": "unsigned int", "q": "long", "Q": "unsigned long"}
 OLD = (("func", "Q"), ("depth", "i"))

@@ -17,12 +17,12 @@ from events.format import HeaderPage, parse_format
 from events.graph.arguments import Argument, ArgumentTypes, kernel_text, registers_of
 from events.graph.decode import ends_of
 from events.graph.ends import EndKind, GraphEnds, zeros
-from events.graph.style import GraphStyle, duration_text, headers, mark, proc_text, retval_text, style_of
-from events.graph.text import GraphPrinter, Names
 from events.kallsyms import Symbols
 from events.store import Store
 from tests.btf_writer import Writer, stored
 from tests.events_data import KERNELS, archive, captured, fgraph_text, store_of
+from tests.graph_style import GraphStyle, duration_text, headers, mark, proc_text, retval_text, style_of
+from tests.graph_text import GraphPrinter, Names
 
 ERRNO = -22
 

@@ -11,8 +11,6 @@ from events.decode import Decoder
 from events.graph.arguments import ArgumentTypes
 from events.graph.decode import ends_of
 from events.graph.ends import GraphEnds
-from events.graph.style import GraphStyle, headers, style_of
-from events.graph.text import GraphPrinter, Names
 from events.kallsyms import Symbols
 from events.store import Store
 from kernel.errors import FileRefused
@@ -21,6 +19,8 @@ from kernel.lab.guest import Guest
 from kernel.pump import Pump
 from kernel.target import Target
 from probes.graph_plan import GraphPlan
+from tests.graph_style import GraphStyle, headers, style_of
+from tests.graph_text import GraphPrinter, Names
 
 WORK = "for i in 1 2; do cat /proc/version /nonexistent 2>/dev/null; ls /proc/self >/dev/null; sleep 0.01; done"
 TRACING = "/sys/kernel/tracing"

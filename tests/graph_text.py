@@ -18,9 +18,9 @@ from events.graph.arguments import ArgumentTypes, registers_of
 from events.graph.arguments import kernel_text as arguments_text
 from events.graph.comments import comment
 from events.graph.ends import EndKind, GraphEnds
-from events.graph.style import GraphStyle, duration_text, mark, proc_text, retval_text
 from events.kallsyms import Symbols
 from events.record import Record
+from tests.graph_style import GraphStyle, duration_text, mark, proc_text, retval_text
 
 _DEPTHS = 50
 """FTRACE_RETFUNC_DEPTH: calls of a task that the kernel remembers while it prints."""
