@@ -20,9 +20,6 @@ from widgets.tail_table import TailTable
 _STEP: Final = 0.012
 """Seconds that one step of a search may take; between two the screen goes on."""
 
-_SIDEWAYS: Final = 8
-"""Columns of the screen that one press of a key scrolls."""
-
 
 class TablePane(Vertical):
     """A `TailTable` (`.table`) and its search."""
@@ -38,8 +35,6 @@ class TablePane(Vertical):
         ),
         Binding("n", "hit(1)", "Next hit", show=False, id="events.next_hit", tooltip="Next row with the text"),
         Binding("N", "hit(-1)", "Hit before", show=False, id="events.hit_before", tooltip="The row before with it"),
-        Binding("left", "sideways(-1)", "Left", show=False, id="events.left", tooltip="Columns to the left"),
-        Binding("right", "sideways(1)", "Right", show=False, id="events.right", tooltip="Columns to the right"),
         Binding("escape", "leave", "End search", show=False, id="events.leave", tooltip="Highlight nothing more"),
     ]
 
@@ -91,10 +86,6 @@ class TablePane(Vertical):
         self.remove_class("-searching")
         self._query.value = ""
         self.screen.set_focus(self.table)
-
-    def action_sideways(self, step: int) -> None:
-        """Other columns of the screen."""
-        self.table.sideways(step * _SIDEWAYS)
 
     def action_hit(self, direction: int) -> None:
         """Go to the next row with the text."""

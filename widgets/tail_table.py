@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Final, Protocol
 
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
@@ -13,6 +13,9 @@ from textual.strip import Strip
 
 from widgets.rows import Piece, Rows
 from widgets.tail_list import TailList
+
+_SIDEWAYS: Final = 8
+"""Columns of the screen that one press of a key scrolls."""
 
 
 class Found(Protocol):
@@ -96,6 +99,8 @@ class TailTable(TailList):
             id="events.details",
             tooltip="All there is about the row under the cursor",
         ),
+        Binding("left", "sideways(-1)", "Left", show=False, id="events.left", tooltip="The columns to the left"),
+        Binding("right", "sideways(1)", "Right", show=False, id="events.right", tooltip="The columns to the right"),
     ]
 
     DEFAULT_CSS = """
@@ -121,6 +126,8 @@ class TailTable(TailList):
         classes: str | None = None,
     ) -> None:
         self._table: TableRows = rows or Nothing()
+        self.turn: Callable[[int], None] | None = None
+        """Goes to another column, where one can; else the table scrolls."""
         super().__init__(self._table, header=True, name=name, id=id, classes=classes)
 
     def show(self, rows: TableRows) -> None:
@@ -169,9 +176,12 @@ class TailTable(TailList):
         if self._has(self.cursor):
             self.post_message(self.DetailRequested(self.cursor).set_sender(self))
 
-    def sideways(self, columns: int) -> None:
-        """Scroll to the right, or to the left."""
-        self.scroll_to(x=self.scroll_offset.x + columns, animate=False, force=True)
+    def action_sideways(self, step: int) -> None:
+        """To the right, or to the left."""
+        if self.turn is not None:
+            self.turn(step)
+        else:
+            self.scroll_to(x=self.scroll_offset.x + step * _SIDEWAYS, animate=False, force=True)
 
     def show_columns(self, start: int, after: int) -> None:
         """Have some columns of the rows on the screen, as far as they fit."""

@@ -88,6 +88,18 @@ async def test_columns_are_hidden_moved_and_come_back():
         assert {column.name for column in pane.choice.shown} == set(before)
 
 
+async def test_columns_are_turned_where_they_are_wider_than_the_screen():
+    async with live() as (pilot, pane, _):
+        await pilot.resize_terminal(60, 24)
+        await pilot.press("space")
+        seen = []
+        for _ in range(4):
+            await pilot.press("right")
+            seen.append(pane.choice.current)
+        assert seen == list(pane.choice.shown[4:8])
+        assert pane.table.scroll_offset.x > 0, "the column is on the screen"
+
+
 async def test_order_by_a_column():
     async with live() as (pilot, pane, every):
         await pilot.press("space")

@@ -20,7 +20,7 @@ def bundle() -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for package in ("btf", "events", "kernel", "probes"):
-            for path in sorted((TOP / package).glob("*.py")):
+            for path in sorted((TOP / package).rglob("*.py")):
                 tar.add(path, str(path.relative_to(TOP)))
         tar.add(TOP / "tests/real/session_inside.py", "session_inside.py")
     return buffer.getvalue()

@@ -57,6 +57,7 @@ class EventsPane(ChosenPane):
         """Numbers of events in the store."""
         self._rows: EventRows | None = None
         self._hue = 0
+        self.table.turn = self.turn
 
     # -- from the view ------------------------------------------------------------------------------------------
 
@@ -97,7 +98,7 @@ class EventsPane(ChosenPane):
 
     # -- columns ------------------------------------------------------------------------------------------------
 
-    def action_sideways(self, step: int) -> None:
+    def turn(self, step: int) -> None:
         """The keys are about another column."""
         self._change(self.choice.turned(step))
 
