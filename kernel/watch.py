@@ -150,7 +150,7 @@ class Watch(Holder):
 
     def end_reading(self) -> None:
         """Read what is in the buffers now, up to 0.5 s, then no more; ticks bring in what is queued by then."""
-        if self._session is not None:
+        if self._session is not None and not self._session.pump.done:
             self._session.pump.settle()
             self._session.pump.close()
 
