@@ -231,7 +231,7 @@ def test_terminal_that_goes_away_takes_the_probes_along(inside: Guest, tmp_path:
     """The application on a terminal whose window is closed: SIGHUP, and nowhere to draw."""
     env = ssh_to(inside, tmp_path)
     with Tmux(["env", f"PATH={env['PATH']}", sys.executable, "-m", "tui", "--target", address(inside)]) as terminal:
-        terminal.wait(lambda screen: re.search(r"\d\d,\d{3} functions", screen), 60)
+        terminal.wait(lambda screen: re.search(r"part of a name +\d\d,\d{3}", screen), 60)
         inside.workload(True)
         pick(terminal)
         terminal.wait(ROW.search)

@@ -14,7 +14,7 @@ from tests.real.tmux import TOP, Tmux
 PROBEWRIGHT = [sys.executable, "-m", "tui"]
 SPEC = "f vfs_read file->f_path.dentry->d_name.name:string"
 STEPS = (
-    ("", "f  a function"),
+    ("", "f +a function"),
     ("vfs_r", "vfs_read "),
     ("", "vfs_read  +when it is called"),
     ("", r"file-> +struct file \*"),
