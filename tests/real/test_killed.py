@@ -68,6 +68,7 @@ def _machine(guest: Guest) -> int:
 
 
 @DIALECTS
+@pytest.mark.timeout(600)  # some twenty sessions on an emulated machine
 def test_kill_9_at_any_moment(guest: Guest, env: dict[str, str]) -> None:
     """From before ssh has started until events come, and while everything is taken away again."""
     began = time.monotonic()
@@ -163,7 +164,7 @@ def bundle() -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for package in ("btf", "events", "kernel", "probes", "tui", "tui/cli"):
-            for path in sorted((TOP / package).glob("*.py")):
+            for path in sorted((TOP / package).rglob("*.py")):
                 tar.add(path, str(path.relative_to(TOP)))
         for path in sorted(Path(platformdirs.__file__).parent.glob("*.py")):
             tar.add(path, f"platformdirs/{path.name}")
