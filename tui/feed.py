@@ -49,8 +49,10 @@ class Feed:
         self._tick_timer: Timer | None = None
         self._count_timer: Timer | None = None
         self._asking = False
-        self._spent = 0.0
+        self._spent = time.thread_time()
         """CPU time of the screen's thread up to the last tick, in seconds."""
+        self._cost = 0.0
+        """The same from the tick before to the last one: with the picture that it made."""
 
     def follow(self, watching: Watch | None) -> None:
         """Drive this watch from now on; None: nothing."""
@@ -67,13 +69,12 @@ class Feed:
         """A tick is due."""
         if self._tick_timer is None:
             behind = self._watching is not None and self._watching.behind
-            self._tick_timer = self._app.set_timer(
-                SOON if behind else pause_after(time.thread_time() - self._spent), self._tick
-            )
+            self._tick_timer = self._app.set_timer(SOON if behind else pause_after(self._cost), self._tick)
 
     def _tick(self) -> None:
         self._tick_timer = None
-        self._spent = time.thread_time()
+        now = time.thread_time()
+        self._spent, self._cost = now, now - self._spent
         watching = self._watching
         if watching is None:
             return

@@ -46,6 +46,7 @@ class FilterLine(Horizontal):
         super().__init__()
         self._input = SearchLine(hint)
         self._said = Label("", classes="said", markup=False)
+        self._last = ("", False)
 
     def compose(self) -> ComposeResult:
         """What is typed, and what comes of it."""
@@ -70,7 +71,10 @@ class FilterLine(Horizontal):
         self.screen.set_focus(self._input)
 
     def say(self, text: str, refused: bool = False) -> None:
-        """What comes of what was typed."""
+        """What comes of what was typed; asked at each tick, painted where it is something else."""
+        if (text, refused) == self._last:
+            return
+        self._last = text, refused
         self._said.set_class(refused, "-refused")
         self._said.update(safe_content(text))
 
