@@ -114,7 +114,11 @@ async def test_details_of_a_call_begin_with_what_was_asked_for(recording):
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("count > lots", "count is a number, lots is none"), ("cuont > 3", "no field cuont"), ("count > 999999999", "none before")],
+    [
+        ("count > lots", "count is a number, lots is none"),
+        ("cuont > 3", "no field cuont"),
+        ("count > 999999999", "none before"),
+    ],
 )
 async def test_a_condition_that_is_none_says_why(recording, text, why):
     app = application(recording)
