@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import pytest
@@ -146,15 +145,16 @@ async def test_sixteen_colours(theme):
 
 async def test_sixty_thousand_names():
     names = [f"some_function_{n}" for n in range(60_000)]
+    asked = []
 
     def find(query):
+        asked.append(query)
         hits = [i for i, name in enumerate(names) if query in name]
         return hits, len(hits)
 
     app = host(names, find)
     async with app.run_test(size=(80, 24)) as pilot:
         app.widget.focus_search()
-        start = time.perf_counter()
         await pilot.press("4")
+        assert asked == ["4"]
         assert f"{len(find('4')[0]):,} of 60,000" in app.line(1)
-        assert time.perf_counter() - start < 1.0

@@ -6,7 +6,6 @@ import os
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from pathlib import Path
 
@@ -68,12 +67,10 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def test_a_hello_that_makes_no_sense(data: bytes) -> None:
     process = parrot(data)
     try:
-        began = time.monotonic()
         with pytest.raises((TargetLost, ValueError)) as caught:
             Line(process)
         assert isinstance(caught.value, TargetLost), caught.value
         assert "makes no sense" in str(caught.value)
-        assert time.monotonic() - began < 5
     finally:
         end(process)
 

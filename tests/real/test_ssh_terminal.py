@@ -14,7 +14,8 @@ from kernel.lab.guest import Guest
 from tests.real.test_ssh_guest import is_clean, left
 
 SCRIPT = """
-import json, sys, time
+import json, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it, and that is inherited
 sys.path.insert(0, sys.argv[1])
 from kernel.address import Address
 from kernel.ssh import open_ssh
