@@ -1,8 +1,8 @@
 """The far side's agent: its source goes through standard input to python3 there (>= 3.6); nothing is written.
 
-The source that is sent is frames.py, drain.py and this file, one behind the other (see `kernel.ssh`).
+The source that is sent is frames.py, drain.py, journal.py and this file, one behind the other (see `kernel.ssh`).
 At the end of standard input, at a signal, when a frame makes no sense or after too long a silence, what is
-guarded is undone, newest first, each step tried.
+guarded is undone, newest first, each step tried. What would outlive this process stands in its journal.
 """
 
 # This file speaks Python 3.6: annotations newer than that are strings.
@@ -40,6 +40,7 @@ from kernel.frames import (
     squeeze,
     unpack,
 )
+from kernel.journal import Journal, folders, is_untouched, own_name, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Agent:
 
     def __init__(self) -> None:
         self.buffer = b""
-        self.guarded: list[tuple[bytes, bytes, bytes]] = []
+        self.guarded: list[tuple[bytes, bytes, bytes, bytes]] = []
+        self.journal = Journal(folders(os.geteuid(), os.environ), own_name())
         self.held: list[tuple[bytes, int]] = []
         self.streams: dict[int, Stream] = {}
         self.silence = 120.0
@@ -89,6 +91,8 @@ class Agent:
                 self.held.remove(entry)
                 os.close(entry[1])
             os.rmdir(path)
+        elif effect == b"unlink":
+            os.unlink(path)
         elif effect in (b"write", b"append"):
             how = os.O_TRUNC if effect == b"write" else os.O_APPEND
             fd = os.open(path, os.O_WRONLY | how | os.O_CLOEXEC)
@@ -108,10 +112,12 @@ class Agent:
             os.close(fd)
         self.streams, self.held = {}, []
         while self.guarded:
-            effect, path, data = self.guarded.pop()
+            effect, path, data, expects = self.guarded.pop()
             for attempt in range(10):
                 try:
-                    self.perform(effect, path, data)
+                    if not expects or is_untouched(effect, whole(path), expects):
+                        self.perform(effect, path, data)
+                    self.journal.drop(effect, path, data, expects)
                     break
                 except OSError as error:
                     if error.errno != errno.EBUSY or attempt == 9:
@@ -166,13 +172,15 @@ class Agent:
     def step(self, _: int, effect: bytes, path: bytes, data: bytes) -> None:
         self.perform(effect, path, data)
 
-    def guard(self, _: int, effect: bytes, path: bytes, data: bytes) -> None:
-        self.guarded.append((effect, path, data))
+    def guard(self, _: int, effect: bytes, path: bytes, data: bytes, expects: bytes = b"") -> None:
+        self.guarded.append((effect, path, data, expects))
+        self.journal.add(effect, path, data, expects)
 
-    def unguard(self, _: int, effect: bytes, path: bytes, data: bytes) -> None:
+    def unguard(self, _: int, effect: bytes, path: bytes, data: bytes, expects: bytes = b"") -> None:
         for at in range(len(self.guarded) - 1, -1, -1):
-            if self.guarded[at] == (effect, path, data):
+            if self.guarded[at] == (effect, path, data, expects):
                 del self.guarded[at]
+                self.journal.drop(effect, path, data, expects)
                 break
 
     def hold(self, _: int, path: bytes) -> None:

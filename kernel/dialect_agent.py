@@ -36,10 +36,10 @@ class AgentDialect:
         return tuple(decode(link) for link in self._line.request(frames.LINKS, encode(path), path=path))
 
     def guard(self, undo: Step) -> None:
-        self._step(frames.GUARD, undo)
+        self._step(frames.GUARD, undo, undo.expects)
 
     def unguard(self, undo: Step) -> None:
-        self._step(frames.UNGUARD, undo)
+        self._step(frames.UNGUARD, undo, undo.expects)
 
     def hold(self, path: str) -> None:
         self._line.request(frames.HOLD, encode(path), path=path)
@@ -53,8 +53,8 @@ class AgentDialect:
     def close(self) -> None:
         self._line.close()
 
-    def _step(self, op: int, step: Step) -> None:
-        self._line.request(op, step.effect.value.encode(), encode(step.path), step.data, path=step.path)
+    def _step(self, op: int, step: Step, *more: bytes) -> None:
+        self._line.request(op, step.effect.value.encode(), encode(step.path), step.data, *more, path=step.path)
 
 
 def encode(path: str) -> bytes:

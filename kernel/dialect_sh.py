@@ -102,7 +102,7 @@ class ShellDialect:
 
     def _command(self, step: Step) -> str:
         path = self._word(step.path)
-        if step.effect in (Effect.MKDIR, Effect.RMDIR):
+        if step.effect in (Effect.MKDIR, Effect.RMDIR, Effect.UNLINK):
             return f"t_{step.effect.value} {path}"
         if not step.data:
             return f"t_empty {path}" if step.effect is Effect.WRITE else f"t_there {path}"

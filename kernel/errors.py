@@ -5,6 +5,7 @@ KernelError
 ├── TargetLost          it was there and is gone (line cut, guest ended)
 ├── ProbeRefused        the kernel refused a probe; carries its verdict
 ├── TooFast             a probe was not armed: more events would come than are allowed
+├── LeftAlone           a way back was not taken: someone else has changed the same since
 └── FileRefused         one read or write failed; carries path and errno
 """
 
@@ -56,6 +57,14 @@ class TooFast(KernelError):
         super().__init__(message, remedy)
         self.plan = plan
         self.measured = measured
+
+
+class LeftAlone(KernelError):
+    """A setting was not put back: it does not say any more what we made it say."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} was changed by someone else meanwhile, and stays as it is")
+        self.path = path
 
 
 class FileRefused(KernelError):

@@ -40,6 +40,8 @@ def perform(step: Step) -> None:
             os.mkdir(step.path)
         elif step.effect is Effect.RMDIR:
             os.rmdir(step.path)
+        elif step.effect is Effect.UNLINK:
+            os.unlink(step.path)
         else:
             fd = os.open(step.path, _FLAGS[step.effect] | os.O_CLOEXEC)
             try:

@@ -1,6 +1,6 @@
 """Settings of the function_graph tracer that are not of one instance: changed only where nobody else counts on them.
 
-Each is put back as it was: the undo is registered before the first change.
+Each is put back as it was, where nobody else has changed it since: the undo is registered before the first change.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class GlobalSettings:
         if before is not None and before.strip() == str(wanted):
             return
         self._require_unused(name, by)
-        self._undo.do(self._tracefs.write(name, f"{wanted}\n"), self._tracefs.write(name, before or "0\n"))
+        back = self._tracefs.write(name, before or "0\n")._replace(expects=b"%d" % wanted)
+        self._undo.do(self._tracefs.write(name, f"{wanted}\n"), back)
 
     def _set_functions(self, name: str, wanted: tuple[str, ...]) -> None:
         before = parse_functions(self._read(name) or "")
@@ -91,13 +92,27 @@ class GlobalSettings:
         self._require_unused(name, _BY_GRAPH)
         if len(before) > _MOST_NAMES:
             raise TargetUnusable(f"{name} holds {len(before)} functions of someone else, too many to put back")
-        # Opened to be written, it is emptied even where the words are refused: the way back must be there by then.
-        self._undo.do(self._words(name, ()), self._words(name, before))
-        for word in wanted:
+        effect = self._words(name, wanted)
+        back = self._words(name, before)._replace(expects=effect.data)
+        self._undo.prepare(back)
+        try:
+            # The kernel takes all words, or what it took of them, when the file is closed (ftrace_graph_release).
+            self._target.perform(effect)
+        except FileRefused as error:
+            word = self._refused_word(name, wanted)
+            self._target.perform(self._words(name, before))  # it is emptied even where a word was refused
+            self._undo.forget(back)
+            if word:
+                raise TargetUnusable(f"{word}: the kernel traces no function of this name ({error})") from error
+            raise
+
+    def _refused_word(self, name: str, words: tuple[str, ...]) -> str:
+        for word in words:
             try:
                 self._target.perform(self._tracefs.write(name, f"{word}\n", append=True))
-            except FileRefused as error:
-                raise TargetUnusable(f"{word}: the kernel traces no function of this name ({error})") from error
+            except FileRefused:
+                return word
+        return ""
 
     def _words(self, name: str, words: tuple[str, ...]) -> Step:
         """A word without white space behind it is only looked at when the file is closed, and then no error comes."""
@@ -148,7 +163,7 @@ class TracerOptions:
                 continue
             top = self._tracefs.read(file).strip()
             # The way back is at the top: it is there when our instance is gone.
-            back = self._tracefs.write(file, top)
+            back = self._tracefs.write(file, top)._replace(expects=new.encode())
             self._undo.do(self._instance.write(file, new), back)
             # Only a change shows whether there is one such option, or one for each instance that goes with it.
             if self._tracefs.read(file).strip() == top:

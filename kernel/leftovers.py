@@ -3,20 +3,23 @@
 A session is dead when its instance can be removed: a living one holds a file of it open, and rmdir gives EBUSY.
 So the instance goes first, which also disables its events, then the events of its group. Other people's events are
 never touched. Where there is a group and no instance, the owner's process has to be gone. A synthetic event is a
-session's own where its name begins with that of the session's group and two underscores; one that a person named
-is nobody's, and stays.
+session's own where its name begins with that of the session's group and two underscores. What bears no name of ours,
+an event that a person named or a setting of the whole kernel, stands in the journal of the process
+(`kernel.journal`), which goes when none of its instances is left; what someone has changed since is left alone.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kernel.errors import FileRefused, KernelError
+from kernel.old_journals import OldJournal, old_journals
 from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX, is_alive, parse_owner
 from kernel.target import Effect, Step, Target
 from kernel.tracefs import Tracefs
+from kernel.undo import take_back
 from probes.rules.deletion import SYNTHETIC
 
 
@@ -29,6 +32,13 @@ class Leftover(NamedTuple):
     """Path of its trace instance; empty: gone already."""
     events: tuple[str, ...]
     """`group/event`, oldest first; empty: none."""
+    journal: OldJournal | None = None
+    """What its process has changed elsewhere; with the last session of a process."""
+
+    @property
+    def settings(self) -> int:
+        """Number of changes elsewhere that are to be taken back."""
+        return len(self.journal.steps) if self.journal else 0
 
     @property
     def group(self) -> str:
@@ -54,11 +64,16 @@ def find(target: Target) -> list[Leftover]:
             continue
         instance = tracefs.instance(prefix + name) if name in names else None
         found.append(Leftover(name, instance.path if instance else "", tuple(events.get(name, ()))))
-    return found
+    return _with_journals(target, found, root)
 
 
-def remove(target: Target, leftover: Leftover) -> Sequence[str]:
+def remove(target: Target, leftover: Leftover, tell: Callable[[str], object] = lambda _: None) -> Sequence[str]:
     """Take it away, each step tried.
+
+    Args:
+        target: where it is.
+        leftover: as `find` gave it.
+        tell: told what is left alone because someone else has changed it since, one line each.
 
     Returns:
         What failed, one line each; empty: nothing of it is left. A session that turns out to be alive is left alone.
@@ -87,7 +102,44 @@ def remove(target: Target, leftover: Leftover) -> Sequence[str]:
         except FileRefused as error:
             if error.errno != errno.ENOENT:
                 failed.append(f"{event}: {_reason(error)}")
+    if leftover.journal is not None:
+        failed += _undo(target, tracefs, leftover.journal, tell)
     return failed
+
+
+def _with_journals(target: Target, found: list[Leftover], root: str) -> list[Leftover]:
+    """Add what dead processes wrote down: it goes after the last of their sessions."""
+    for journal in old_journals(target, root):
+        owner = parse_owner(journal.process)
+        if owner is None or owner.process == target.owner or is_alive(target, owner):
+            continue
+        mine = [at for at, leftover in enumerate(found) if _process(leftover.name) == journal.process]
+        if mine:
+            found[mine[-1]] = found[mine[-1]]._replace(journal=journal)
+        else:
+            found.append(Leftover(journal.process, "", (), journal))
+    return found
+
+
+def _undo(target: Target, tracefs: Tracefs, journal: OldJournal, tell: Callable[[str], object]) -> list[str]:
+    names = [name.removeprefix(INSTANCE_PREFIX) for name in tracefs.instances()]
+    if any(_process(name) == journal.process for name in names):
+        return [f"{journal.process}: it has an instance still, so what it set stays"]
+    failed = []
+    for step in reversed(journal.steps):
+        try:
+            if (left := take_back(target, step)) is not None:
+                tell(str(left))
+        except FileRefused as error:
+            failed.append(_reason(error))
+    if not failed:
+        target.perform(Step(Effect.UNLINK, journal.path))
+    return failed
+
+
+def _process(name: str) -> str:
+    owner = parse_owner(name)
+    return owner.process if owner else ""
 
 
 def _events_by_name(tracefs: Tracefs) -> dict[str, list[str]]:

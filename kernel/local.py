@@ -9,14 +9,19 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
 from kernel import facts, files, libbpf, libc
 from kernel.errors import FileRefused
+from kernel.journal import Journal, folders, own_name
 from kernel.owner import owner_of
 from kernel.target import Effect, Step
 from probes.facts import TargetFacts
+
+if TYPE_CHECKING:
+    from kernel.journal import Entry
 
 _PASS_BYTES = 1 << 20
 """Of one CPU in one pass: a probe that our own reading hits must not keep a pass from ending."""
@@ -183,10 +188,13 @@ class LocalTarget:
         return files.list_folder(path)
 
     def guard(self, undo: Step) -> None:
-        """Nothing: there is no far side, and the next start finds what a dead process left."""
+        """There is no far side: the next start finds what a dead process left, some of it in its journal."""
+        with _JOURNALING:
+            _journal().add(*_entry(undo))
 
     def unguard(self, undo: Step) -> None:
-        """Nothing, as guard()."""
+        with _JOURNALING:
+            _journal().drop(*_entry(undo))
 
     def hold(self, path: str) -> None:
         try:
@@ -214,6 +222,23 @@ class LocalTarget:
         for entry in [entry for entry in self._held if entry[0].startswith(f"{folder}/")]:
             self._held.remove(entry)
             os.close(entry[1])
+
+
+_JOURNALING = threading.Lock()
+_journals: dict[str, Journal] = {}
+
+
+def _journal() -> Journal:
+    """Of this process, whatever it has targets: a child that was forked has another."""
+    name = own_name()
+    if name not in _journals:
+        _journals.clear()
+        _journals[name] = Journal(folders(os.geteuid(), os.environ), name)
+    return _journals[name]
+
+
+def _entry(step: Step) -> Entry:
+    return step.effect.value.encode(), os.fsencode(step.path), step.data, step.expects
 
 
 BPF_PROG_TYPE_KPROBE = 2

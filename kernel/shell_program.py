@@ -60,6 +60,7 @@ t_append() { t_there "$1" || return 1; e=$( { printf '%b' "$2" | dd ibs=4096 obs
 t_empty() { t_there "$1" || return 1; e=$( { : >"$1"; } 2>&1 ); }
 t_mkdir() { e=$(mkdir "$1" 2>&1); }
 t_rmdir() { e=$(rmdir "$1" 2>&1); }
+t_unlink() { e=$(rm "$1" 2>&1); }
 t_read() {
   [ ! -d "$1" ] || { e='Is a directory'; return 1; }  # not every head says so
   e=$( { head -c "$2" <"$1" >&3; } 2>&1 )

@@ -24,6 +24,8 @@ class Effect(enum.StrEnum):
     """open(O_WRONLY | O_APPEND), one write."""
     MKDIR = "mkdir"
     RMDIR = "rmdir"
+    UNLINK = "unlink"
+    """Of a journal (`kernel.journal`)."""
 
 
 class Step(NamedTuple):
@@ -32,6 +34,9 @@ class Step(NamedTuple):
     effect: Effect
     path: str
     data: bytes = b""
+    expects: bytes = b""
+    """Of an undo, where others may change the file too: what the file says as long as nobody has
+    (`kernel.journal.is_untouched`); it is left alone else. Empty: it is carried out whatever the file says."""
 
 
 class Stream(Protocol):

@@ -6,8 +6,9 @@ import errno
 import time
 from typing import NamedTuple
 
-from kernel.errors import FileRefused, KernelError
-from kernel.target import Step, Target
+from kernel.errors import FileRefused, KernelError, LeftAlone
+from kernel.journal import is_untouched
+from kernel.target import Effect, Step, Target
 
 _BUSY_TRIES = 5
 _BUSY_PAUSE = 0.05
@@ -15,7 +16,7 @@ _BUSY_PAUSE = 0.05
 
 
 class UndoFailure(NamedTuple):
-    """One step back that could not be taken."""
+    """One step back that was not taken; LeftAlone: because what it would change is someone else's by now."""
 
     step: Step
     error: KernelError
@@ -38,8 +39,7 @@ class UndoList:
             FileRefused: the effect did not happen, and its undo is forgotten again.
             TargetLost: whether it happened is not known, and its undo stays.
         """
-        self._target.guard(undo)
-        self._steps.append(undo)
+        self.prepare(undo)
         try:
             self._target.perform(effect)
         except FileRefused:
@@ -47,6 +47,17 @@ class UndoList:
             self._steps.pop()
             self._target.unguard(undo)
             raise
+
+    def prepare(self, undo: Step) -> None:
+        """Register `undo` for an effect that is not one step. Raises TargetLost."""
+        self._target.guard(undo)
+        self._steps.append(undo)
+
+    def amend(self, undo: Step, better: Step) -> None:
+        """Replace a step by one that says more of what was done. Raises TargetLost."""
+        self._target.guard(better)
+        self._steps[self._steps.index(undo)] = better
+        self._target.unguard(undo)
 
     def forget(self, undo: Step) -> None:
         """Leave a step to someone else, who has registered the same. Raises TargetLost."""
@@ -57,14 +68,16 @@ class UndoList:
     def run(self, down_to: int = 0) -> list[UndoFailure]:
         """Take the steps back, newest first, until `down_to` are left; every one is tried.
 
-        What fails stays in the list, so that a later run tries it again. What is already gone counts as done.
+        What fails stays in the list, so that a later run tries it again. What is already gone counts as done; what
+        someone else has changed since is told once and left alone.
         """
         failures: list[UndoFailure] = []
         kept: list[Step] = []
         while len(self._steps) > down_to:
             step = self._steps.pop()
             try:
-                self._take(step)
+                if (left := take_back(self._target, step)) is not None:
+                    failures.append(UndoFailure(step, left))
                 self._target.unguard(step)
             except KernelError as error:
                 failures.append(UndoFailure(step, error))
@@ -72,14 +85,42 @@ class UndoList:
         self._steps += kept
         return failures
 
-    def _take(self, step: Step) -> None:
-        for left in reversed(range(_BUSY_TRIES)):
-            try:
-                self._target.perform(step)
-                return
-            except FileRefused as error:
-                if error.errno == errno.ENOENT:
-                    return
-                if error.errno != errno.EBUSY or not left:
-                    raise
-                time.sleep(_BUSY_PAUSE)
+
+def take_back(target: Target, step: Step) -> LeftAlone | None:
+    """Take one step back, unless what it would change is not ours any more; what is gone counts as done.
+
+    Returns:
+        Why it was left alone; None: it was taken.
+
+    Raises:
+        FileRefused, TargetLost: it could not be taken.
+    """
+    try:
+        if step.expects:
+            now = target.read(step.path)
+            if not is_untouched(step.effect.value.encode(), now, step.expects):
+                return None if _is_back(step, now) else LeftAlone(step.path)
+        _perform(target, step)
+    except FileRefused as error:
+        if error.errno != errno.ENOENT:
+            raise
+    return None
+
+
+def _is_back(step: Step, now: bytes) -> bool:
+    """Whether there is nothing to take back: the file says what it would say, or the event is gone."""
+    if step.effect is Effect.APPEND:
+        name = step.data.partition(b":")[2].strip()
+        return not any(words and words[0].endswith(b":" + name) for words in map(bytes.split, now.splitlines()))
+    return is_untouched(b"write", now, step.data)
+
+
+def _perform(target: Target, step: Step) -> None:
+    for left in reversed(range(_BUSY_TRIES)):
+        try:
+            target.perform(step)
+            return
+        except FileRefused as error:
+            if error.errno != errno.EBUSY or not left:
+                raise
+            time.sleep(_BUSY_PAUSE)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from events.batch import Batch
 from kernel.errors import FileRefused, KernelError, TargetLost
+from kernel.journal import is_untouched
 from kernel.target import Effect, Step
 from probes.facts import Feature, TargetFacts
 
@@ -154,7 +155,8 @@ class FakeTarget:
         while self.guarded:
             step = self.guarded.pop()
             try:
-                self._perform(step)
+                if not step.expects or is_untouched(step.effect.value.encode(), self.files[step.path], step.expects):
+                    self._perform(step)
             except KernelError as error:
                 if not (isinstance(error, FileRefused) and error.errno == errno.ENOENT):
                     failed.append(f"{step}: {error}")
@@ -178,6 +180,8 @@ class FakeTarget:
             self._fill(path)
         elif step.effect is Effect.RMDIR:
             self._rmdir(path)
+        elif step.effect is Effect.UNLINK and path in self.files:
+            del self.files[path]
         elif path not in self.files:
             raise FileRefused(path, errno.ENOENT)
         elif path == f"{ROOT}/dynamic_events":
