@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from types import SimpleNamespace
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; the exit status is 0 done, 1 refused or nothing found, 2 usage, 3 target unusable."""
-    from tui.cli.parser import parse
+    from tui.cli.plain import plain
 
-    arguments = parse(sys.argv[1:] if argv is None else argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments: argparse.Namespace | SimpleNamespace | None = plain(words)
+    if arguments is None:
+        from tui.cli.parser import parse
+
+        arguments = parse(words)
     from tui.cli.main import run
 
     return run(arguments)

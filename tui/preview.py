@@ -7,7 +7,6 @@ child looks at the facts only; signatures and everything else come from the pare
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import threading
 from typing import NamedTuple
@@ -49,13 +48,13 @@ class PreviewReader(threading.Thread):
         os.close(self._pipe)
         os.waitpid(self._child, 0)
         head, _, names = b"".join(parts).decode("utf-8", "surrogateescape").partition("\n")
-        with contextlib.suppress(ValueError, KeyError):
-            known = json.loads(head)
-            self.preview = Preview(known["target"], known["kernel"], tuple(names.split("\n")))
+        with contextlib.suppress(ValueError):
+            target, kernel = head.split("\0")
+            self.preview = Preview(target, kernel, tuple(names.split("\n")))
 
 
 def _look(spec: str, writer: int) -> None:
-    """The child: one line of JSON, then the names; never returns."""
+    """The child: target and kernel in a line, then the names; never returns."""
     with contextlib.suppress(BaseException):
         os.nice(5)  # it has time: the parent, which imports the screen, must not wait for it
         from kernel.open import choose
@@ -63,7 +62,7 @@ def _look(spec: str, writer: int) -> None:
         target = choose(spec).target
         facts = target.facts()
         names = sorted({line.partition(" ")[0] for line in facts.functions})
-        head = json.dumps({"target": target.name, "kernel": facts.title})
+        head = f"{target.name}\0{facts.title}".replace("\n", " ")
         data = "\n".join([head, *names]).encode("utf-8", "surrogateescape") if names else b""
         while data:
             data = data[os.write(writer, data) :]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tui.cli.parser import COMMANDS, parse
+from tui.cli.parser import parse
+from tui.cli.plain import COMMANDS, plain
 
 
 @pytest.mark.parametrize("argv", [["list"], ["-t", "lab", "list"], ["--target=lab", "list"], ["list", "-t", "lab"]])
@@ -87,3 +88,17 @@ def test_the_lab_takes_no_other_target(capsys):
     with pytest.raises(SystemExit):
         parse(["show", ""])
     assert "say a function or a type" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["FILE.pwr"], ["lab:6.12"], ["ssh://host"], ["local"], [""]])
+def test_a_lone_target_is_read_as_the_parser_reads_it(words: list[str]) -> None:
+    short = plain(words)
+    assert short is not None
+    whole = vars(parse(words))
+    assert vars(short).items() <= whole.items()
+    assert not any(value for name, value in whole.items() if name not in vars(short))
+
+
+@pytest.mark.parametrize("words", [["lab"], ["run", "f vfs_read"], ["--version"], ["-t", "lab"], ["a", "b"]])
+def test_all_other_words_are_left_to_the_parser(words: list[str]) -> None:
+    assert plain(words) is None

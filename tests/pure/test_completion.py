@@ -12,7 +12,8 @@ import pytest
 
 from kernel.quote import quote
 from tui.cli import completion
-from tui.cli.parser import COMMANDS, DIALECTS, parse
+from tui.cli.parser import DIALECTS, parse
+from tui.cli.plain import COMMANDS
 from tui.cli.shells import SCRIPTS
 from tui.cli.words import commands
 

@@ -14,7 +14,8 @@ from kernel.connection import Connection
 from kernel.open import open_target, shipped_recording
 from kernel.presets import Presets
 from probes.presets.read import read_preset
-from tui.cli.parser import COMMANDS, parsers
+from tui.cli.parser import parsers
+from tui.cli.plain import COMMANDS
 from tui.docs.pages import PAGES
 from tui.docs.text import cell, table
 from tui.help import PANES

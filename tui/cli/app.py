@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gc
 import os
@@ -13,15 +12,18 @@ from typing import TYPE_CHECKING
 from kernel.errors import TargetUnusable
 from kernel.open import require_target
 from tui.cli.main import DONE, REFUSED, USAGE
-from tui.cli.parser import COMMANDS
+from tui.cli.plain import COMMANDS
 from tui.preview import PreviewReader
 from tui.startup import Opening
 
 if TYPE_CHECKING:
+    import argparse
+    from types import SimpleNamespace
+
     from tui.app import Probewright
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(f"probewright: no terminal; without one there are {', '.join(COMMANDS)}", file=sys.stderr)
         return USAGE

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import signal
 import sys
-from types import FrameType
+from typing import TYPE_CHECKING
 
 from kernel.errors import KernelError, ProbeRefused, TooFast
 from probes.presets.errors import PresetError
+
+if TYPE_CHECKING:
+    import argparse
+    from types import FrameType, SimpleNamespace
 
 DONE, REFUSED, USAGE, UNUSABLE = range(4)
 
@@ -26,7 +29,7 @@ def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `si
     raise _Ended
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     """Run the command; messages for people go to standard error."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)

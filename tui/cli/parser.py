@@ -9,9 +9,7 @@ import argparse
 import math
 
 from events.export.formats import OF_EVENTS
-
-_WORDS = "list show check run record graph preset export doctor clean lab completion"
-COMMANDS = tuple(_WORDS.split())
+from tui.cli.plain import COMMANDS
 
 DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "comment")
 """Names of `probes.export.export.DIALECTS`, which takes longer to import than all of this."""
