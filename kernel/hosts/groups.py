@@ -1,0 +1,125 @@
+"""Groups of targets, by a name: from the user's configuration, an Ansible inventory, or `~/.ssh/config`.
+
+The configuration is `config.toml` in the user's folder for probewright:
+
+    [hosts.web]
+    targets = ["ssh://web1", "ssh://root@web2:2222", "local"]
+
+    [hosts.db]
+    ansible = "~/infra/inventory.ini"   # INI, or JSON of `ansible-inventory --list`
+    group = "databases"                 # the name of ours where it is left out
+
+    [hosts.edge]
+    ssh = "edge-*"                      # Host lines of ~/.ssh/config
+
+Several of these together are one group. Without a configuration, `FILE:GROUP` and `ssh:PATTERN` name a group, too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from kernel.errors import TargetUnusable
+from kernel.hosts import sshconfig
+from kernel.hosts.ansible import Inventory, read_inventory
+from kernel.hosts.errors import GroupError
+from kernel.open import require_target
+
+_MOST_BYTES = 16 << 20
+_KEYS = ("targets", "ansible", "group", "ssh")
+
+
+class Groups:
+    """Reads the files each time it is asked: they change while the application runs."""
+
+    def __init__(self, config: Path | None = None, ssh_config: Path | None = None) -> None:
+        """Take the files; None: the user's."""
+        self.config = config or Path(platformdirs.user_config_dir("probewright", appauthor=False)) / "config.toml"
+        self._ssh = ssh_config
+
+    def names(self) -> tuple[str, ...]:
+        """The groups of the configuration. Raises GroupError where it can't be read."""
+        return tuple(self._configured())
+
+    def targets(self, name: str) -> tuple[str, ...]:
+        """What `--target` takes, for each host of a group, each once. Raises GroupError."""
+        configured = self._configured()
+        if name in configured:
+            found = self._of(name, configured[name])
+        elif name.startswith("ssh:"):
+            found = sshconfig.targets(name.removeprefix("ssh:"), self._ssh)
+        elif ":" in name:
+            path, _, group = name.rpartition(":")
+            found = _inventory(path).targets(group or "all")
+        else:
+            raise self._unknown(name, configured)
+        if not found:
+            raise GroupError(f"the group {name} has no hosts")
+        return tuple(dict.fromkeys(found))
+
+    def _unknown(self, name: str, configured: Mapping[str, Any]) -> GroupError:
+        near = difflib.get_close_matches(name, configured, 3) or list(configured)[:8]
+        hint = f"there are: {', '.join(near)}; " if near else f"write [hosts.{name}] into {self.config}, "
+        return GroupError(f"no group is named {name}", f"{hint}or say INVENTORY:GROUP, or ssh:PATTERN")
+
+    def _configured(self) -> Mapping[str, Any]:
+        try:
+            text = self.config.read_bytes().decode()
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError) as error:
+            raise GroupError(f"{self.config}: {error}") from None
+        try:
+            hosts = tomllib.loads(text).get("hosts", {})
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise GroupError(f"{self.config}: {error}", "mend that line") from None
+        if not isinstance(hosts, dict):
+            raise GroupError(f"{self.config}: hosts is no table", "write [hosts.NAME] above each group")
+        return hosts
+
+    def _of(self, name: str, body: object) -> tuple[str, ...]:
+        where = f"{self.config}: hosts.{name}"
+        if not isinstance(body, dict):
+            raise GroupError(f"{where} is no table", f'write [hosts.{name}] and below it targets = ["ssh://HOST"]')
+        if unknown := [key for key in body if key not in _KEYS]:
+            raise GroupError(f"{where}: {unknown[0]} is not known there", f"what may stand there: {', '.join(_KEYS)}")
+        targets = body.get("targets", [])
+        words = [body.get(key, "") for key in _KEYS[1:]]
+        if not isinstance(targets, list) or not all(isinstance(one, str) for one in (*targets, *words)):
+            raise GroupError(f"{where}: targets is a list of texts, the others are texts")
+        found = [_checked(one, where) for one in targets]
+        ansible, group, ssh = words
+        if ansible:
+            found += _inventory(ansible).targets(group or name)
+        if ssh:
+            found += sshconfig.targets(ssh, self._ssh)
+        return tuple(found)
+
+
+def _checked(target: str, where: str) -> str:
+    """Raises GroupError."""
+    try:
+        require_target(target)
+    except TargetUnusable as error:
+        raise GroupError(f"{where}: {error}", error.remedy) from None
+    return target
+
+
+def _inventory(word: str) -> Inventory:
+    """Raises GroupError."""
+    path = Path(word).expanduser()
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES)
+        return read_inventory(data.decode())
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise GroupError(f"{path}: {why}", "name the file of an inventory, or a group of the configuration") from None
+    except GroupError as error:
+        raise GroupError(f"{path}: {error}", error.remedy) from None

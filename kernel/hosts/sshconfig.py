@@ -1,0 +1,75 @@
+"""Hosts that `~/.ssh/config` names: the aliases of its `Host` lines, through its `Include` lines (ssh_config(5)).
+
+What the file says of a host is ssh's to read: an alias becomes `ssh://ALIAS`. Aliases with `*`, `?` or `!` name no
+host, and are patterns only.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernel.address import Address
+from kernel.errors import TargetUnusable
+from kernel.hosts.errors import GroupError
+
+_DEPTH = 16
+"""READCONF_MAX_DEPTH of OpenSSH's readconf.c."""
+_MOST_BYTES = 4 << 20
+
+
+def aliases(path: Path | None = None) -> tuple[str, ...]:
+    """Names of hosts, in the order of the file, each once. Raises GroupError where it can't be read."""
+    folder = Path.home() / ".ssh"
+    return tuple(dict.fromkeys(_aliases(path or folder / "config", folder, 0)))
+
+
+def targets(pattern: str, path: Path | None = None) -> tuple[str, ...]:
+    """`--target` of each host whose alias fits a pattern such as `web-*`. Raises GroupError."""
+    known = aliases(path)
+    found = [f"ssh://{alias}" for alias in known if fnmatch.fnmatchcase(alias, pattern)]
+    if not found:
+        some = ", ".join(known[:8]) or "none"
+        raise GroupError(f"no Host of {path or '~/.ssh/config'} fits {pattern}", f"it names: {some}")
+    return tuple(found)
+
+
+def _aliases(path: Path, folder: Path, depth: int) -> Iterator[str]:
+    if depth > _DEPTH:
+        return
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        if depth:  # as ssh does: an Include may name what is not there
+            return
+        raise GroupError(f"{path}: {error.strerror}", "name the hosts in the configuration instead") from None
+    for line in text.splitlines():
+        # A keyword and its words, with blanks or one `=` between them.
+        match = re.match(r"\s*(host|include)(?:\s*=\s*|\s+)(.*)", line, re.IGNORECASE)
+        if match is None:
+            continue
+        try:
+            words = shlex.split(match[2], comments=True)
+        except ValueError:  # ssh itself says what is wrong with it
+            continue
+        if match[1].lower() == "include":
+            for word in words:
+                where = str(Path(word).expanduser()) if word.startswith("~") else str(folder / word)
+                for name in sorted(glob.glob(where)):
+                    yield from _aliases(Path(name), folder, depth + 1)
+        else:
+            yield from (word for word in words if _names_a_host(word))
+
+
+def _names_a_host(word: str) -> bool:
+    if set("*?!") & set(word):
+        return False
+    try:
+        return Address.parse(f"ssh://{word}").host == word
+    except TargetUnusable:  # ssh takes it, we would not get it through a command line
+        return False

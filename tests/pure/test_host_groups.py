@@ -1,0 +1,186 @@
+"""Groups of hosts: the configuration, Ansible's inventories, ~/.ssh/config."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernel.hosts.ansible import read_ini, read_inventory, read_json
+from kernel.hosts.errors import GroupError
+from kernel.hosts.groups import Groups
+from kernel.hosts.sshconfig import aliases
+
+INVENTORY = """\
+# those in front of a head are in no group
+lonely ansible_connection=local
+
+[web]
+web[01:03].lan ansible_user=deploy
+web9 ansible_host=10.0.0.9 ansible_port=2222   # a comment
+six ansible_host=fe80::1
+
+[db]
+db-[a:c] ansible_ssh_user=postgres
+odd:2200
+
+[site:children]
+web
+db
+
+[site:vars]
+ansible_user=root
+ansible_python_interpreter='/usr/bin/python3'
+
+[db:vars]
+ansible_port = 22022
+"""
+
+
+def test_an_inventory_in_ini():
+    found = read_inventory(INVENTORY)
+    assert found.targets("web") == (
+        *(f"ssh://deploy@web0{n}.lan" for n in (1, 2, 3)),
+        "ssh://root@10.0.0.9:2222",
+        "ssh://root@[fe80::1]",
+    )
+    databases = (*(f"ssh://postgres@db-{n}:22022" for n in "abc"), "ssh://root@odd:2200")
+    assert found.targets("db") == databases
+    assert found.targets("site") == (*found.targets("web"), *databases)
+    assert found.targets("ungrouped") == ("local",)
+    assert set(found.targets("all")) == {"local", *found.targets("site")}
+    with pytest.raises(GroupError, match="no group nosuch"):
+        found.targets("nosuch")
+
+
+ANSIBLE = shutil.which("ansible-inventory", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+@pytest.mark.skipif(ANSIBLE is None, reason="Ansible is not installed")
+def test_ansible_reads_the_same_hosts(tmp_path):
+    file = tmp_path / "inventory.ini"
+    file.write_text(INVENTORY)
+    told = subprocess.run([ANSIBLE, "-i", str(file), "--list"], capture_output=True, text=True, check=True).stdout
+    for group in ("web", "db", "site", "all"):
+        assert set(read_json(told).targets(group)) == set(read_ini(INVENTORY).targets(group)), group
+
+
+def test_what_ansible_inventory_lists():
+    told = {
+        "_meta": {"hostvars": {"web1": {"ansible_host": "10.0.0.1", "ansible_port": 2222, "x": [1]}}},
+        "all": {"children": ["ungrouped", "site"]},
+        "site": {"children": ["web", "site"], "vars": {"ansible_user": "root"}},
+        "web": {"hosts": ["web1", "web2"]},
+        "old": ["web2"],
+    }
+    found = read_inventory(json.dumps(told))
+    assert found.targets("site") == ("ssh://root@10.0.0.1:2222", "ssh://root@web2"), "also where a group is in itself"
+    assert found.targets("old") == ("ssh://root@web2",)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("all:\n  hosts:\n    web1:\n", "YAML"),
+        ("---\nweb:\n", "YAML"),
+        ("#!/bin/sh\necho {}\n", "program"),
+        ("{", "JSON"),
+        ("[web\nhost\n", "line 1"),
+        ("[web:nosuch]\nhost\n", "line 1"),
+        ("ok\nweb 'x\n", "line 2"),
+        ("web[1:999999]\n", "10,000"),
+        ("web[1:5:0]\n", "no range"),
+    ],
+)
+def test_what_is_no_inventory_is_said_with_the_way_out(text, why):
+    with pytest.raises(GroupError, match=why):
+        read_inventory(text).targets("all")
+
+
+def test_a_template_is_not_taken_for_an_address():
+    with pytest.raises(GroupError, match="template"):
+        read_ini("web1 ansible_host='{{ where }}'\n").targets("all")
+
+
+@given(st.text(st.sampled_from("[]:=# \n'\"{}ab019-._"), max_size=80))
+def test_no_text_of_an_inventory_breaks_the_reader(text):
+    try:
+        found = read_inventory(text)
+        for group in ("all", "ungrouped", *found.groups):
+            found.targets(group)
+    except GroupError:
+        pass
+
+
+@pytest.fixture
+def ssh_config(tmp_path: Path) -> Path:
+    (tmp_path / "more").write_text("Host edge-2\n  Include more\n")
+    path = tmp_path / "config"
+    path.write_text(
+        f"Include {tmp_path}/more {tmp_path}/nosuch*\nHost edge-1 web !bad edge-*  # the edge\n  HostName 10.0.0.1\n"
+        f'HOST="edge-3"\nMatch host x\nHost * -oProxy\nHost "bro ken\nInclude {path}\n'
+    )
+    return path
+
+
+def test_the_hosts_of_sshs_configuration(ssh_config):
+    assert aliases(ssh_config) == ("edge-2", "edge-1", "web", "edge-3")
+
+
+def test_groups_of_the_configuration(tmp_path, ssh_config):
+    (tmp_path / "inventory").write_text(INVENTORY)
+    config = tmp_path / "config.toml"
+    config.write_text(
+        f"""
+        [hosts.mine]
+        targets = ["ssh://a", "local", "ssh://a"]
+        [hosts.web]
+        ansible = "{tmp_path}/inventory"
+        [hosts.many]
+        targets = ["lab:6.12"]
+        ansible = "{tmp_path}/inventory"
+        group = "ungrouped"
+        ssh = "edge-*"
+        [hosts.none]
+        [hosts.wrong]
+        targets = ["nosuch"]
+        [hosts.misspelt]
+        target = ["local"]
+        """
+    )
+    groups = Groups(config, ssh_config)
+    assert groups.names() == ("mine", "web", "many", "none", "wrong", "misspelt")
+    assert groups.targets("mine") == ("ssh://a", "local")
+    assert len(groups.targets("web")) == 5
+    assert groups.targets("many") == ("lab:6.12", "local", "ssh://edge-2", "ssh://edge-1", "ssh://edge-3")
+    assert groups.targets("ssh:web") == ("ssh://web",)
+    assert groups.targets(f"{tmp_path}/inventory:db") == read_ini(INVENTORY).targets("db")
+    for name, why in (
+        ("none", "no hosts"),
+        ("wrong", "neither a kind of target nor a file"),
+        ("misspelt", "target is not known"),
+        ("min", "no group is named min"),
+        ("ssh:nosuch*", "no Host"),
+        (f"{tmp_path}/nosuch:web", "No such file"),
+    ):
+        with pytest.raises(GroupError, match=why) as caught:
+            groups.targets(name)
+        assert name in ("none", "wrong") or caught.value.remedy, name
+    with pytest.raises(GroupError) as caught:
+        groups.targets("min")
+    assert "mine" in caught.value.remedy
+
+
+def test_a_configuration_that_is_not_there_or_is_broken(tmp_path):
+    assert Groups(tmp_path / "nosuch.toml").names() == ()
+    for text, why in (("[hosts", "Expected"), ("hosts = 3", "no table"), ("[hosts]\nweb = 3", "no table")):
+        (tmp_path / "config.toml").write_text(text)
+        with pytest.raises(GroupError, match=why):
+            Groups(tmp_path / "config.toml").targets("web")
