@@ -22,7 +22,8 @@ _RANGE = re.compile(r"\[(?:(\d+):(\d+)|([A-Za-z]):([A-Za-z]))(?::(\d+))?\]")
 _MOST_HOSTS = 10_000
 _AS_JSON = "have it as JSON: ansible-inventory -i FILE --list > FILE.json"
 _REACHING = ("ansible_host", "ansible_port", "ansible_user", "ansible_connection")
-_OLDER = {"ansible_ssh_host": "ansible_host", "ansible_ssh_port": "ansible_port", "ansible_ssh_user": "ansible_user"}
+_OF_SSH = {"ansible_ssh_host": "ansible_host", "ansible_ssh_port": "ansible_port", "ansible_ssh_user": "ansible_user"}
+"""Names that count more than the others, wherever they stand (lib/ansible/plugins/connection/ssh.py)."""
 
 
 @dataclass
@@ -81,7 +82,8 @@ class Inventory:
         holding = [one for one in holding if any(host in self.groups.get(part, ()) for part in self._within(one))]
         for group in sorted(holding, key=lambda one: (-len(self._within(one)), one)):
             found |= self.variables.get(group, {})
-        return found | self.hosts[host]
+        found |= self.hosts[host]
+        return found | {plain: found[name] for name, plain in _OF_SSH.items() if name in found}
 
 
 def read_inventory(text: str) -> Inventory:
@@ -187,8 +189,8 @@ def _expanded(name: str, number: int) -> Iterator[str]:
 
 
 def _reaching(variables: Mapping[str, object]) -> dict[str, str]:
-    named = {_OLDER.get(name, name): str(value) for name, value in variables.items() if isinstance(value, str | int)}
-    return {name: value for name, value in named.items() if name in _REACHING}
+    named = {name: str(value) for name, value in variables.items() if isinstance(value, str | int)}
+    return {name: value for name, value in named.items() if name in _REACHING or name in _OF_SSH}
 
 
 def _object(value: object) -> dict[str, Any]:
