@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from events.format import EventFormat, FormatError, parse_format
 from kernel.errors import FileRefused, KernelError
+from kernel.journal import outlives
 from kernel.meter import Meter
 from kernel.refusal import refused
-from kernel.target import Target
+from kernel.target import Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
 from kernel.undo import UndoFailure, UndoList
 from probes.plan import Plan, PlannedEvent
@@ -71,11 +72,21 @@ class Arming:
             if not line:
                 continue  # an event of the kernel's own
             try:
-                undo.do(self._tracefs.define(line), self._tracefs.define(event.remove))
+                remove = self._tracefs.define(event.remove)
+                undo.do(self._tracefs.define(line), remove)
+                self._tell_apart(event, remove, undo)
                 for line in event.more:  # what removes the event removes them too
                     self._target.perform(self._tracefs.define(line))
             except FileRefused as error:
                 raise refused(line, error, _log(self._tracefs)) from None
+
+    def _tell_apart(self, event: PlannedEvent, remove: Step, undo: UndoList) -> None:
+        """An event whose name is not ours alone is taken away only as long as it is the one that was made here."""
+        if not outlives(remove.path.encode(), remove.data):
+            return
+        for line in self._tracefs.read("dynamic_events").splitlines():
+            if line.split()[:1] == [f"{event.line.partition(':')[0]}:{event.path}"]:
+                undo.amend(remove, remove._replace(expects=line.encode()))
 
     def set_filters(self, plan: Plan, undo: UndoList) -> None:
         """A filter goes with our event; on one of the kernel's own it would stay. Raises ProbeRefused, TargetLost."""

@@ -95,7 +95,11 @@ def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Calla
     """Say what dead sessions have left in the kernel, and ask whether it shall go."""
     from widgets.confirm import Confirm
 
-    details = [f"{leftover.group}: {len(leftover.events)} events" for leftover in leftovers]
+    details = [
+        f"{leftover.group}: {len(leftover.events)} events"
+        + (f", {leftover.settings} things that it changed elsewhere" if leftover.settings else "")
+        for leftover in leftovers
+    ]
     question = "Sessions of probewright that died have left this in the kernel. Remove it?"
 
     def done(yes: bool | None) -> None:

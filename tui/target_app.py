@@ -198,7 +198,7 @@ class TargetApp(SayingApp):
         failures: list[str] = []
         for leftover in found:
             try:
-                failures += leftovers.remove(connection.target, leftover)
+                failures += leftovers.remove(connection.target, leftover, failures.append)
             except KernelError as error:
                 failures.append(f"{leftover.group}: {error}")
         self.post_message(Disarmed(tuple(failures)))

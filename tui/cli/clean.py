@@ -18,12 +18,14 @@ def run(arguments: argparse.Namespace) -> int:
         _require_tracefs(connection)
         found = leftovers.find(connection.target)
         for leftover in found:
-            errors = leftovers.remove(connection.target, leftover)
+            left_alone: list[str] = []
+            errors = leftovers.remove(connection.target, leftover, left_alone.append)
             failed |= bool(errors)
             if arguments.json:
-                emit({"group": leftover.group, "removed": not errors, "errors": list(errors)})
+                told = {"left_alone": left_alone} if left_alone else {}
+                emit({"group": leftover.group, "removed": not errors, "errors": list(errors), **told})
             else:
-                print(plain(f"{leftover.group}: {'; '.join(errors) if errors else 'removed'}"))
+                print(plain(f"{leftover.group}: {'; '.join([*(errors or ['removed']), *left_alone])}"))
         if not found and not arguments.json:
             print("nothing was left behind")
         return REFUSED if failed else DONE

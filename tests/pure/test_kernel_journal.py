@@ -1,0 +1,328 @@
+"""What a killed process would have put back stands in a file; the next start puts it back where nobody else did."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernel import journal, leftovers
+from kernel.errors import FileRefused, LeftAlone
+from kernel.function_graph import open_graph
+from kernel.graph_settings import parse_functions
+from kernel.journal import Journal
+from kernel.owner import base36
+from kernel.session_start import open_session
+from kernel.target import Effect, Step
+from kernel.undo import UndoList
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Place, Probe
+from tests.fake_target import ROOT, FakeTarget
+from tests.pure.test_kernel_graph import PLAN, GraphTarget, settings
+
+BOOT = "0c0ffee0-1234"
+PROCESS = "100-" + str(int("abc", 36))
+FILE = f"/run/probewright/{PROCESS}"
+BEFORE = {"max_graph_depth": b"7\n", "set_graph_function": b"vfs_write\n"}
+
+ENTRIES = st.lists(st.tuples(*[st.binary(max_size=30)] * 4), max_size=6)
+
+
+@given(ENTRIES, st.data())
+def test_what_was_written_is_read_whatever_it_holds(entries, data):
+    content = f"{journal.FIRST_LINE}{BOOT}\n".encode() + b"".join(journal.line_of("+", entry) for entry in entries)
+    left = list(entries)
+    for _ in range(data.draw(st.integers(0, len(entries)))):
+        gone = data.draw(st.sampled_from(left))
+        del left[len(left) - 1 - left[::-1].index(gone)]
+        content += journal.line_of("-", gone)
+    assert journal.parse(content) == (BOOT, left)
+
+
+@given(st.binary(max_size=200))
+def test_what_is_no_journal_says_nothing(content):
+    assert journal.parse(content)[1] == []
+
+
+@given(ENTRIES.filter(len))
+def test_a_line_that_was_cut_off_is_none(entries):
+    """Its effect has not begun."""
+    lines = [journal.line_of("+", entry) for entry in entries]
+    content = f"{journal.FIRST_LINE}{BOOT}\n".encode() + b"".join(lines)
+    for cut in range(1, len(lines[-1])):
+        assert journal.parse(content[:-cut]) == (BOOT, entries[:-1])
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "answer"),
+    [
+        ("instances/probewright-1_2/current_tracer", b"nop", False),
+        ("dynamic_events", b"-:pw_12_9a/read\n", False),
+        ("dynamic_events", b"-:synthetic/pw_12_9a__took\n", False),
+        ("dynamic_events", b"-:synthetic/pw_latency\n", True),
+        ("dynamic_events", b"-:synthetic/lat\n", True),
+        ("max_graph_depth", b"0\n", True),
+        ("options/sleep-time", b"1", True),
+    ],
+)
+def test_what_no_name_leads_to_is_written_down(path, data, answer):
+    assert journal.outlives(f"{ROOT}/{path}".encode(), data) is answer
+
+
+@pytest.mark.parametrize(
+    ("now", "expects", "answer"),
+    [
+        (b"3\n", b"3", True),
+        (b"4\n", b"3", False),
+        (b"vfs_open\nvfs_read\n", b"vfs_read\nvfs_open\n", True),
+        (b"vfs_open\nvfs_read\n", b"vfs_*\n", True),
+        (b"vfs_open\next4_sync [ext4]\n", b"vfs_open\next4_sync\n", True),
+        (b"vfs_open\nksys_read\n", b"vfs_*\n", False),
+        (b"vfs_open\n", b"vfs_open\nvfs_read\n", False),
+        (b"#### all functions enabled ####\n", b"vfs_read\n", False),
+        (b"#### all functions enabled ####\n", b"\n", True),
+    ],
+)
+def test_whether_a_setting_is_as_we_made_it(now, expects, answer):
+    assert journal.is_untouched(b"write", now, expects) is answer
+
+
+def test_the_file_is_there_as_long_as_it_says_something(tmp_path):
+    made = Journal([str(tmp_path / "no" / "such"), str(tmp_path)], "5-6")
+    entry = (b"write", b"/t/max_graph_depth", b"0\n", b"3")
+    made.add(b"rmdir", b"/t/instances/probewright-5_6", b"", b"")
+    assert not made.path
+    made.add(*entry)
+    made.add(*entry)
+    file = Path(made.path)
+    assert file.parent.stat().st_mode & 0o777 == 0o700 and file.stat().st_mode & 0o777 == 0o600
+    boot = Path(journal.BOOT_ID).read_text().strip()
+    assert journal.parse(file.read_bytes()) == (boot, [entry, entry])
+    made.drop(*entry)
+    assert journal.parse(file.read_bytes()) == (boot, [entry])
+    made.drop(*entry)
+    made.drop(*entry)
+    assert not file.exists()
+    made.add(*entry)
+    assert journal.parse(file.read_bytes()) == (boot, [entry])
+
+
+def test_no_place_for_it_keeps_nobody_from_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    made = Journal([str(tmp_path / "file" / "below")], "5-6")
+    made.add(b"write", b"/t/max_graph_depth", b"0\n", b"3")
+    made.drop(b"write", b"/t/max_graph_depth", b"0\n", b"3")
+
+
+class Journaled(GraphTarget):
+    """Its process keeps a journal, as a local one and the agent do."""
+
+    def __init__(self, **more: bytes) -> None:
+        super().__init__(**more)
+        self.files[journal.BOOT_ID] = BOOT.encode() + b"\n"
+
+    def guard(self, undo: Step) -> None:
+        super().guard(undo)
+        self._write("+", undo)
+
+    def unguard(self, undo: Step) -> None:
+        super().unguard(undo)
+        self._write("-", undo)
+
+    def die(self) -> None:
+        """kill -9; whoever looks next is another process."""
+        self.held.clear()
+        self.guarded.clear()
+        self.before = self.after = lambda step: None
+        self.owner = "200_def"
+
+    def _write(self, sign: str, step: Step) -> None:
+        entry = (step.effect.value.encode(), step.path.encode(), step.data, step.expects)
+        if journal.outlives(*entry[1:3]):
+            self.files.setdefault(FILE, f"{journal.FIRST_LINE}{BOOT}\n".encode())
+            self.files[FILE] += journal.line_of(sign, entry)
+
+
+def test_the_name_of_the_file_is_that_of_the_process():
+    target = Journaled()
+    open_graph(target, PLAN)
+    (found,) = leftovers.old_journals(target, ROOT)
+    assert found.process == target.owner == f"100_{base36(int(PROCESS.split('-')[1]))}"
+
+
+def steps_of_a_life() -> int:
+    target = Journaled(**BEFORE)
+    open_graph(target, PLAN).close()
+    return len(target.steps)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("number", range(1, steps_of_a_life() + 1))
+def test_whenever_it_is_killed_the_next_start_puts_all_back(number, moment):
+    class Killed(BaseException):
+        pass
+
+    target = Journaled(**BEFORE)
+    before, left = settings(target), number
+
+    def kill(step: Step) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            target.lost = True
+            raise Killed
+
+    setattr(target, moment, kill)
+    with pytest.raises(Killed):
+        open_graph(target, PLAN).close()
+    target.lost = False
+    target.die()
+    told: list[str] = []
+    for leftover in leftovers.find(target):
+        assert not leftovers.remove(target, leftover, told.append)
+    assert settings(target) == before
+    assert not told
+    assert not target.traces
+    assert not [journal for journal in leftovers.old_journals(target, ROOT) if journal.steps]
+
+
+def test_what_someone_changed_since_is_left_alone_and_told():
+    target = Journaled(**BEFORE)
+    open_graph(target, PLAN)
+    target.die()
+    target.files[f"{ROOT}/max_graph_depth"] = b"11\n"
+    target.files[f"{ROOT}/set_graph_function"] = b"vfs_read\nvfs_open\next4_sync\n"
+    target.files[f"{ROOT}/set_graph_notrace"] = b"#### no ####\n"  # put back by hand
+    told: list[str] = []
+    (leftover,) = leftovers.find(target)
+    assert leftover.settings >= 4
+    assert not leftovers.remove(target, leftover, told.append)
+    assert target.files[f"{ROOT}/max_graph_depth"] == b"11\n"
+    assert parse_functions(target.files[f"{ROOT}/set_graph_function"].decode()) == (
+        "vfs_read",
+        "vfs_open",
+        "ext4_sync",
+    )
+    assert target.files[f"{ROOT}/tracing_thresh"] == b"0\n"
+    assert sorted(line.split()[0].rpartition("/")[2] for line in told) == ["max_graph_depth", "set_graph_function"]
+    assert leftovers.find(target) == []
+
+
+def test_a_living_session_tells_it_too_and_does_not_try_again():
+    target = GraphTarget(**BEFORE)
+    tracing = open_graph(target, PLAN)
+    target.files[f"{ROOT}/max_graph_depth"] = b"11\n"
+    (failure,) = tracing.close()
+    assert isinstance(failure.error, LeftAlone) and "max_graph_depth" in str(failure.error)
+    assert target.files[f"{ROOT}/max_graph_depth"] == b"11\n"
+    assert tracing.close() == []
+    assert not target.guarded
+
+
+def test_of_an_earlier_boot_nothing_is_put_back():
+    target = Journaled(**BEFORE)
+    open_graph(target, PLAN)
+    target.die()
+    target.files[journal.BOOT_ID] = b"another\n"
+    (leftover,) = leftovers.find(target)
+    depth = target.files[f"{ROOT}/max_graph_depth"]
+    assert not leftover.settings
+    assert not leftovers.remove(target, leftover)
+    assert target.files[f"{ROOT}/max_graph_depth"] == depth != BEFORE["max_graph_depth"]
+
+
+def test_only_files_of_tracefs_are_written_whatever_a_journal_says():
+    target = Journaled()
+    lines = [
+        journal.line_of("+", (b"write", path, b"1", b""))
+        for path in (b"/etc/passwd", f"{ROOT}/../x".encode(), ROOT.encode())
+    ]
+    lines.append(journal.line_of("+", (b"rmdir", f"{ROOT}/instances/theirs".encode(), b"", b"")))
+    target.files[FILE] = f"{journal.FIRST_LINE}{BOOT}\n".encode() + b"".join(lines)
+    target.die()
+    assert [found.steps for found in leftovers.old_journals(target, ROOT)] == [()]
+
+
+def test_the_settings_of_one_that_only_looks_dead_stay():
+    """Its process is not to be seen, its instance is held."""
+    target = Journaled(**BEFORE)
+    open_graph(target, PLAN)
+    target.owner = "200_def"
+    (leftover,) = leftovers.find(target)
+    (why,) = leftovers.remove(target, leftover)
+    assert "in use" in why
+    again = leftover._replace(instance="", name="100_abc_9")  # as of a second session of that process
+    (why,) = leftovers.remove(target, again)
+    assert "has an instance still" in why
+    assert target.files[f"{ROOT}/max_graph_depth"] == b"3\n"
+
+
+def synthetic(name: str = "lat") -> Plan:
+    line = f"s:synthetic/{name} u64 took"
+    return Plan(Probe(Place("x")), (PlannedEvent("synthetic", name, line, f"-:synthetic/{name}"),))
+
+
+def test_an_event_under_a_name_of_someone_elses_goes_with_the_dead():
+    target = Journaled()
+    open_session(target).arm(synthetic())
+    target.die()
+    (leftover,) = leftovers.find(target)
+    assert leftover.settings == 1
+    assert not leftovers.remove(target, leftover)
+    assert not target.traces and FILE not in target.files
+
+
+@pytest.mark.parametrize("dead", [True, False])
+def test_the_same_name_made_anew_by_someone_else_stays(dead):
+    target = Journaled()
+    session = open_session(target)
+    session.arm(synthetic())
+    target.files[f"{ROOT}/dynamic_events"] = b"s:synthetic/lat\tpid_t pid\n"
+    if dead:
+        target.die()
+        told: list[str] = []
+        (leftover,) = leftovers.find(target)
+        assert not leftovers.remove(target, leftover, told.append)
+        assert len(told) == 1
+    else:
+        (failure,) = session.close()
+        assert isinstance(failure.error, LeftAlone)
+    assert target.traces == ["s:synthetic/lat\tpid_t pid"]
+
+
+def test_amended_steps_replace_each_other():
+    target = FakeTarget({"/t/x": b"2\n"})
+    undo = UndoList(target)
+    plain = Step(Effect.WRITE, "/t/x", b"1\n")
+    undo.do(Step(Effect.WRITE, "/t/x", b"2\n"), plain)
+    undo.amend(plain, replace_step := plain._replace(expects=b"2"))
+    assert target.guarded == [replace_step]
+    target.before = lambda step: (_ for _ in ()).throw(FileRefused(step.path, 5))
+    assert len(undo.run()) == 1
+    target.before = lambda step: None
+    assert undo.run() == [] and not target.guarded
+    assert target.files["/t/x"] == b"1\n"
+
+
+def test_a_local_process_that_is_killed_leaves_its_journal(tmp_path):
+    script = (
+        "import sys, time\n"
+        "from kernel import local\nfrom kernel.target import Effect, Step\n"
+        "local.folders = lambda uid, environment: [sys.argv[1]]\n"
+        "target = local.LocalTarget()\n"
+        "target.guard(Step(Effect.WRITE, '/sys/kernel/tracing/max_graph_depth', b'0\\n', b'3'))\n"
+        "target.guard(Step(Effect.RMDIR, '/sys/kernel/tracing/instances/probewright-1_2'))\n"
+        "print('there', flush=True); time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"there\n"
+    process.kill()
+    process.communicate()
+    (file,) = tmp_path.iterdir()
+    assert file.name.startswith(f"{process.pid}-")
+    boot, entries = journal.parse(file.read_bytes())
+    assert (boot, len(entries)) == (Path(journal.BOOT_ID).read_text().strip(), 1)
+    assert entries[0][1:] == (b"/sys/kernel/tracing/max_graph_depth", b"0\n", b"3")
