@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from events.batch import Batch
 from events.blocks import Blocks
+from events.cgroups import TELLING, Cgroups
 from events.columns import Columns
 from events.decode import Decoder
 from events.format import EventFormat
-from events.intake import Intake, Taken
-from events.merge import Merger
+from events.inflow import Inflow
 from events.needle import TextMatch
 from events.rates import Rates
 from events.record import Record
-from events.runs import Run, joined
+from events.runs import Run
 from events.search import PLAIN, Found, Match, Sieve, Style, step
 from events.subbuffer import WORD_BITS, WORD_MASK, payload
 from events.text import parse_line
@@ -60,16 +60,12 @@ class Store:
         self.limit_bytes = limit_bytes
         self.cmdlines: Mapping[int, str] = {}
         """Names of tasks by thread id (saved_cmdlines)."""
-        self.late = 0
-        """Events that came when younger ones already had their rows."""
+        self.cgroups = Cgroups()
+        """Where tasks were."""
         self._clock = clock
         self._blocks = Blocks()
-        self._intake = Intake(decoder, self._blocks)
-        self._merger = Merger()
+        self._inflow = Inflow(decoder, self._blocks)
         self._rates = Rates()
-        self._last_ts = 0
-        self._gap_from: int | None = None
-        """Latest time before passes that were dropped, until it is known where it goes on."""
 
     def __len__(self) -> int:
         return self.next_seq - self.first_seq
@@ -87,17 +83,17 @@ class Store:
     @property
     def overrun(self) -> Mapping[int, int]:
         """Events by CPU that were overwritten before they were read."""
-        return self._intake.overrun
+        return self._inflow.intake.overrun
 
     @property
     def overrun_unknown(self) -> Mapping[int, int]:
         """How many times by CPU events were overwritten and the kernel did not say how many."""
-        return self._intake.overrun_unknown
+        return self._inflow.intake.overrun_unknown
 
     @property
     def undecodable(self) -> int:
         """Pages that broke off, events without a format, lines that are no events."""
-        return self._intake.undecodable
+        return self._inflow.intake.undecodable
 
     @property
     def bytes(self) -> int:
@@ -105,9 +101,24 @@ class Store:
         return self._blocks.bytes
 
     @property
+    def latest(self) -> int:
+        """Latest time stamp of all that was fed; -1: nothing was."""
+        return self._inflow.latest
+
+    def begin_anew(self) -> None:
+        """What comes from now on is of a clock that has begun again: it is younger than all that is here."""
+        self.flush()
+        self._inflow.begin_anew()
+
+    @property
     def held(self) -> int:
         """Events that wait for the next pass."""
-        return len(self._merger)
+        return self._inflow.held
+
+    @property
+    def late(self) -> int:
+        """Events that came when younger ones already had their rows."""
+        return self._inflow.late
 
     @property
     def totals(self) -> Mapping[int, int]:
@@ -121,67 +132,45 @@ class Store:
     def event(self, number: int) -> str:
         """`group/name` of a format's id."""
         fmt = self.decoder.formats.get(number)
-        return fmt.path if fmt else self._intake.lines.name(number)
+        return fmt.path if fmt else self._inflow.intake.lines.name(number)
 
     def use(self, formats: Mapping[int, EventFormat]) -> None:
         """Take formats that hold for what is fed from now on.
 
         The kernel gives the id of an event that was removed to the next one: rows that are here keep their format.
         """
-        self._intake.use(formats)
+        self._inflow.intake.use(formats)
 
     def feed(self, *batches: Batch) -> int:
         """Take passes over all CPUs, the oldest first (several cost less at once); gives the number of new rows."""
-        taken = iter(self._intake.take([chunk for batch in batches for chunk in batch.chunks]))
-        return sum(self._merge(batch, [next(taken) for _ in batch.chunks]) for batch in batches)
-
-    def _merge(self, batch: Batch, taken: list[Taken]) -> int:
-        runs: dict[int, list[Run]] = {}
-        ends: dict[int, int] = {}
-        for chunk, (run, end) in zip(batch.chunks, taken, strict=True):
-            if end >= 0:
-                ends[chunk.cpu] = end
-            if len(run.ids):
-                runs.setdefault(chunk.cpu, []).append(run)
-        if batch.after_gap and not batch.chunks:
-            self._intake.gaps.add(self._merger.latest, self._merger.latest)
-        elif batch.after_gap and self._gap_from is None:
-            self._gap_from = self._merger.latest
-        if self._gap_from is not None and ends:
-            self._intake.gaps.add(self._gap_from, max(ends.values()))
-            self._gap_from = None
-        # The kernel has merged the text of trace_pipe already.
-        merged = bool(batch.chunks) and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks)
-        final = self._merger.merge([joined(own) for own in runs.values()], ends.values(), batch.drained)
-        new = self._append(final)
-        return new + self.flush() if merged else new
+        return sum(self._append(run) for run in self._inflow.feed(batches))
 
     def flush(self) -> int:
         """Give rows to everything that is held back; gives their number."""
-        return self._append(self._merger.flush())
+        return self._append(self._inflow.flush())
 
     def _append(self, run: Run) -> int:
         counts = np.bincount(run.ids)
-        present = np.flatnonzero(counts)
-        self._rates.add(dict(zip(present.tolist(), counts[present].tolist(), strict=True)), self._clock())
-        if not len(present):
+        present = np.flatnonzero(counts).tolist()
+        self._rates.add({number: int(counts[number]) for number in present}, self._clock())
+        if not present:
             return 0
-        if run.stamps[0] < self._last_ts:
-            self.late += int(np.searchsorted(run.stamps, self._last_ts))
-        self._last_ts = max(self._last_ts, int(run.stamps[-1]))
+        first = self.next_seq
         self._blocks.append(run)
-        self._blocks.evict(self.limit_bytes, self._merger.lowest_key)
-        if self._intake.gaps:
-            self._intake.gaps.forget(self._blocks.row(self.first_seq)[0])
+        if telling := [number for number in present if self.event(number) in TELLING]:
+            for place in np.flatnonzero(np.isin(run.ids, telling)).tolist():
+                self.cgroups.learn(self.record(first + place))
+        self._blocks.evict(self.limit_bytes, self._inflow.lowest_key)
+        self._inflow.forget(self._blocks.row(self.first_seq)[0])
         return len(run.stamps)
 
     def lost_between(self, start: int, end: int) -> bool:
         """Whether events of the times from `start` to `end` may have been lost, in the kernel or on the way."""
-        return self._intake.gaps.between(start, end)
+        return self._inflow.gaps.between(start, end)
 
     def lost_before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether events may have been lost between each of these times and the one in front of it."""
-        return self._intake.gaps.before(stamps)
+        return self._inflow.gaps.before(stamps)
 
     def at_time(self, ts: int) -> int:
         """Sequence number of the first row that is not older than a time stamp; `next_seq` where all are."""
@@ -213,7 +202,7 @@ class Store:
         slab = self._blocks.slabs[key >> WORD_BITS]
         if slab.text:
             fmt = self.decoder.formats.get(number)
-            text = self._intake.lines.event_text(slab.data, key & WORD_MASK)
+            text = self._inflow.intake.lines.event_text(slab.data, key & WORD_MASK)
             line = parse_line(text)
             if line is None:  # it was one when it was indexed
                 raise IndexError(seq)

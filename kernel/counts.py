@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kernel.errors import FileRefused
 from kernel.meter import hits_of
@@ -33,6 +33,21 @@ class Counts:
     hits: Mapping[str, int] = field(default_factory=dict)
     """By `group/event`, of the probes that are armed now: how often they ran. Of kprobes and kretprobes, and of what
     is only counted."""
+
+    def after(self, earlier: Counts | None) -> Counts:
+        """These together with those of a session before, whose line was cut; `hits` are of this one."""
+        if earlier is None:
+            return self
+        return replace(
+            self,
+            overrun=_together(earlier.overrun, self.overrun),
+            full=_together(earlier.full, self.full),
+            nmissed={**earlier.nmissed, **self.nmissed},  # the events of two sessions have different groups
+            dropped=earlier.dropped + self.dropped,
+            dropped_bytes=earlier.dropped_bytes + self.dropped_bytes,
+            read_errors=earlier.read_errors + self.read_errors,
+            written=earlier.written + self.written,
+        )
 
     @property
     def lost(self) -> int:
@@ -105,6 +120,10 @@ class LossCounter:
             with contextlib.suppress(FileRefused):
                 return self._tracefs.kprobe_profile()
         return {}
+
+
+def _together(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
+    return {cpu: one.get(cpu, 0) + other.get(cpu, 0) for cpu in {*one, *other}}
 
 
 def _missed(events: Sequence[PlannedEvent], profile: Mapping[str, Profile]) -> dict[str, int | None]:

@@ -20,6 +20,10 @@ class AgentDialect:
         self._line = Line(process, silence)
         self.pid = self._line.pid
 
+    @property
+    def heard(self) -> float:
+        return self._line.heard
+
     def read(self, path: str, limit: int, offset: int = 0) -> bytes:
         return self._line.fetch(frames.READ, encode(path), b"%d" % limit, b"%d" % offset, path=path, limit=limit)
 

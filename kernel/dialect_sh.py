@@ -37,6 +37,10 @@ class ShellDialect:
         self._held: dict[int, str] = {}
         self._streams: list[TextStream] = []
 
+    @property
+    def heard(self) -> float:
+        return self._shell.heard
+
     def read(self, path: str, limit: int, offset: int = 0) -> bytes:
         if offset:
             return self._read_at(path, limit, offset)

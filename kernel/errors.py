@@ -2,6 +2,8 @@
 
 KernelError
 ├── TargetUnusable      nothing can be armed there (no tracefs, lockdown, not root, host not reached)
+│   ├── NotAsked        ssh has a question, and nobody could be asked
+│   └── GoneForGood     what a lost target was will not come back (guest ended, another kernel runs there)
 ├── TargetLost          it was there and is gone (line cut, guest ended)
 ├── ProbeRefused        the kernel refused a probe; carries its verdict
 ├── TooFast             a probe was not armed: more events would come than are allowed
@@ -35,6 +37,14 @@ class TargetUnusable(KernelError):
     def __init__(self, message: str, remedy: str = "", troubles: tuple[Trouble, ...] = ()) -> None:
         super().__init__(message, remedy)
         self.troubles = troubles
+
+
+class NotAsked(TargetUnusable):
+    """ssh would have asked a person for a password or about a host key, and was told not to."""
+
+
+class GoneForGood(TargetUnusable):
+    """What was there before the line was cut is there no more: to try again is of no use."""
 
 
 class TargetLost(KernelError):

@@ -7,11 +7,12 @@ dialect: facts, cached BTF, who we are over there.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kernel import ancestry, btfcache
-from kernel.errors import FileRefused
+from kernel.errors import FileRefused, GoneForGood, TargetUnusable
 from kernel.facts import gather
 from kernel.target import Step, Stream
 from probes.facts import TargetFacts, Trouble
@@ -30,11 +31,20 @@ _SOON_WANTED = (
 """What `kernel.facts` reads of most kernels; a path that is missing here costs time only."""
 
 
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_KERNEL = ("/proc/sys/kernel/osrelease", "/proc/sys/kernel/version", "/proc/sys/kernel/arch")
+"""What says whether a kernel is the same one; `arch` is newer than some."""
+
+
 class Dialect(Protocol):
     """One process on the far side that does things to files there. Raises as `kernel.target.Target` does."""
 
     @property
     def pid(self) -> int: ...
+    @property
+    def heard(self) -> float:
+        """When the far side last said something, by time.monotonic()."""
+
     def read(self, path: str, limit: int, offset: int = 0) -> bytes: ...
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
         """Many files in one go where the dialect can: a long line costs its delay once. Empty where it cannot."""
@@ -55,29 +65,106 @@ class Dialect(Protocol):
         """Undo what is guarded, end the far process and the line to it. Safe to call twice."""
 
 
+class Reached(NamedTuple):
+    """A line to a far side that serves us."""
+
+    dialect: Dialect
+    how: str
+    """In a few words: `agent`, `sh over sudo`."""
+    troubles: tuple[Trouble, ...] = ()
+    hang_up: Callable[[], None] = lambda: None
+    """Ends what carries the line; safe to call twice."""
+
+
+Reach = Callable[[threading.Event | None, bool], Reached]
+"""Makes a line anew: an event that gives up, and whether ssh may ask at the terminal. Raises TargetUnusable."""
+
+
 class FarTarget:
     """A kernel at the other end of a line; a `kernel.target.Target`."""
 
     def __init__(
         self,
-        dialect: Dialect,
+        reached: Reached,
         name: str,
         *,
-        how: str = "",
-        troubles: tuple[Trouble, ...] = (),
+        again: Reach | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        self._far = dialect
+        """Take a line, and how another one is made once it is cut; None: that can't be."""
+        self._reached = reached
+        self._far = reached.dialect
         self._name = name
-        self.how = how
-        """How it is reached, in a few words: `agent`, `sh over sudo`."""
-        self._troubles = troubles
+        self._again = again
         self._on_close = on_close
         self._owner: str | None = None
         self._facts: TargetFacts | None = None
         self._line: tuple[int, ...] | None = None
         self._ahead: Mapping[str, bytes | FileRefused] = {}
         self._closed = False
+        self._changing = threading.Lock()
+
+    @property
+    def how(self) -> str:
+        """How it is reached, in a few words: `agent`, `sh over sudo`."""
+        return self._reached.how
+
+    @property
+    def heard(self) -> float:
+        """When the far side last said something, by time.monotonic()."""
+        return self._far.heard
+
+    @property
+    def can_come_back(self) -> bool:
+        """Whether another line can be made once this one is cut."""
+        return self._again is not None and not self._closed
+
+    def come_back(self, cancel: threading.Event | None = None, *, asking: bool = False) -> bool:
+        """Reach it again, where the line was cut; gives whether it was booted anew meanwhile.
+
+        What was armed is undone by the far side of before, which has its own undo list and nobody who talks to it.
+
+        Args:
+            cancel: set it from another thread to give up.
+            asking: ssh may ask at the terminal.
+
+        Raises:
+            GoneForGood: another kernel runs there now, or what was there has ended.
+            NotAsked: ssh would have to ask.
+            TargetUnusable, TargetLost: not reached.
+        """
+        if self._again is None:
+            raise GoneForGood(f"{self._name} can't be reached again")
+        self._far.close()
+        self._reached.hang_up()
+        reached = self._again(cancel, asking)
+        try:
+            boot = self._same_kernel(reached.dialect)
+            with self._changing:
+                if self._closed:
+                    raise TargetUnusable(f"{self._name} was left meanwhile")
+                self._reached, self._far = reached, reached.dialect
+                self._owner = self._line = None
+        except BaseException:
+            reached.dialect.close()
+            reached.hang_up()
+            raise
+        facts = self._facts
+        if facts is None or not boot or boot == facts.boot_id:
+            return False
+        self._facts = dataclasses.replace(facts, boot_id=boot)
+        return True
+
+    def _same_kernel(self, far: Dialect) -> str:
+        """The boot id there now. Raises GoneForGood where the kernel, or our right to probe it, is another one."""
+        facts = self._facts
+        found = [_word(far, path) for path in (_BOOT, *_KERNEL)]
+        if facts is None:
+            return found[0]
+        release, version, machine = found[1:]
+        if (release, version) != (facts.release, facts.version) or (machine and machine != facts.machine):
+            raise GoneForGood(f"{self._name} runs another kernel now: Linux {release}", "open it anew")
+        return found[0]
 
     @property
     def name(self) -> str:
@@ -96,7 +183,7 @@ class FarTarget:
                 facts = gather(self)
             finally:
                 self._ahead = {}
-            self._facts = dataclasses.replace(facts, troubles=facts.troubles + self._troubles)
+            self._facts = dataclasses.replace(facts, troubles=facts.troubles + self._reached.troubles)
         return self._facts
 
     def btf(self, module: str | None = None) -> bytes:
@@ -134,9 +221,18 @@ class FarTarget:
         return self._far.stream(instance)
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        with self._changing:
+            closed, self._closed = self._closed, True
+        if not closed:
             try:
                 self._far.close()
+                self._reached.hang_up()
             finally:
                 self._on_close()
+
+
+def _word(far: Dialect, path: str) -> str:
+    try:
+        return far.read(path, 4096).decode("utf-8", "replace").strip()
+    except FileRefused:
+        return ""

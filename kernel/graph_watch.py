@@ -6,17 +6,14 @@ It stands beside the watch of the probes: its instance, its pump and its store a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from events.batch import Batch
-from events.format import EventFormat
 from kernel.connection import Connection
 from kernel.errors import KernelError
 from kernel.function_graph import GraphTracing, open_graph
-from kernel.session import Armed
 from kernel.sessions import AnySession
-from kernel.watch import STORE_BYTES, Watch
+from kernel.watch import STORE_BYTES, Entry, Watch
 from probes.graph_plan import GraphPlan, GraphSupport
 
 
@@ -59,7 +56,7 @@ class GraphWatch(Watch):
                 self._inbox += self._session.pump.drain()
         self.on_data()
 
-    def _next(self) -> Sequence[Batch | Mapping[int, EventFormat] | Armed]:
+    def _next(self) -> Sequence[Entry]:
         """What came before the end is brought in after it."""
         if self._session is None and self._inbox:
             arrived, self._inbox = self._inbox, []

@@ -15,10 +15,11 @@ from events.batch import Batch
 from events.format import EventFormat
 from kernel.arming import Mode
 from kernel.connection import Connection
-from kernel.errors import KernelError, ProbeRefused, TargetUnusable
+from kernel.errors import GoneForGood, KernelError, ProbeRefused, TargetUnusable
 from kernel.guard import Guard
 from kernel.known import Known
 from kernel.limits import Limits
+from kernel.line_cut import LineCut
 from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
 from kernel.undo import UndoFailure
@@ -26,8 +27,8 @@ from probes.command import Armable, UserProbe
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Kind, Probe
 
-Entry = Batch | Mapping[int, EventFormat] | Armed
-"""Events, or what their ids mean from here on."""
+Entry = Batch | Mapping[int, EventFormat] | Armed | LineCut
+"""Events, or what their ids mean from here on, or a time of which there are none."""
 
 
 class Holder:
@@ -41,6 +42,8 @@ class Holder:
         """Stops what is faster; `Watch.counts` has it look."""
         self.usual_kb = 0
         """Size of the buffer of each CPU before it was changed; 0: it never was."""
+        self.wanted_kb = 0
+        """What it was changed to."""
         self.known = Known(connection)
         """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
@@ -154,6 +157,7 @@ class Holder:
         if self._session is not None:
             before = self._session.resize(kb)
             self.usual_kb = self.usual_kb or before
+            self.wanted_kb = kb
 
     def change_filter(self, armed: Armed, text: str) -> Armed:
         """Record of an armed probe only what passes another filter, from now on; empty: everything.
@@ -212,6 +216,26 @@ class Holder:
         if event.path in self.known.with_stacks:
             self.connection.load_symbols()
         self.on_data()
+
+    def exchange(self, make: Callable[[AnySession], tuple[AnySession, LineCut]]) -> LineCut:
+        """Go on with another session in the place of one whose line was cut; what came of that one stays.
+
+        `make` opens and arms it, and says how long there was none. Where it raises, nothing has changed.
+        """
+        with self._lock:
+            old = self._session
+            if old is None or self._closed:
+                raise GoneForGood(f"{self.connection.target.name} was left meanwhile")
+            session, cut = make(old)
+            old.pump.close()
+            self._inbox += [*old.pump.drain(), cut, *session.armed]
+            session.pump.on_data = self._tell
+            self._session = session
+            for armed in session.armed:
+                self.known.add(armed)
+            self.guard.restart()
+        self.on_data()
+        return cut
 
     def _open(self) -> AnySession:
         if self._closed:

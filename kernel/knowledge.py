@@ -113,6 +113,11 @@ class Knowledge:
             self.symbols.named("_text")  # makes its index of names too
             self._symbols_loaded = True
 
+    def forget_symbols(self) -> None:
+        """The kernel was booted anew, its functions are elsewhere: symbols are read again when they are asked for."""
+        self._symbols_loaded = False
+        self.__dict__.pop("symbols", None)
+
     @property
     def loaded_symbols(self) -> Symbols | None:
         """The symbols, where `load_symbols` was called already; for who must not wait."""

@@ -59,4 +59,5 @@ def connect(
         python=python,
         cancel=cancel,
         on_close=machine.close if owned else lambda: None,
+        ended=lambda: not machine.alive,
     )

@@ -52,11 +52,12 @@ _FOLDER = re.compile(r"pw-(\d+)-\w+")
 class Master:
     """One connection."""
 
-    def __init__(self, address: Address, command: str, options: Sequence[str] = ()) -> None:
+    def __init__(self, address: Address, command: str, options: Sequence[str] = (), *, asking: bool = True) -> None:
         """Start it with `command` as its first session; `options` of ssh win over the user's configuration,
         not over ours.
 
-        ssh may ask at the terminal now. Whether it comes up shows in what the session says. Raises TargetUnusable.
+        ssh may ask at the terminal now, unless it is told not to (`asking`): then a screen may hold the terminal.
+        Whether it comes up shows in what the session says. Raises TargetUnusable.
         """
         if shutil.which("ssh") is None:
             raise TargetUnusable("ssh is not installed here", "apt install openssh-client")
@@ -64,12 +65,18 @@ class Master:
         self._folder = _run_folder()
         self._log = self._folder / "log"
         self._socket = str(self._folder / "m").replace("%", "%%")
-        ours = [word for name, value in _OURS.items() for word in ("-o", f"{name}={value}")]
+        settings = _OURS if asking else {**_OURS, "BatchMode": "yes"}
+        ours = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
         argv = ["ssh", *ours, "-o", f"ControlPath={self._socket}", "-E", str(self._log), "-T", *options]
         try:
             # Its stderr is ours: ssh says there that a hardware key wants to be touched. Later it is silent.
             self.process = subprocess.Popen(
-                [*_DEAF, *argv, *address.words, command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+                [*_DEAF, *argv, *address.words, command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=None if asking else subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=not asking,
             )
         except OSError:
             shutil.rmtree(self._folder, ignore_errors=True)

@@ -13,6 +13,7 @@ import secrets
 import select
 import subprocess
 import threading
+import time
 
 from kernel.drain import write_all
 from kernel.errors import FileRefused, TargetLost
@@ -60,6 +61,8 @@ class Shell:
         self._lost = ""
         self._silence = silence
         self._quiet = threading.Event()
+        self.heard = time.monotonic()
+        """When the far side last said something."""
         self._data = bytearray()
         self._stale = b""
         self._start()
@@ -148,6 +151,7 @@ class Shell:
         if not part:
             raise self._lose("the line was cut, or the shell on the far side ended")
         self._data += part
+        self.heard = time.monotonic()
 
     def _lose(self, why: str) -> TargetLost:
         self._lost = self._lost or why

@@ -21,8 +21,8 @@ from kernel.address import Address
 from kernel.dialect_agent import AgentDialect
 from kernel.dialect_sh import ShellDialect
 from kernel.drain import write_all
-from kernel.errors import KernelError, TargetLost, TargetUnusable
-from kernel.far import FarTarget
+from kernel.errors import GoneForGood, KernelError, NotAsked, TargetLost, TargetUnusable
+from kernel.far import FarTarget, Reached
 from kernel.master import Master
 from probes.facts import Trouble
 
@@ -40,6 +40,8 @@ fi
 p=; $v python3 -I -S -c 'import sys,os,select,struct,signal,contextlib; sys.exit(sys.version_info<(3,6))' \
   </dev/null >/dev/null && p=yes
 """
+_ASKED = ("Permission denied", "Host key verification failed")
+"""What ssh says where it would have asked, had it been allowed to."""
 _SAY = 'printf \'\\n%s\\n%s\\n%s\\n%s\\n%s %s\\n%s\\n\' {token} "$u" "$v" "$p" "$(hostname)" "$w" {token}\n'
 _BOOT = "import sys; sys.stdout.write({token!r}+chr(10)); sys.stdout.flush(); exec(sys.stdin.buffer.read({size}))"
 
@@ -162,6 +164,7 @@ def open_ssh(
     python: bool = True,
     cancel: threading.Event | None = None,
     on_close: Callable[[], None] = lambda: None,
+    ended: Callable[[], bool] = lambda: False,
 ) -> FarTarget:
     """Connect; ssh may ask at the terminal meanwhile, so no screen must hold it.
 
@@ -173,34 +176,50 @@ def open_ssh(
         python: whether an agent is tried.
         cancel: set it from another thread to give up.
         on_close: called when the target is closed.
+        ended: whether what was reached is no more, so that a line that was cut can't come back.
 
     Raises:
         TargetUnusable: not reached, or nothing there that serves.
     """
+    called = name or str(address)
+
+    def again(cancel: threading.Event | None, asking: bool) -> Reached:
+        if ended():
+            raise GoneForGood(f"{called} has ended")
+        return reach(address, options=options, python=python, cancel=cancel, asking=asking)
+
+    reached = reach(address, progress, options=options, python=python, cancel=cancel)
+    return FarTarget(reached, called, again=again, on_close=on_close)
+
+
+def reach(
+    address: Address,
+    progress: Progress | None = None,
+    *,
+    options: Sequence[str] = (),
+    python: bool = True,
+    cancel: threading.Event | None = None,
+    asking: bool = True,
+) -> Reached:
+    """Make a line; see `open_ssh`. `asking`: ssh may ask at the terminal. Raises TargetUnusable."""
     say = progress or (lambda _text, _share: None)
     say(f"connecting to {address}", None)
-    master = Master(address, "exec sh", options)
-
-    def close() -> None:
-        master.close()
-        on_close()
-
+    master = Master(address, "exec sh", options, asking=asking)
     try:
         hello = greet(master, cancel)
         how = ("agent" if python and hello.python else "sh") + (f" over {hello.via.split()[0]}" if hello.via else "")
         say(f"starting {how} on {address}", None)
-        dialect = begin(master, hello, python=python)
-        return FarTarget(dialect, name or str(address), how=how, troubles=hello.troubles(address), on_close=close)
+        return Reached(begin(master, hello, python=python), how, hello.troubles(address), master.close)
     except TargetLost as error:
         words = master.words()
         master.close()
-        raise _unusable(address, words, error) from None
+        raise _unusable(address, words, error, asking) from None
     except BaseException:
         master.close()
         raise
 
 
-def _unusable(address: Address, words: str, error: TargetLost) -> TargetUnusable:
+def _unusable(address: Address, words: str, error: TargetLost, asking: bool = True) -> TargetUnusable:
     """What ssh's last words mean."""
     last = words.splitlines()[-1] if words else str(error)
     by_hand = f"try by hand: ssh {' '.join(word for word in address.words if word != '--')} true"
@@ -213,5 +232,6 @@ def _unusable(address: Address, words: str, error: TargetLost) -> TargetUnusable
         ("timed out", "check that the host is up and reached from here"),
     ):
         if sign in words:
-            return TargetUnusable(f"{address}: {last}", remedy)
+            kind = NotAsked if not asking and sign in _ASKED else TargetUnusable
+            return kind(f"{address}: {last}", remedy)
     return TargetUnusable(f"{address}: {last}", by_hand)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -23,6 +23,7 @@ from kernel.counts import Counts
 from kernel.errors import KernelError
 from kernel.holder import Entry, Holder
 from kernel.limits import Limits
+from kernel.line_cut import LineCut
 from kernel.recorder import Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession
@@ -37,6 +38,9 @@ __all__ = ["STORE_BYTES", "Entry", "Watch"]
 STORE_BYTES = 256 << 20
 """What the store may keep; the oldest events go first, and are counted."""
 
+
+Kept = Batch | Mapping[int, EventFormat] | Armed
+"""What stands in a recording."""
 
 _AT_ONCE = 1 << 20
 """Bytes that a tick brings in between two looks at the clock."""
@@ -61,6 +65,11 @@ class Watch(Holder):
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
         self._told = False
+        self.cuts: tuple[LineCut, ...] = ()
+        """How often the line was cut and came back, the oldest first."""
+        self._counted: Counts | None = None
+        self._earlier: Counts | None = None
+        """What was lost before the line was cut, as far as it was known."""
         self._entering = threading.Lock()
         """Held, for a moment, while what came is on its way into the store and the recording."""
 
@@ -133,7 +142,12 @@ class Watch(Holder):
             return 0
         new = self.store.feed(*cast("list[Batch]", entries)) if are_batches else 0
         for entry in entries:
-            if not isinstance(entry, Batch):
+            if isinstance(entry, LineCut):
+                booted, entry = entry.booted, self._marked(entry)
+                new += self.store.feed(entry)
+                if booted:
+                    self.store.begin_anew()
+            elif not isinstance(entry, Batch):
                 formats = entry.formats if isinstance(entry, Armed) else entry
                 self.store.use(formats)
                 self._formats |= formats
@@ -168,7 +182,15 @@ class Watch(Holder):
         counts = session.counts()
         if self.connection.target.owner:
             self.guard.look(session, counts, self._seen(), self.switch)
-        return counts
+        self._counted = counts.after(self._earlier)
+        return self._counted
+
+    def exchange(self, make: Callable[[AnySession], tuple[AnySession, LineCut]]) -> LineCut:
+        """As that of a holder; what was lost until then still counts."""
+        cut = super().exchange(make)
+        self._earlier, self._told = self._counted, False
+        self.cuts = (*self.cuts, cut)
+        return cut
 
     def _seen(self) -> dict[str, int]:
         """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""
@@ -205,12 +227,16 @@ class Watch(Holder):
         return self._tape.end(self._session, self._queued)
 
     @contextlib.contextmanager
-    def _queued(self) -> Iterator[Sequence[Entry]]:
-        """What was read and is not in the store yet, where the ticks to come bring it."""
+    def _queued(self) -> Iterator[Sequence[Kept]]:
+        """What was read and is not in the store yet, as it is written; the ticks to come bring it there."""
         with self._entering, self._lock:
             if self._session is not None and not self.connection.holds_events:
                 self._inbox += self._session.pump.drain()
-            yield self._inbox
+            yield [self._marked(entry) if isinstance(entry, LineCut) else entry for entry in self._inbox]
+
+    def _marked(self, cut: LineCut) -> Batch:
+        """A cut as the row that it is in the store and in a recording."""
+        return cut.batch(max(self.store.latest, 0) if self.store is not None else 0)
 
     def close(self) -> list[UndoFailure]:
         """Take everything away; every step is tried. Safe to call twice."""

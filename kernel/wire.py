@@ -57,6 +57,8 @@ class Line:
         self._lost = ""
         self._silence = silence
         self._quiet = threading.Event()
+        self.heard = time.monotonic()
+        """When the far side last said something."""
         self.performed = 0
         """Effects so far; a stream looks whether what it says is older."""
         hello = self._replies[0] = _Reply()
@@ -204,6 +206,7 @@ class Line:
 
     def _take(self, ident: int, op: int, fields: list[bytes]) -> None:
         """One frame from the agent. Raises ValueError, IndexError and zlib.error for one that makes no sense."""
+        self.heard = time.monotonic()
         if op == frames.PASS:
             stream = self._streams.get(ident)
             if stream is not None:  # else closed meanwhile

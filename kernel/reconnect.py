@@ -1,0 +1,215 @@
+"""A watch whose line was cut comes back: reached anew, the same probes armed again, the gap marked and counted.
+
+The far side of before has taken everything away, or does so within `kernel.wire.SILENCE` seconds: it is never asked
+again, so nothing depends on whether it still hears us.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from kernel.errors import GoneForGood, KernelError, NotAsked, TargetLost
+from kernel.far import FarTarget
+from kernel.limits import Limits
+from kernel.line_cut import LineCut
+from kernel.session import Armed, Session
+from kernel.session_start import open_session
+from kernel.sessions import AnySession
+from kernel.watch import Watch
+from probes.plan import Plan, PlannedEvent
+
+PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+"""Seconds between attempts; the last one is repeated."""
+PATIENCE = 60.0
+"""Seconds after which whoever has nobody to ask gives up."""
+
+
+class Back(NamedTuple):
+    """A watch has come back."""
+
+    cut: LineCut
+    again: tuple[tuple[Armed, Armed], ...]
+    """What was armed, and what is now in its place."""
+    refused: tuple[str, ...]
+    """What could not be armed again, each with the reason."""
+
+
+class GaveUp(KernelError):
+    """Nobody tries any more."""
+
+
+def can_come_back(watch: Watch) -> bool:
+    """Whether a watch that has ended can be brought back: its line was cut, and there is a way to make another."""
+    target = watch.connection.target
+    return isinstance(watch.error, TargetLost) and isinstance(target, FarTarget) and target.can_come_back
+
+
+def renamed(text: str, old: str, new: str) -> str:
+    """A line of the kernel's with another group for one of ours."""
+    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, text)
+
+
+def regrouped(plan: Plan, old: str, new: str) -> Plan:
+    """The same plan with the events of one session's group in another's, wherever a line names them."""
+
+    def moved(event: PlannedEvent) -> PlannedEvent:
+        return replace(
+            event,
+            group=renamed(event.group, old, new),
+            line=renamed(event.line, old, new),
+            remove=renamed(event.remove, old, new),
+            triggers=tuple(renamed(text, old, new) for text in event.triggers),
+            more=tuple(renamed(text, old, new) for text in event.more),
+        )
+
+    return replace(plan, events=tuple(map(moved, plan.events)))
+
+
+class Reconnecting:
+    """One line that was cut. `run` waits and belongs to a worker; all else may be called from any thread."""
+
+    def __init__(
+        self,
+        watch: Watch,
+        *,
+        patience: float | None = None,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take what is to come back.
+
+        Args:
+            watch: its line was cut.
+            patience: seconds until it is given up; None: never, as long as nobody says so.
+            changed: called from the thread of `run` when `why` or `next_try` is another.
+        """
+        self.watch = watch
+        self.since = time.monotonic()
+        self.tries = 0
+        self.why = str(watch.error or "the line was cut")
+        """What went wrong last."""
+        self.wants_to_ask = False
+        """ssh has a question for a person: try with `asking`."""
+        self.next_try = self.since
+        """When the next attempt begins, by time.monotonic(); in the past: one is under way."""
+        target = watch.connection.target
+        self._heard = target.heard if isinstance(target, FarTarget) else self.since
+        self._booted = False
+        self._until = self.since + patience if patience is not None else float("inf")
+        self._changed = changed
+        self._over = threading.Event()
+        self._wake = threading.Event()
+        self._tried = threading.Event()
+        self._asking = False
+
+    @property
+    def note(self) -> str:
+        """What is going on, in a few words."""
+        gone = time.monotonic() - self._heard
+        left = self.next_try - time.monotonic()
+        then = "trying" if left <= 0 else f"next try in {left:.0f} s"
+        return f"the line is cut for {gone:.0f} s; {then}"
+
+    def try_now(self, *, asking: bool = False) -> None:
+        """Do not wait for the next attempt; `asking`: ssh may ask at the terminal, until `wait_for_try` is over."""
+        self._asking = asking
+        self._tried.clear()
+        self._wake.set()
+
+    def wait_for_try(self) -> None:
+        """Wait until the attempt that was asked for is over."""
+        self._tried.wait()
+
+    def give_up(self) -> None:
+        """End it; `run` raises GaveUp soon."""
+        self._over.set()
+        self._wake.set()
+
+    def run(self) -> Back:
+        """Try until it is back. Raises GaveUp."""
+        while True:
+            if self._over.is_set():
+                self._tried.set()
+                raise GaveUp(f"given up after {time.monotonic() - self.since:.0f} s: {self.why}")
+            pause = PAUSES[min(self.tries, len(PAUSES) - 1)]
+            try:
+                return self._try()
+            except GoneForGood as error:
+                raise GaveUp(str(error), error.remedy) from None
+            except KernelError as error:
+                self.why, self.wants_to_ask = str(error), isinstance(error, NotAsked)
+            finally:
+                self._tried.set()
+            now = time.monotonic()
+            if now + pause > self._until:
+                raise GaveUp(f"not reached for {now - self.since:.0f} s: {self.why}")
+            self.next_try = now + pause
+            self._changed()
+            self._wake.wait(pause)
+            self._wake.clear()
+
+    def _try(self) -> Back:
+        asking, self._asking = self._asking, False
+        self.tries += 1
+        self.next_try = time.monotonic()
+        self._changed()
+        target = self.watch.connection.target
+        if not isinstance(target, FarTarget):
+            raise GoneForGood(f"{target.name} can't be reached again")
+        self._booted |= target.come_back(self._over, asking=asking)
+        return self._rearm(target)
+
+    def _rearm(self, target: FarTarget) -> Back:
+        again: list[tuple[Armed, Armed]] = []
+        refused: list[str] = []
+
+        def make(old: AnySession) -> tuple[AnySession, LineCut]:
+            session = open_session(target)
+            try:
+                if self.watch.wanted_kb:
+                    session.resize(self.watch.wanted_kb)
+                for armed in old.armed:
+                    fresh = _armed_again(old, armed, session, self.watch.guard.limit, refused)
+                    if fresh is not None:
+                        again.append((armed, fresh))
+            except BaseException:
+                session.close()
+                raise
+            return session, LineCut(time.monotonic() - self._heard, self._booted)
+
+        cut = self.watch.exchange(make)
+        if self._booted:
+            self.watch.connection.forget_symbols()
+        return Back(cut, tuple(again), tuple(refused))
+
+
+def _armed_again(old: AnySession, armed: Armed, session: Session, storm: float, refused: list[str]) -> Armed | None:
+    """Arm a probe of one session in another, with what was done to it by hand; None: it was refused.
+
+    Raises TargetLost.
+    """
+    name = armed.plan.probe.subject
+    plan = regrouped(armed.plan, old.group, session.group)
+    try:
+        fresh = session.arm(plan, Limits(0, storm), old.mode(armed))
+    except TargetLost:
+        raise
+    except KernelError as error:
+        refused.append(f"{name}: {error}")
+        return None
+    events = dict(zip([event.path for event in armed.plan.events], plan.events, strict=True))
+    own = {(event.path, text) for event in armed.plan.events for text in event.triggers}
+    for event, text in old.triggers(armed):
+        if (event.path, text) in own or event.path not in events:
+            continue
+        try:
+            session.add_trigger(fresh, events[event.path], renamed(text, old.group, session.group))
+        except TargetLost:
+            raise
+        except KernelError as error:
+            refused.append(f"{name}: {text}: {error}")
+    return fresh

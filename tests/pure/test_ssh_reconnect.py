@@ -1,0 +1,350 @@
+"""A watch whose line was cut: the same probes in another session, what came stays, the gap is seen and counted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from events.batch import Batch
+from events.recording import Recording
+from events.store import Store
+from kernel import reconnect
+from kernel.arming import Mode
+from kernel.connection import Connection
+from kernel.errors import FileRefused, GoneForGood, NotAsked, TargetLost, TargetUnusable
+from kernel.far import FarTarget, Reached
+from kernel.line_cut import EVENT
+from kernel.owner import owner_of
+from kernel.reconnect import Back, GaveUp, Reconnecting, can_come_back, regrouped, renamed
+from kernel.recording import RecordingTarget
+from kernel.watch import Watch
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Place, Probe
+from tests.fake_target import FACTS
+from tests.pure.far_sides import eventually
+from tests.pure.test_kernel_watch import Anything, Stream, Target, id_of, probe
+
+BOOT = "/proc/sys/kernel/random/boot_id"
+
+
+class Fed(Stream):
+    """Ends with the line."""
+
+    def __init__(self, side: Side) -> None:
+        super().__init__()
+        self._side = side
+
+    def read(self, timeout: float) -> Batch | None:
+        if self._side.lost and self.queue.empty():
+            raise TargetLost("the line was cut")
+        return super().read(timeout)
+
+
+class Side(Target):
+    """A kernel with a dialect in front of it, and a line that can be cut."""
+
+    def __init__(self) -> None:
+        super().__init__(facts=replace(FACTS, boot_id="one"))
+        self.heard = time.monotonic()
+        self.hung_up = 0
+        self.refuse: Exception | None = None
+        self.asked: list[bool] = []
+        self._be(100)
+        self.files[BOOT] = b"one\n"
+        self.files["/proc/sys/kernel/osrelease"] = f"{FACTS.release}\n".encode()
+        self.files["/proc/sys/kernel/version"] = b"\n"
+        self.target = FarTarget(self._reached(), "ssh://box", again=self._again)
+        self.target._facts = self._facts
+
+    def _be(self, pid: int) -> None:
+        self.pid = pid
+        self.files[f"/proc/{pid}/stat"] = b"%d (python3) S 1" % pid + b" 0" * 17 + b" 4711 0\n"
+        self.owner = owner_of(self.files[f"/proc/{pid}/stat"])
+
+    def _reached(self) -> Reached:
+        return Reached(self, "agent", (), self._hang_up)
+
+    def _hang_up(self) -> None:
+        self.hung_up += 1
+
+    def _again(self, cancel: threading.Event | None, asking: bool) -> Reached:
+        self.asked.append(asking)
+        if self.refuse is not None:
+            raise self.refuse
+        self.lost = False
+        self.heard = time.monotonic()
+        self._be(self.pid + 100)
+        return self._reached()
+
+    def stream(self, instance: str) -> Fed:
+        self.pages = Fed(self)
+        return self.pages
+
+    def cut(self) -> None:
+        """The far side undoes; nobody here hears of it."""
+        self.vanish()
+        self.lost = True
+
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+        return {}
+
+    def links(self, path: str) -> Sequence[str]:
+        raise FileRefused(path, 2)
+
+    def stream_pids(self) -> Sequence[int]:
+        return ()
+
+
+@pytest.fixture
+def side() -> Side:
+    return Side()
+
+
+@pytest.fixture
+def watch(side: Side) -> Iterator[Watch]:
+    made = Watch(Anything(side.target))
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
+
+
+def cut(side: Side, watch: Watch) -> None:
+    side.cut()
+    assert eventually(lambda: watch.error is not None)
+    assert can_come_back(watch)
+
+
+def shown(watch: Watch, number: int) -> list[str]:
+    def enough() -> bool:
+        watch.tick()
+        return watch.store is not None and watch.store.next_seq >= number
+
+    assert eventually(enough)
+    store = watch.store
+    assert store is not None
+    return [store.record(seq).event.rpartition("/")[2] for seq in range(store.next_seq)]
+
+
+def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) -> None:
+    old = watch.arm(probe("vfs_read"))
+    side.event(1000, id_of(old))
+    assert shown(watch, 1) == ["vfs_read"]
+    assert watch.session is not None
+    group = watch.session.group
+    cut(side, watch)
+    back = Reconnecting(watch).run()
+    assert [was for was, _ in back.again] == [old] and not back.refused
+    ((_, new),) = back.again
+    assert watch.armed == (new,) and watch.session.group != group
+    assert [event.path for event in new.plan.events] == [f"{watch.session.group}/vfs_read"]
+    assert len(side.traces) == 2, "one instance and one event, of the new session"
+    side.event(2000, id_of(new))
+    assert shown(watch, 3) == ["vfs_read", EVENT, "vfs_read"]
+    store = watch.store
+    assert store is not None
+    mark = store.record(1)
+    assert mark.values["seconds"] == f"{back.cut.seconds:.1f}"
+    assert "lost" in str(mark.values["note"])
+    assert store.lost_between(1000, 2000), "no call is paired across it"
+    assert [store.record(seq).ts for seq in (0, 2)] == [1000, 2000]
+    assert watch.cuts == (back.cut,) and watch.error is None and watch.live
+    assert watch.close() == []
+    assert side.traces == []
+
+
+def test_modes_triggers_filters_and_the_buffer_come_back(side: Side, watch: Watch) -> None:
+    counted = watch.arm(probe("vfs_write"))
+    filtered = watch.arm(replace(probe("vfs_read"), filter="count > 9"))
+    watch.switch(counted, Mode.OFF)
+    watch.add_trigger(filtered, filtered.plan.events[0], "stacktrace")
+    watch.resize(4096)
+    cut(side, watch)
+    back = Reconnecting(watch).run()
+    session = watch.session
+    assert session is not None and not back.refused
+    off, on = watch.armed
+    assert (session.mode(off), session.mode(on)) == (Mode.OFF, Mode.RECORD)
+    assert [text for _, text in session.triggers(on)] == ["stacktrace"]
+    (instance,) = (folder for folder in side.folders if "/instances/" in folder)
+    path = on.plan.events[0].path
+    assert side.files[f"{instance}/events/{path}/filter"] == b"count > 9"
+    assert side.files[f"{instance}/events/{path}/trigger"] == b"stacktrace"
+    assert side.files[f"{instance}/buffer_size_kb"] == b"4096"
+    assert on.plan.probe == filtered.plan.probe
+
+
+def test_a_probe_that_is_refused_then_is_told_and_the_others_come_back(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    watch.arm(probe("ext4_sync"))
+
+    def gone(step: object) -> None:
+        if b"ext4_sync ext4" in getattr(step, "data", b""):
+            raise FileRefused("dynamic_events", 2)
+
+    cut(side, watch)
+    side.before = gone
+    back = Reconnecting(watch).run()
+    assert [armed.plan.probe.subject for armed in watch.armed] == ["vfs_read"]
+    (refused,) = back.refused
+    assert refused.startswith("ext4_sync: ")
+
+
+def test_losses_of_before_still_count(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+
+    def overrun(number: int) -> None:
+        (instance,) = (folder for folder in side.folders if "/instances/" in folder)
+        side.files[f"{instance}/per_cpu/cpu0/stats"] = b"entries: 1\noverrun: %d\nread events: 0\n" % number
+
+    overrun(7)
+    before = watch.counts()
+    assert before is not None and before.lost == 7
+    cut(side, watch)
+    Reconnecting(watch).run()
+    overrun(5)
+    after = watch.counts()
+    assert after is not None and after.lost == 12
+
+
+def test_a_line_that_is_cut_again_while_it_comes_back(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    cut(side, watch)
+    cuts = iter([True])
+
+    def once(step: object) -> None:
+        if b"f:" in getattr(step, "data", b"") and next(cuts, False):
+            side.cut()
+            raise TargetLost("cut again")
+
+    side.before = once
+    reconnecting = Reconnecting(watch)
+    back = reconnecting.run()
+    assert reconnecting.tries == 2
+    assert len(back.again) == 1 and len(watch.armed) == 1 and len(side.traces) == 2
+    assert watch.cuts == (back.cut,), "it was one gap"
+
+
+def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
+    """Its clock begins again: what comes is younger all the same."""
+    old = watch.arm(probe("vfs_read"))
+    side.event(90_000, id_of(old))
+    shown(watch, 1)
+    cut(side, watch)
+    side.files[BOOT] = b"two\n"
+    back = Reconnecting(watch).run()
+    assert back.cut.booted
+    assert side.target.facts().boot_id == "two"
+    for ts in (10, 20, 30):
+        side.event(ts, id_of(watch.armed[0]))
+    assert shown(watch, 5) == ["vfs_read", EVENT, *["vfs_read"] * 3]
+    store = watch.store
+    assert isinstance(store, Store)
+    assert "booted anew" in str(store.record(1).values["note"])
+    assert [store.record(seq).ts for seq in (0, 2, 3, 4)] == [90_000, 10, 20, 30]
+    assert store.late == 0
+
+
+def test_another_kernel_is_not_probed_with_plans_of_this_one(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    cut(side, watch)
+    side.files["/proc/sys/kernel/osrelease"] = b"6.13.0\n"
+    hung_up = side.hung_up
+    with pytest.raises(GaveUp, match="another kernel"):
+        Reconnecting(watch).run()
+    assert side.hung_up == hung_up + 2, "the old line and the new one"
+    assert side.traces == []
+
+
+def test_given_up_by_time_by_hand_and_where_it_is_of_no_use(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    cut(side, watch)
+    side.refuse = TargetUnusable("refused by a test")
+    with pytest.raises(GaveUp, match="refused by a test"):
+        Reconnecting(watch, patience=0.05).run()
+    waiting = Reconnecting(watch)
+    threading.Timer(0.1, waiting.give_up).start()
+    with pytest.raises(GaveUp, match="given up"):
+        waiting.run()
+    side.refuse = GoneForGood("the guest has ended")
+    with pytest.raises(GaveUp, match="guest has ended"):
+        Reconnecting(watch).run()
+    assert isinstance(watch.error, TargetLost), "it is as it was"
+
+
+def test_a_person_is_asked_when_that_person_says_so(
+    side: Side, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconnect, "PAUSES", (60.0,))
+    watch.arm(probe("vfs_read"))
+    cut(side, watch)
+    side.refuse = NotAsked("Permission denied")
+    told: list[str] = []
+    reconnecting = Reconnecting(watch, changed=lambda: told.append(reconnecting.note))
+    found: list[Back] = []
+    thread = threading.Thread(target=lambda: found.append(reconnecting.run()))
+    thread.start()
+    assert eventually(lambda: reconnecting.wants_to_ask)
+    assert eventually(lambda: "next try in" in told[-1])
+    side.refuse = None
+    reconnecting.try_now(asking=True)
+    reconnecting.wait_for_try()
+    thread.join(10)
+    assert found and side.asked == [False, True]
+
+
+def test_who_left_meanwhile_is_not_reached_again(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    cut(side, watch)
+    reconnecting = Reconnecting(watch)
+    side.target.close()
+    assert not can_come_back(watch)
+    threading.Timer(0.1, reconnecting.give_up).start()
+    with pytest.raises(GaveUp):
+        reconnecting.run()
+    assert side.traces == []
+
+
+def test_a_recording_has_the_gap_too(side: Side, tmp_path: Path) -> None:
+    side.target._facts = replace(side._facts, cpus=1)
+    watch = Watch(Anything(side.target))
+    old = watch.arm(probe("vfs_read"))
+    watch.record_to(tmp_path / "x.pwr")
+    side.event(1000, id_of(old))
+    shown(watch, 1)
+    cut(side, watch)
+    Reconnecting(watch).run()
+    side.event(2000, id_of(watch.armed[0]))
+    shown(watch, 3)
+    watch.stop_recording()
+    watch.close()
+    read = Watch(Connection(RecordingTarget(Recording.open(tmp_path / "x.pwr"), "x")))
+    read.begin()
+    assert shown(read, 3) == ["vfs_read", EVENT, "vfs_read"]
+    read.close()
+
+
+def test_a_plan_in_another_group_names_nothing_of_the_first() -> None:
+    event = PlannedEvent(
+        "pw_1_a",
+        "x",
+        "s:pw_1_a/x u64 lat",
+        "-:pw_1_a/x",
+        triggers=("hist:keys=pid:onmatch(pw_1_a.y).trace(x)", "hist:keys=pw_1_ab"),
+        more=("f:pw_1_a/x vfs_read",),
+    )
+    plan = regrouped(Plan(Probe(Place("x")), (event,)), "pw_1_a", "pw_2_b")
+    (moved,) = plan.events
+    assert (moved.group, moved.path) == ("pw_2_b", "pw_2_b/x")
+    assert moved.lines == ("s:pw_2_b/x u64 lat", "f:pw_2_b/x vfs_read")
+    assert moved.remove == "-:pw_2_b/x"
+    assert moved.triggers == ("hist:keys=pid:onmatch(pw_2_b.y).trace(x)", "hist:keys=pw_1_ab")
+    assert renamed("pw_1_a", "pw_1_a", "pw_2_b") == "pw_2_b"
