@@ -1,0 +1,108 @@
+"""Events as log records of OpenTelemetry: the JSON of OTLP's ExportLogsServiceRequest.
+
+Each event is one LogRecord: its fields are attributes under their own names, and what the trace says of every event
+has the names of the semantic conventions (`thread.id`, `thread.name`, `cpu.logical_number`). Where a field is shown
+by a name (an enum, an error, a symbol), `FIELD.text` holds that too. Integers that do not fit in 64 bits with a sign
+are decimal text, and what the kernel could not read is an empty value, as "Mapping Arbitrary Data to OTLP AnyValue"
+of the specification has it. Strings are escaped as `events.export.escape` says.
+
+Sources: opentelemetry/proto/logs/v1/logs.proto, common/v1/common.proto; the JSON mapping of OTLP 1.x (64-bit integers
+as strings, lowerCamelCase keys, enums as numbers, bytes in base64).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from events.decode import Value
+from events.export.escape import exact_values
+from events.export.source import Source
+from events.record import Record
+
+SCOPE = "probewright"
+"""Name of the instrumentation scope."""
+_INFO = 9
+"""SEVERITY_NUMBER_INFO."""
+_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def any_value(value: Value) -> dict[str, Any]:
+    """A value as an AnyValue."""
+    if value is None:
+        return {}
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)} if value in _INT64 else {"stringValue": str(value)}
+    if isinstance(value, bytes):
+        return {"bytesValue": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, tuple):
+        return {"arrayValue": {"values": [any_value(part) for part in value]}}
+    return {"stringValue": value.encode("utf-8", "backslashreplace").decode()}  # protobuf has no lone surrogates
+
+
+def attributes(values: Mapping[str, Value]) -> list[dict[str, Any]]:
+    """Names and values as a list of KeyValue."""
+    return [{"key": name, "value": any_value(value)} for name, value in values.items()]
+
+
+class LogEncoder:
+    """Makes log records, and requests of them."""
+
+    def __init__(self, source: Source, resource: Mapping[str, str], version: str = "") -> None:
+        """Begin.
+
+        Args:
+            source: what is known of the events.
+            resource: attributes of where they are from: `host.name`, `service.name`.
+            version: ours.
+        """
+        self._source = source
+        where = _ENCODER.encode({"attributes": attributes(resource)})
+        scope = _ENCODER.encode({"name": SCOPE, "version": version})
+        self._head = f'{{"resourceLogs":[{{"resource":{where},"scopeLogs":[{{"scope":{scope},"logRecords":['.encode()
+
+    def record(self, record: Record, wall: int | None, observed: int) -> bytes:
+        """One LogRecord.
+
+        Args:
+            record: the event.
+            wall: nanoseconds since 1970 when it happened; None: not known, as its clock is not.
+            observed: nanoseconds since 1970 when it reached us.
+        """
+        source = self._source
+        about = source.of(record.event)
+        hidden = about.unasked | {about.frame}
+        own = {name: value for name, value in exact_values(record).items() if name not in hidden}
+        shown = {name: text for name, text in source.shown(record) if name in own}
+        named = {f"{name}.text": text for name, text in shown.items() if _says_more(own[name], text)}
+        heads: dict[str, Value] = {
+            "thread.id": record.pid,
+            "thread.name": record.comm,
+            "cpu.logical_number": record.cpu,
+            "probewright.event": record.event,
+            "probewright.trace_time": record.ts,
+        }
+        name = record.event.rpartition("/")[2]
+        words = (f"{field}={text}" for field, text in shown.items())
+        found = {
+            **({} if wall is None else {"timeUnixNano": str(wall)}),
+            "observedTimeUnixNano": str(observed),
+            "severityNumber": _INFO,
+            "body": any_value(" ".join((name, *words))),
+            "attributes": attributes({**heads, **own, **named}),
+            "eventName": name,
+        }
+        return _ENCODER.encode(found).encode()
+
+    def request(self, records: Iterable[bytes]) -> bytes:
+        """The request that holds these records."""
+        return self._head + b",".join(records) + b"]}]}]}"
+
+
+def _says_more(value: Value, text: str) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and not text.lstrip("-").isdecimal()
