@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from events.export.source import UNNAMED, About, Source
@@ -23,17 +23,12 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         unasked: fields by the paths of their events that are left out.
     """
     plans = watch.known.plans
-    about = {
-        event.path: _about(plan, event, unasked.get(event.path, frozenset()))
-        for plan in plans
-        for event in plan.events
-    }
     store = watch.store
     armed = {fmt: None for one in watch.armed for fmt in one.formats.values()}
     known = dict.fromkeys(store.decoder.formats.values()) if store else {}
     connection = watch.connection
     return Source(
-        about=about,
+        about=_Abouts(watch, unasked),
         formats=tuple(armed | known),
         ends=ends_of(plans),
         lost_between=store.lost_between if store else Source.lost_between,
@@ -42,6 +37,33 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         symbols=lambda: connection.symbols,
         title=f"{connection.target.name} · {connection.facts.title}",
     )
+
+
+class _Abouts(Mapping[str, About]):
+    """By the paths of events; those of probes that are armed later, as after a line was cut, are known then."""
+
+    def __init__(self, watch: Watch, unasked: Mapping[str, frozenset[str]]) -> None:
+        self._watch = watch
+        self._unasked = unasked
+        self._known: dict[str, About] = {}
+        self._plans = 0
+
+    def __getitem__(self, path: str) -> About:
+        return self._now()[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+    def _now(self) -> dict[str, About]:
+        plans = self._watch.known.plans
+        for plan in plans[self._plans :]:
+            for event in plan.events:
+                self._known[event.path] = _about(plan, event, self._unasked.get(event.path, frozenset()))
+        self._plans = len(plans)
+        return self._known
 
 
 def _about(plan: Plan, event: PlannedEvent, unasked: frozenset[str]) -> About:

@@ -135,10 +135,12 @@ def _commands() -> argparse.ArgumentParser:
     _summary(sub)
     _export(sub)
     _limits(sub)
+    _line(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")
     _specs(sub)
     _bounds(sub)
     _limits(sub)
+    _line(sub)
     sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
     sub = printing("graph", "Trace what functions call, and print each call as a tree; a recording prints its own.")
     _graph(sub)
@@ -219,6 +221,16 @@ def _bounds(parser: argparse.ArgumentParser) -> None:
         "--for", dest="seconds", type=_seconds, metavar="SECONDS", help="stop after this time; else Ctrl+C does"
     )
     parser.add_argument("--count", type=_positive, metavar="N", help="stop after N events; else Ctrl+C does")
+
+
+def _line(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--reconnect",
+        type=_natural,
+        default=60,
+        metavar="SECONDS",
+        help="try so long to reach a machine again when the line is cut (default: 60; 0: end then)",
+    )
 
 
 def _rates(parser: argparse.ArgumentParser) -> None:

@@ -27,6 +27,7 @@ from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 from tui.cli.attach import told
+from tui.cli.comeback import comes_back, tell_cuts
 from tui.cli.output import plain
 
 _PATIENCE = 0.2
@@ -187,7 +188,10 @@ def follow(
     """
     showing = _Showing(watch, arguments.count or 0, events, show, count)
     with contextlib.suppress(Stopped):
-        _until_over(watch, arguments.seconds, showing)
+        end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
+        _until_over(watch, end, showing)
+        while watch.ended and not showing.enough and comes_back(watch, arguments, events, end):
+            _until_over(watch, end, showing)
     for _ in range(2):  # a signal may come meanwhile, once
         with contextlib.suppress(Stopped):
             if not showing.enough:
@@ -198,20 +202,20 @@ def follow(
     return showing.number
 
 
-def _until_over(watch: Watch, seconds: float | None, showing: _Showing) -> None:
+def _until_over(watch: Watch, end: float, showing: _Showing) -> None:
     came = threading.Event()
     watch.on_data = came.set
-    end = time.monotonic() + seconds if seconds else float("inf")
     names = 0.0
     while (now := time.monotonic()) < end:
         came.wait(min(_PATIENCE, end - now))
         came.clear()
         if now - names >= _NAMES_EVERY:
             names = now
-            watch.know_names(watch.names())
-            if watch.connection.target.owner:
-                watch.counts()  # and a storm is stopped
-                tell_stopped(watch)
+            with contextlib.suppress(TargetLost):  # the pump tells
+                watch.know_names(watch.names())
+                if watch.connection.target.owner:
+                    watch.counts()  # and a storm is stopped
+                    tell_stopped(watch)
         showing.tick()
         if showing.enough or watch.ended:
             break
@@ -233,6 +237,7 @@ def account(watch: Watch, unprinted: int = 0) -> None:
     for number, what in losses:
         if number:
             print(f"probewright: {number:,} {what}", file=sys.stderr)
+    tell_cuts(watch)
 
 
 def tell_stopped(watch: Watch) -> None:
