@@ -1,0 +1,67 @@
+"""Reads the clock that a far ring buffer stamps its events with.
+
+`per_cpu/cpuN/stats` of our own instance ends in `now ts: 1234.567890`: that very clock, in microseconds, with no
+effect on anything (tracing_stats_read, kernel/trace/trace.c; since Linux 2.6.38).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+
+from events.clock import Reading
+from kernel.errors import FileRefused
+from kernel.session import Session
+from kernel.target import Target
+
+_NOW = re.compile(rb"^now ts:\s*(\d+)\.(\d{6})\s*$", re.MULTILINE)
+_MICROSECOND = 1000
+
+
+def near_clock() -> Callable[[], int]:
+    """Our clock: nanoseconds since 1970 as this machine had it at the call, and no jumps after it."""
+    base = time.time_ns() - time.monotonic_ns()
+    return lambda: base + time.monotonic_ns()
+
+
+def read_clock(session: object, now: Callable[[], int], times: int) -> Iterator[Reading]:
+    """Read the clock of a session so often; nothing where it has none that counts time. Raises TargetLost.
+
+    Args:
+        session: of `kernel.session_start.open_session`; of a recording there is no clock.
+        now: our clock.
+        times: how often; the surest reading is the one with the shortest way.
+    """
+    if not isinstance(session, Session):
+        return
+    path = _stats_of(session)
+    for _ in range(times if path else 0):
+        reading = _read(session.target, path, now)
+        if reading is None:
+            return
+        yield reading
+
+
+def _stats_of(session: Session) -> str:
+    """Of the first CPU that has a buffer: one that was never online has none."""
+    folder = session.instance.file("per_cpu")
+    try:
+        names = [name for name in session.target.list(folder) if re.fullmatch(r"cpu\d+", name)]
+    except FileRefused:
+        return ""
+    return f"{folder}/{min(names, key=lambda name: int(name[3:]))}/stats" if names else ""
+
+
+def _read(target: Target, path: str, now: Callable[[], int]) -> Reading | None:
+    before = now()
+    try:
+        text = target.read(path)
+    except FileRefused:
+        return None
+    after = now()
+    match = _NOW.search(text)
+    if match is None:
+        return None
+    far = (int(match[1]) * 1_000_000 + int(match[2])) * _MICROSECOND
+    return Reading(before, far, after, _MICROSECOND)

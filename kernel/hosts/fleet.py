@@ -1,0 +1,247 @@
+"""Several hosts at once: opened side by side, the same armed on each, their events in one list, all undone at last.
+
+What a host does, it does in a worker of its own, at most `AT_ONCE` of them; one that fails says why and the others go
+on. `tick` belongs to the one thread that reads the events.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+
+from events.hosts import WINDOW_NS
+from kernel.errors import KernelError
+from kernel.hosts.clocks import near_clock
+from kernel.hosts.host import Host, Opener, State
+from kernel.hosts.merged import Merged
+from kernel.hosts.opening import open_host
+from kernel.hosts.order import Order
+from kernel.limits import Limits
+from kernel.watch import STORE_BYTES
+
+AT_ONCE = 16
+"""Hosts that are opened, armed or closed at a time."""
+_LEAST_STORE = 8 << 20
+
+
+class Fleet:
+    """See the module. Close it, whatever happened."""
+
+    def __init__(
+        self,
+        specs: Sequence[str],
+        *,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        window: int = WINDOW_NS,
+        opener: Opener = open_host,
+    ) -> None:
+        """Take words of `--target`; nothing is opened yet.
+
+        Args:
+            specs: one of each host; the same one twice is opened twice.
+            limits: how fast a probe may be, on each host.
+            window: nanoseconds that an event waits for older ones of other hosts.
+            opener: opens a target.
+        """
+        self.now = near_clock()
+        """Our clock, in nanoseconds since 1970."""
+        self.events = Merged(window)
+        self.on_change: Callable[[], None] = lambda: None
+        """Called from any thread when there is something to tick for, or a host is in another state."""
+        self._limits = limits
+        self._bytes = max(_LEAST_STORE, STORE_BYTES // max(1, len(specs)))
+        self._opener = opener
+        self._cancel = threading.Event()
+        self._changed = threading.Condition()
+        self._orders: tuple[Order, ...] = ()
+        self._taken: dict[Host, int] = {}
+        """How many of the orders a host was given."""
+        self._serving: dict[Host, threading.Lock] = {}
+        self._gone: list[Host] = []
+        """Hosts in whose place another attempt stands."""
+        self.hosts: tuple[Host, ...] = tuple(
+            self._new_host(spec, name) for spec, name in zip(specs, names_of(specs), strict=True)
+        )
+        self._workers = ThreadPoolExecutor(AT_ONCE, "host")
+        self._lookers = ThreadPoolExecutor(AT_ONCE, "look")
+
+    # -- what is done on all of them, without waiting ----------------------------------------------------------------
+
+    def open(self) -> None:
+        """Begin to open all; returns at once."""
+        self._serve(self.hosts)
+
+    def arm(self, order: Order) -> None:
+        """Have it armed on each host that is open, and on the others when they are; returns at once."""
+        self._orders = (*self._orders, order)
+        self._serve(self.hosts)
+
+    def disarm(self) -> None:
+        """Have all of it taken away from all hosts, which stay open; returns at once."""
+        self._orders = ()
+        self._taken = dict.fromkeys(self._taken, 0)
+        for host in self.hosts:
+            self._workers.submit(self._do, host, host.disarm)
+
+    def retry(self) -> int:
+        """Open those again that failed, with all that was ordered; gives their number, returns at once."""
+        again = [host for host in self.hosts if host.state.failed]
+        for old in again:
+            self._workers.submit(self._do, old, old.close)
+        self._gone += again
+        self.hosts = tuple(self._new_host(host.spec, host.name) if host in again else host for host in self.hosts)
+        self._serve(self.hosts)
+        return len(again)
+
+    def look(self) -> None:
+        """Have every host asked for its losses, its names and its clock; returns at once."""
+        for host in self.hosts:
+            self._lookers.submit(self._do, host, partial(host.look, self.now))
+
+    def cancel(self) -> None:
+        """Give up opening."""
+        self._cancel.set()
+
+    # -- how far they are --------------------------------------------------------------------------------------------
+
+    @property
+    def settled(self) -> bool:
+        """Each host is open and has what was ordered, or has failed."""
+        return all(self._is_settled(host) for host in self.hosts)
+
+    @property
+    def armed(self) -> bool:
+        """Whether something may come of a host."""
+        return any(host.state is State.ARMED for host in self.hosts)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until `settled`; whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.settled, timeout)
+
+    # -- events, for the one thread that reads them ------------------------------------------------------------------
+
+    def tick(self, budget: float = 0.0) -> int:
+        """Bring in what came and give rows to what is final; gives the number of new rows.
+
+        Args:
+            budget: seconds of CPU time for each host, beyond a first part of what came.
+        """
+        for host in (*self._gone, *self.hosts):
+            self._tick_of(host, budget)
+        return self.events.release(self.now())
+
+    def finish(self) -> int:
+        """Read what is in the buffers now, then no more, and give rows to all of it; gives their number."""
+        watches = [host.watch for host in self.hosts if host.watch is not None]
+        wait([self._lookers.submit(watch.end_reading) for watch in watches])
+        new = 0
+        while True:
+            new += self.tick(0.1)
+            if not any(watch.behind for watch in watches):
+                break
+        for host in self.hosts:
+            if host.watch is not None and host.watch.store is not None:
+                host.watch.store.flush()
+                self.events.collect(host, self.now())
+        return new + self.events.release(None)
+
+    def _tick_of(self, host: Host, budget: float) -> None:
+        watch = host.watch
+        if watch is None:
+            return
+        if host.names is not None:
+            names, host.names = host.names, None
+            watch.know_names(names)
+        watch.tick(budget)
+        self.events.collect(host, self.now())
+        if watch.error is not None and host.state is not State.LOST:
+            host.lost(watch.error)
+            self._tell()
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give up what is being opened, and take everything away on all hosts; waits, and tries all."""
+        self._cancel.set()
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        self._lookers.shutdown(wait=False, cancel_futures=True)
+        with ThreadPoolExecutor(AT_ONCE, "close") as closers:
+            list(closers.map(_close, (*self._gone, *self.hosts)))
+        self._workers.shutdown()
+        self._lookers.shutdown()
+
+    # -- workers -----------------------------------------------------------------------------------------------------
+
+    def _new_host(self, spec: str, name: str) -> Host:
+        host = Host(spec, name, self._limits, self._bytes)
+        self._taken[host], self._serving[host] = 0, threading.Lock()
+        return host
+
+    def _is_settled(self, host: Host) -> bool:
+        return host.state.failed or (host.state.settled and self._taken[host] >= len(self._orders))
+
+    def _serve(self, hosts: Iterable[Host]) -> None:
+        for host in hosts:
+            self._workers.submit(self._serve_one, host)
+
+    def _serve_one(self, host: Host) -> None:
+        """Open it where it is not, and arm there what was ordered meanwhile."""
+        with self._serving[host]:
+            if host.state is State.WAITING:
+                self._do(host, lambda: host.open(self._opener, self.now, self._cancel))
+                if host.watch is not None:
+                    host.watch.on_data = self._tell_of_data
+            while self._taken[host] < len(self._orders) and not host.state.failed and not self._cancel.is_set():
+                order = self._orders[self._taken[host]]
+                self._do(host, partial(host.arm, order), and_count=True)
+
+    def _do(self, host: Host, work: Callable[[], None], *, and_count: bool = False) -> None:
+        try:
+            work()
+        finally:
+            if and_count:
+                self._taken[host] += 1
+            self._tell()
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+        self.on_change()
+
+    def _tell_of_data(self) -> None:
+        self.on_change()
+
+
+def _close(host: Host) -> None:
+    try:
+        host.close()
+    except KernelError as error:
+        host.left += (str(error),)
+    except Exception as error:  # one host's trouble must not keep the others' probes in their kernels
+        host.left += (f"unexpected: {error!r}",)
+
+
+def names_of(specs: Sequence[str]) -> list[str]:
+    """What the hosts are called: as short as tells them apart."""
+    words = [spec.removeprefix("ssh://").rstrip("/") for spec in specs]
+    short = [word.rpartition("@")[2] for word in words]
+    bare = [word if word.startswith("[") or word.count(":") != 1 else _host_of(word) for word in short]
+    names = [
+        name if bare.count(name) == 1 else word if short.count(word) == 1 else whole
+        for name, word, whole in zip(bare, short, words, strict=True)
+    ]
+    seen: dict[str, int] = {}
+    for number, name in enumerate(names):
+        seen[name] = seen.get(name, 0) + 1
+        if names.count(name) > 1:
+            names[number] = f"{name}#{seen[name]}" if seen[name] > 1 else name
+    return names
+
+
+def _host_of(word: str) -> str:
+    """Without a port; `lab:6.12` is all name."""
+    host, _, port = word.partition(":")
+    return host if port.isdigit() and host != "lab" else word

@@ -1,0 +1,39 @@
+"""Opens one of several targets: nobody can be asked for a password, for several would ask at once."""
+
+from __future__ import annotations
+
+import threading
+
+from kernel.address import Address
+from kernel.connection import Connection
+from kernel.errors import TargetUnusable
+from kernel.open import Progress, open_target
+from kernel.ssh import open_ssh
+
+_ASKS_NOBODY = ("-o", "BatchMode=yes")
+
+
+def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Connection:
+    """Open and look at a target that runs. Raises KernelError."""
+    if spec == "auto":
+        raise TargetUnusable("auto: that may be another machine than the one that was meant", "say local")
+    if spec.startswith("ssh://"):
+        target = open_ssh(Address.parse(spec), progress, cancel=cancel, options=_ASKS_NOBODY)
+    else:
+        target = open_target(spec, progress, cancel)  # type: ignore[assignment]
+    connection = Connection(target)
+    try:
+        if not target.owner:
+            raise TargetUnusable(
+                f"{spec}: a recording has no clock to be merged by", f"open it alone: probewright {spec}"
+            )
+        fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
+        if fatal:
+            raise TargetUnusable(f"{spec}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
+        if cancel.is_set():
+            raise TargetUnusable("cancelled")
+        connection.warm()
+    except BaseException:
+        connection.close()
+        raise
+    return connection

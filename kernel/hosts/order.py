@@ -1,0 +1,112 @@
+"""What is to be armed on every host, and what one host makes of it: kernels differ."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kernel.arming import Mode
+from kernel.connection import Connection
+from kernel.errors import KernelError, ProbeRefused
+from kernel.watch import Watch
+from probes.check import armable
+from probes.command import Armable
+from probes.presets.judge import judge
+from probes.presets.schema import Preset
+from probes.refusal import CannotLower
+from probes.syntax.parse_error import ParseError
+from probes.verdict import Verdict
+
+
+class Chosen(NamedTuple):
+    """A preset with the values of its parameters."""
+
+    preset: Preset
+    given: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Order:
+    """The same for all hosts."""
+
+    wanted: tuple[Chosen | str, ...]
+    """Presets, and specifications as they were typed."""
+    at_any_rate: bool = False
+    mode: Mode = Mode.RECORD
+    triggers: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """In a few words."""
+        return ", ".join(one if isinstance(one, str) else one.preset.name for one in self.wanted)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of an order on one host."""
+
+    lines: tuple[str, ...] = ()
+    """What was written there."""
+    notes: tuple[str, ...] = ()
+    """What this kernel could not give, or gives in another way."""
+
+
+def probes_for(connection: Connection, order: Order) -> tuple[list[Armable], list[str]]:
+    """The probes this kernel takes, and what is to be said of them; nothing is written.
+
+    Raises:
+        ProbeRefused: it takes one of them in no way.
+        PresetError: a value of a preset is missing or none.
+    """
+    probes: list[Armable] = []
+    notes: list[str] = []
+    for one in order.wanted:
+        if isinstance(one, str):
+            probes.append(_typed(connection, one))
+            continue
+        for judged in judge(one.preset, one.given, connection.check).probes:
+            if judged.plan is None:
+                raise ProbeRefused(judged.verdict)
+            if judged.refused:
+                why = judged.refused[0].error
+                told = f": {why.hint or why.message}" if why else ""
+                notes.append(f"{one.preset.name}: another way is taken here{told}")
+            probes.append(judged.probe)
+    return probes, notes
+
+
+def _typed(connection: Connection, text: str) -> Armable:
+    """Raises ProbeRefused."""
+    try:
+        probe = armable(text)
+    except ParseError as error:
+        raise ProbeRefused(Verdict(" ".join(text.split()), error.refusal)) from None
+    verdict = connection.check(probe).verdict
+    if not verdict.ok:
+        raise ProbeRefused(verdict)
+    return probe
+
+
+def carry_out(watch: Watch, order: Order) -> Done:
+    """Arm all of it on one host, or nothing of it.
+
+    Raises ProbeRefused, PresetError, TooFast, TargetUnusable, TargetLost; what was armed of it is taken away then.
+    """
+    probes, notes = probes_for(watch.connection, order)
+    done = []
+    try:
+        for probe in probes:
+            armed = watch.arm(probe, at_any_rate=order.at_any_rate, mode=order.mode, triggers=order.triggers)
+            done.append(armed)
+            notes += armed.plan.losses
+    except BaseException as error:
+        for armed in reversed(done):
+            with contextlib.suppress(KernelError):  # a line that is gone says so by itself
+                watch.disarm(armed)
+        if isinstance(error, CannotLower):
+            raise ProbeRefused(Verdict(str(probe), error.refusal)) from None
+        raise
+    lines = tuple(event.line for armed in done for event in armed.plan.events)
+    return Done(lines, tuple(dict.fromkeys(notes)))

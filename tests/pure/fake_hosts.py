@@ -1,0 +1,123 @@
+"""Hosts that are dicts: their kernels' clocks run beside ours, their events come when a test says so."""
+
+from __future__ import annotations
+
+import queue
+import struct
+import threading
+import time
+from collections.abc import Container
+from dataclasses import replace
+
+from events.batch import Batch, Chunk
+from kernel.connection import Connection
+from kernel.errors import TargetUnusable
+from kernel.open import Progress
+from kernel.target import Effect, Step
+from probes.command import Armable
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Probe
+from probes.refusal import CannotLower, own
+from tests.fake_target import FACTS, FakeStream, FakeTarget
+
+STATS = "/per_cpu/cpu0/stats"
+
+
+class LiveStream(FakeStream):
+    """Gives what the test puts in, when it does; ends when the line is cut."""
+
+    def __init__(self, target: FakeHost) -> None:
+        super().__init__()
+        self.queue: queue.Queue[Batch] = queue.Queue()
+        self._target = target
+
+    def read(self, timeout: float) -> Batch | None:
+        try:
+            return self.queue.get(timeout=min(timeout, 0.01))
+        except queue.Empty:
+            self._target._alive()
+            return None
+
+
+class FakeHost(FakeTarget):
+    """Its clock is `behind` nanoseconds behind ours, which is time.time_ns()."""
+
+    def __init__(self, name: str, behind: int = 0, release: str = "6.12.0-fake") -> None:
+        super().__init__(facts=replace(FACTS, release=release), name=name, owner=f"100_{name}")
+        self.behind = behind
+        self.closed = False
+        self.pages = LiveStream(self)
+
+    def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        data = super().read(path, limit, offset)
+        if path.endswith(STATS):
+            seconds, rest = divmod(time.time_ns() - self.behind, 10**9)
+            data += b"oldest event ts:     0.000000\nnow ts: %5d.%06d\n" % (seconds, rest // 1000)
+        return data
+
+    def stream(self, instance: str) -> LiveStream:
+        return self.pages
+
+    def close(self) -> None:
+        super().close()
+        self.closed = True
+
+    def event(self, at: int, name: str = "vfs_read", pid: int = 812) -> None:
+        """An event happens at a time of our clock."""
+        path = next(path for path in self.files if "/instances/" in path and path.endswith(f"/{name}/format"))
+        number = int(self.files[path].split(b"ID: ")[1].split(b"\n")[0])
+        data = struct.pack("<IHHi", 2, number, 0, pid)
+        page = struct.pack("<QQ", at - self.behind, len(data)) + data
+        self.pages.queue.put(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
+
+
+class AnyProbe(Connection):
+    """Lowers each probe to one line without looking at it; a kernel takes no probe that is named in its release."""
+
+    def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
+        name = probe.subject
+        if name in self.facts.release:
+            raise CannotLower(own("unknown_function", name, hint=f"{name} is not there"))
+        filter_ = probe.filter if isinstance(probe, Probe) else ""
+        event = PlannedEvent(group, name, f"f:{group}/{name} {name}", f"-:{group}/{name}", filter=filter_)
+        return Plan(probe, (event,))
+
+    def check(self, probe, group="", look=False):
+        from probes.check import Checked
+        from probes.verdict import Verdict
+
+        try:
+            return Checked(Verdict(str(probe)), self.lower(probe, "pw"))
+        except CannotLower as error:
+            return Checked(Verdict(str(probe), error.refusal), None)
+
+    def warm(self) -> None:
+        """There is nothing to read."""
+
+
+class Lan:
+    """Opens them by their names, as `kernel.hosts.opening.open_host` does."""
+
+    def __init__(self, *hosts: FakeHost) -> None:
+        self.hosts = {host.name: host for host in hosts}
+        self.held = threading.Event()
+        """Set: `slow` answers."""
+
+    def open(self, spec: str, progress: Progress, cancel: threading.Event) -> Connection:
+        name = spec.removeprefix("ssh://")
+        while name == "slow" and not self.held.is_set():
+            progress("connecting", None)
+            if cancel.wait(0.01):
+                raise TargetUnusable("cancelled")
+        if name not in self.hosts:
+            raise TargetUnusable(f"{spec}: Connection refused", "check that sshd runs there, and its port")
+        return AnyProbe(self.hosts[name])
+
+
+def is_clean(host: FakeHost) -> bool:
+    """Nothing of ours is in its kernel."""
+    return not host.traces
+
+
+REMOVE = Effect.RMDIR
+__all__ = ["REMOVE", "AnyProbe", "FakeHost", "Lan", "Step", "is_clean"]

@@ -1,0 +1,230 @@
+"""Several hosts at once: side by side, one refused, one not there, one that dies; nothing is left on any."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kernel.errors import TargetUnusable
+from kernel.hosts.fleet import Fleet, names_of
+from kernel.hosts.host import State
+from kernel.hosts.merged import MergedEvent
+from kernel.hosts.opening import open_host
+from kernel.hosts.order import Chosen, Order
+from probes.presets.schema import Preset
+from tests.pure.fake_hosts import FakeHost, Lan, is_clean
+
+SECOND = 10**9
+READ = Order(("f vfs_read",))
+
+
+@pytest.fixture
+def lan() -> Lan:
+    return Lan(
+        FakeHost("one", behind=100 * SECOND),
+        FakeHost("two", behind=-5 * SECOND, release="7.2.0-no_vfs_open"),
+        FakeHost("three", behind=12345),
+        FakeHost("slow"),
+    )
+
+
+@pytest.fixture
+def fleets(lan: Lan) -> Iterator[Callable[..., Fleet]]:
+    made: list[Fleet] = []
+
+    def make(*specs: str, window: int = SECOND) -> Fleet:
+        made.append(Fleet(specs, window=window, opener=lan.open))
+        made[-1].open()
+        return made[-1]
+
+    yield make
+    for fleet in made:
+        fleet.close()
+    assert all(is_clean(host) for host in lan.hosts.values() if not host.lost)
+
+
+def until(fleet: Fleet, condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, [(host.name, host.state, host.why) for host in fleet.hosts]
+        fleet.tick()
+        time.sleep(0.005)
+
+
+def shown(fleet: Fleet) -> list[MergedEvent]:
+    return [fleet.events.record(seq) for seq in range(fleet.events.first_seq, fleet.events.next_seq)]
+
+
+def states(fleet: Fleet) -> dict[str, State]:
+    return {host.name: host.state for host in fleet.hosts}
+
+
+def test_one_order_of_events_by_measured_clocks(lan, fleets):
+    fleet = fleets("one", "two", "three", window=SECOND // 2)
+    fleet.arm(READ)
+    assert fleet.wait(20)
+    assert set(states(fleet).values()) == {State.ARMED}
+    now = fleet.now()
+    for number, name in enumerate(("two", "three", "one", "two", "one")):
+        lan.hosts[name].event(now - SECOND // 10 + number * 10**7, pid=number + 1)
+    until(fleet, lambda: len(shown(fleet)) == 5)
+    assert [(one.host, one.pid) for one in shown(fleet)] == [
+        *(("two", 1), ("three", 2), ("one", 3)),
+        *(("two", 4), ("one", 5)),
+    ]
+    for host, behind in zip(fleet.hosts, (100 * SECOND, -5 * SECOND, 12345), strict=True):
+        offset = host.offset(fleet.now())
+        assert offset is not None and abs(offset.ns - behind) <= offset.uncertainty < SECOND
+    for one in shown(fleet):
+        assert abs(one.ts - (now - SECOND // 10 + (one.pid - 1) * 10**7)) < SECOND // 100, "on our clock"
+        assert one.record.ts == pytest.approx(one.ts - lan.hosts[one.host].behind, abs=SECOND // 100)
+
+
+def test_what_comes_too_late_is_shown_and_counted(lan, fleets):
+    fleet = fleets("one", "two", window=0)
+    fleet.arm(READ)
+    assert fleet.wait(20)
+    now = fleet.now()
+    lan.hosts["one"].event(now)
+    until(fleet, lambda: len(shown(fleet)) == 1)
+    lan.hosts["two"].event(now - SECOND)
+    until(fleet, lambda: len(shown(fleet)) == 2)
+    assert [(one.host, one.late) for one in shown(fleet)] == [("one", False), ("two", True)]
+    assert [fleet.events.late_of(host) for host in fleet.hosts] == [0, 1]
+
+
+def test_hosts_that_refuse_or_are_not_there_are_told_and_the_others_go_on(lan, fleets):
+    fleet = fleets("one", "ssh://nowhere", "two")
+    fleet.arm(Order(("f vfs_read", "f vfs_open")))
+    assert fleet.wait(20)
+    assert states(fleet) == {"one": State.ARMED, "nowhere": State.UNREACHABLE, "two": State.REFUSED}
+    one, nowhere, two = fleet.hosts
+    assert "Connection refused" in nowhere.why and nowhere.remedy
+    assert "vfs_open" in two.why and two.remedy == "vfs_open is not there"
+    assert len(one.done.lines) == 2
+    assert "f:" not in lan.hosts["two"].files["/sys/kernel/tracing/dynamic_events"].decode(), "all of it or nothing"
+    lan.hosts["one"].event(fleet.now(), "vfs_open")
+    fleet.finish()
+    assert [one.event.rpartition("/")[2] for one in shown(fleet)] == ["vfs_open"]
+
+
+def test_each_kernel_gets_the_alternative_it_takes(lan, fleets):
+    fleet = fleets("one", "two")
+    preset = Preset("opens", "opens", (("f vfs_open", "f do_dentry_open"),))
+    fleet.arm(Order((Chosen(preset, {}),)))
+    assert fleet.wait(20)
+    one, two = fleet.hosts
+    assert [host.done.lines[0].split()[1] for host in (one, two)] == ["vfs_open", "do_dentry_open"]
+    assert not one.done.notes and "another way is taken here" in two.done.notes[0]
+
+
+def test_a_host_that_dies_is_marked_and_its_last_events_are_shown(lan, fleets):
+    fleet = fleets("one", "two")
+    fleet.arm(READ)
+    assert fleet.wait(20)
+    lan.hosts["one"].event(fleet.now())
+    until(fleet, lambda: fleet.hosts[0].watch.store.next_seq == 1)
+    lan.hosts["one"].lost = True
+    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    assert "the line is cut" in fleet.hosts[0].why and fleet.hosts[0].remedy
+    lan.hosts["two"].event(fleet.now())
+    fleet.look()
+    until(fleet, lambda: fleet.hosts[1].counts is not None and len(shown(fleet)) == 2)
+    assert {one.host for one in shown(fleet)} == {"one", "two"}
+    assert fleet.hosts[1].state is State.ARMED
+    fleet.close()
+    assert states(fleet) == {"one": State.LOST, "two": State.CLOSED}
+    assert is_clean(lan.hosts["two"]) and lan.hosts["two"].closed and not fleet.hosts[1].left
+
+
+def test_one_that_failed_is_tried_again_with_all_that_was_ordered(lan, fleets):
+    fleet = fleets("one", "two")
+    fleet.arm(READ)
+    assert fleet.wait(20)
+    lan.hosts["one"].event(fleet.now(), pid=1)
+    until(fleet, lambda: len(shown(fleet)) == 1)
+    dead = lan.hosts["one"]
+    dead.lost = True
+    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    lan.hosts["one"] = FakeHost("one")
+    assert fleet.retry() == 1
+    until(fleet, lambda: fleet.hosts[0].state is State.ARMED)
+    assert fleet.retry() == 0
+    lan.hosts["one"].event(fleet.now(), pid=2)
+    until(fleet, lambda: len(shown(fleet)) == 2)
+    assert [(one.host, one.pid) for one in shown(fleet)] == [("one", 1), ("one", 2)], "those of before stay"
+    assert dead.closed
+
+
+def test_giving_up_while_one_is_being_opened(lan, fleets):
+    fleet = fleets("one", "slow")
+    fleet.arm(READ)
+    until(fleet, lambda: fleet.hosts[0].state is State.ARMED)
+    assert not fleet.settled and fleet.hosts[1].progress == "connecting"
+    fleet.close()
+    assert states(fleet) == {"one": State.CLOSED, "slow": State.UNREACHABLE}
+    assert is_clean(lan.hosts["one"])
+
+
+def test_one_that_is_slow_gets_what_was_ordered_meanwhile(lan, fleets):
+    fleet = fleets("one", "slow")
+    fleet.arm(READ)
+    until(fleet, lambda: fleet.hosts[0].state is State.ARMED)
+    fleet.arm(Order(("f vfs_open",)))
+    lan.held.set()
+    assert fleet.wait(20)
+    assert [len(host.done.lines) for host in fleet.hosts] == [2, 2]
+    fleet.disarm()
+    until(fleet, lambda: set(states(fleet).values()) == {State.OPEN})
+    assert "f:" not in lan.hosts["one"].files["/sys/kernel/tracing/dynamic_events"].decode()
+    fleet.arm(READ)
+    until(fleet, lambda: set(states(fleet).values()) == {State.ARMED})
+
+
+def test_what_can_not_be_taken_away_is_told_and_the_others_are_clean(lan, fleets):
+    fleet = fleets("one", "two")
+    fleet.arm(READ)
+    assert fleet.wait(20)
+
+    def stuck(step):
+        from tests.pure.fake_hosts import REMOVE
+
+        if step.effect is REMOVE:
+            from kernel.errors import FileRefused
+
+            raise FileRefused(step.path, 16)
+
+    lan.hosts["one"].before = stuck
+    fleet.close()
+    assert fleet.hosts[0].left and "busy" in fleet.hosts[0].left[0].lower()
+    assert is_clean(lan.hosts["two"])
+    lan.hosts.pop("one")
+
+
+def test_a_text_is_found_among_all(lan, fleets):
+    fleet = fleets("one", "two", window=0)
+    fleet.arm(READ)
+    assert fleet.wait(20)
+    for pid, name in enumerate(("one", "two", "two", "one"), 1):
+        lan.hosts[name].event(fleet.now(), pid=pid)
+        until(fleet, lambda pid=pid: len(shown(fleet)) == pid)
+    found = fleet.events.find(lambda event: event.host == "two", 3, -1, 10)
+    assert (found.seq, found.done) == (2, True)
+    assert fleet.events.find(lambda event: event.pid == 9, 0, 1, 10).seq is None
+
+
+def test_names_tell_hosts_apart():
+    assert names_of(["ssh://root@a:22", "ssh://b", "local", "lab:6.12"]) == ["a", "b", "local", "lab:6.12"]
+    assert names_of(["ssh://a:1", "ssh://a:2", "ssh://x@b", "ssh://y@b"]) == ["a:1", "a:2", "x@b", "y@b"]
+    assert names_of(["lab:7.2", "lab:7.2", "ssh://[::1]:22"]) == ["lab:7.2", "lab:7.2#2", "[::1]:22"]
+
+
+def test_a_recording_is_no_host(tmp_path):
+    import threading
+
+    from kernel.open import shipped_recording
+
+    with pytest.raises(TargetUnusable, match="no clock"):
+        open_host(str(shipped_recording()), lambda *_: None, threading.Event())
