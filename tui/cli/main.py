@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from types import FrameType, SimpleNamespace
 
-DONE, REFUSED, USAGE, UNUSABLE = range(4)
+DONE, REFUSED, USAGE, UNUSABLE, PARTIAL = range(5)
 
 
 class _Ended(KeyboardInterrupt):

@@ -16,7 +16,9 @@ DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "com
 
 SHELLS = ("bash", "zsh", "fish")
 
-_STATUS = "exit status: 0 done, 1 refused or nothing found, 2 usage, 3 target unusable"
+_STATUS = (
+    "exit status: 0 done, 1 refused or nothing found, 2 usage, 3 target unusable, 4 done on some of several hosts"
+)
 _TARGETS = f"""targets:
   auto                        this machine where it can be probed, else the recording that ships with probewright
   local                       this machine
@@ -25,13 +27,18 @@ _TARGETS = f"""targets:
   FILE.pwr, FOLDER, FILE.tar.xz   a recording, or saved facts of a kernel
 
 {_STATUS}"""
+_OF_SEVERAL = ("app", "run")
+"""Commands that take several targets, and groups of them."""
 _OF_THIS_MACHINE = ("doctor", "clean")
 """Commands that are about a machine: of a recording nobody asks them unless he says so."""
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """Read the arguments; usage errors end the process with status 2."""
-    arguments = (_commands() if _first_word(argv) in COMMANDS else _application()).parse_args(argv)
+    parser = _commands() if _first_word(argv) in COMMANDS else _application()
+    arguments = parser.parse_args(argv)
+    if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
+        parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
     if arguments.command == "app" and (arguments.export or arguments.output):
         arguments.command = "event_export"
     if arguments.target is None:
@@ -43,7 +50,7 @@ def _first_word(argv: list[str]) -> str:
     """The first argument that is neither an option nor the target (which may be called as a command is: `lab`)."""
     words = iter(argv)
     for word in words:
-        if word in ("-t", "--target", "-o", "--output", "--export"):
+        if word in ("-t", "--target", "-o", "--output", "--export", "-g", "--group", "--window"):
             next(words, None)
         elif not word.startswith("-"):
             return word
@@ -66,6 +73,7 @@ def _application() -> argparse.ArgumentParser:
     )
     parser.add_argument("recording", nargs="?", metavar="TARGET", help="what to open (as --target)")
     _common(parser)
+    _hosts(parser)
     _export(parser)
     _rates(parser)
     parser.set_defaults(command="app")
@@ -86,8 +94,38 @@ def _export(parser: argparse.ArgumentParser) -> None:
 
 def _common(parser: argparse.ArgumentParser, said: str = "auto", default: str | None = None) -> None:
     text = f"what to probe, see below (default: {said})"
-    parser.add_argument("-t", "--target", default=default, metavar="TARGET", help=text)
+    parser.add_argument("-t", "--target", action=_Target, default=default, metavar="TARGET", help=text)
+    parser.set_defaults(targets=() if default is None else default)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+
+
+class _Target(argparse.Action):
+    """The last one is `target`, all of them are `targets`; those behind a command count, where there are such."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - as argparse calls it
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        namespace.target = values
+        namespace.targets = (*(getattr(namespace, "targets", None) or ()), values)
+
+
+def _hosts(parser: argparse.ArgumentParser) -> None:
+    """Several machines at once; -t may be given more than once, too."""
+    text = "all hosts of a group: one of config.toml, INVENTORY:GROUP (Ansible), ssh:PATTERN (~/.ssh/config); again "
+    parser.add_argument(
+        "-g", "--group", dest="groups", action="append", default=[], metavar="GROUP", help=f"{text}for another"
+    )
+    parser.add_argument(
+        "--window",
+        type=_seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="how long an event waits for older ones of other hosts, where there are several (default: %(default)s)",
+    )
 
 
 class _Version(argparse.Action):
@@ -130,6 +168,7 @@ def _commands() -> argparse.ArgumentParser:
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
     sub.add_argument("--matrix", action="store_true", help="also what other kernels would be given, by these types")
     sub = printing("run", "Arm probes, print their events, and take the probes away again.")
+    _hosts(sub)
     _specs(sub, preset=True)
     _bounds(sub)
     _summary(sub)
