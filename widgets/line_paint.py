@@ -8,6 +8,7 @@ from typing import Final
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
+from textual.style import Style as VisualStyle
 from textual.widget import Widget
 
 from widgets.rows import Piece, Rows
@@ -17,11 +18,27 @@ CURSOR_MARK: Final = "▌"
 """Stands before the cursor row, so that it is seen without colour too."""
 HUES: Final = tuple(f"hue{number}" for number in range(6))
 """Looks that mean nothing but that what has the same is the same."""
-LOOKS: Final = (
-    *("cursor", "header", "dim", "name", "type", "number", "match", "mark", "good", "bad", "warn", "key"),
-    *HUES,
-)
-"""How a piece can look; each is a component class `line-list--LOOK`."""
+LOOKS: Final = {
+    "dim": "$foreground 70%",
+    "name": "bold",
+    "type": "$text-primary",
+    "number": "$text-warning",
+    "match": "bold underline $text-accent",
+    "mark": "bold $text-success",
+    "good": "$text-success",
+    "bad": "bold $text-error",
+    "warn": "$text-warning",
+    "key": "bold $text-accent",
+    "hue0": "$text-primary",
+    "hue1": "$text-success",
+    "hue2": "$text-accent",
+    "hue3": "bold $text-secondary",
+    "hue4": "bold $text-warning",
+    "hue5": "",
+}
+"""How a piece can look, in the words of Textual's styles; rules of a style sheet for each would cost every widget."""
+COMPONENTS: Final = ("cursor", "header")
+"""Looks that differ between widgets, or with the focus; each is a component class `line-list--LOOK`."""
 _KEPT: Final = 256
 """Strips kept; more than most screens have lines. Each has objects that the garbage collector walks through."""
 
@@ -76,7 +93,10 @@ class LinePainter:
         style = self._styles.get((look, cursor))
         if style is None:
             widget = self._widget
-            style = widget.get_component_rich_style(f"line-list--{look}") if look else widget.rich_style
+            if look in COMPONENTS:
+                style = widget.get_component_rich_style(f"line-list--{look}")
+            else:
+                style = (widget.visual_style + VisualStyle.parse(LOOKS[look] if look else "")).rich_style
             if cursor:  # its colours win; what is bold or underlined stays so
                 style = style + widget.get_component_rich_style("line-list--cursor")
             self._styles[look, cursor] = style

@@ -9,7 +9,7 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from widgets.line_paint import LOOKS, LinePainter
+from widgets.line_paint import COMPONENTS, LinePainter
 from widgets.rows import NoRows, Piece, Rows
 from widgets.type_ahead import TypeAhead
 
@@ -17,7 +17,7 @@ from widgets.type_ahead import TypeAhead
 class LineView(TypeAhead, ScrollView):
     """Lines of `Rows`, scrolled; 1,000,000 rows cost what 40 do."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line-list--{look}" for look in LOOKS}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line-list--{look}" for look in COMPONENTS}
 
     DEFAULT_CSS = """
     LineView {
@@ -36,22 +36,6 @@ class LineView(TypeAhead, ScrollView):
             background: $block-cursor-background;
         }
         & > .line-list--header { color: $text-muted; text-style: underline; }
-        & > .line-list--dim { color: $text-muted; }
-        & > .line-list--name { text-style: bold; }
-        & > .line-list--type { color: $text-primary; }
-        & > .line-list--number { color: $text-warning; }
-        & > .line-list--match { color: $text-accent; text-style: bold underline; }
-        & > .line-list--mark { color: $text-success; text-style: bold; }
-        & > .line-list--good { color: $text-success; }
-        & > .line-list--bad { color: $text-error; text-style: bold; }
-        & > .line-list--warn { color: $text-warning; }
-        & > .line-list--key { color: $text-accent; text-style: bold; }
-        & > .line-list--hue0 { color: $text-primary; }
-        & > .line-list--hue1 { color: $text-success; }
-        & > .line-list--hue2 { color: $text-accent; }
-        & > .line-list--hue3 { color: $text-secondary; text-style: bold; }
-        & > .line-list--hue4 { color: $text-warning; text-style: bold; }
-        & > .line-list--hue5 { color: $text; }
     }
     """
 

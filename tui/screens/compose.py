@@ -28,6 +28,26 @@ if TYPE_CHECKING:
     from widgets.spec_pane import SpecPane
 
 
+class Panes(Horizontal):
+    """The functions, and the fields of the one that was picked.
+
+    The style of what stands beside and below them is read with it: a sheet of the application is read three times
+    before the first picture.
+    """
+
+    SCOPED_CSS = False
+    DEFAULT_CSS = """
+    ComposeScreen {
+        & > Panes { height: 1fr; }
+        & FunctionList, & ProbeEditor, & SpecPane { border: round $foreground 30%; border-title-color: $text-muted; }
+        & FunctionList { width: 40%; max-width: 60; }
+        & ProbeEditor { width: 1fr; }
+        & SpecPane { min-height: 3; max-height: 40%; }
+        & FunctionList:focus-within, & ProbeEditor:focus-within, & SpecPane:focus-within { border: round $primary; }
+    }
+    """
+
+
 class ComposeScreen(ProbeCommands):
     """See the module; decisions about text are in `tui.specification`."""
 
@@ -56,8 +76,7 @@ class ComposeScreen(ProbeCommands):
 
     def compose(self) -> ComposeResult:
         yield self._status
-        with Horizontal(id="panes"):
-            yield self._functions
+        yield Panes(self._functions)
         yield KeyLine("help")
 
     def on_mount(self) -> None:
@@ -195,7 +214,7 @@ class ComposeScreen(ProbeCommands):
 
         if self._editor is None or self._spec is None:
             self._editor, self._spec = ProbeEditor(), SpecPane(complete=self.complete)
-            self.query_one("#panes").mount(self._editor)
+            self.query_one(Panes).mount(self._editor)
             self.mount(self._spec, before=self.query_one(KeyLine))
         return self._editor, self._spec
 

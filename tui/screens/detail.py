@@ -17,6 +17,13 @@ from widgets.key_line import KeyLine
 class DetailScreen(ModalScreen[None]):
     """Shows what it is given."""
 
+    DEFAULT_CSS = """
+    DetailScreen {
+        align: center middle;
+        background: $background 60%;
+        & EventDetail { width: 96%; max-width: 130; height: 80%; border: round $primary; }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Back", id="detail.leave", tooltip="Back to the events"),
         Binding("f1,question_mark", "app.help", "Help", show=True, id="detail.help", tooltip="Explain this"),

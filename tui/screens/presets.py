@@ -34,6 +34,13 @@ class Picked(NamedTuple):
 class PresetScreen(ModalScreen[Picked | None]):
     """Gives what is to be armed, or None."""
 
+    DEFAULT_CSS = """
+    PresetScreen {
+        align: center middle;
+        background: $background 60%;
+        & PresetChooser { width: 96%; max-width: 120; height: 90%; border: round $primary; }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Back", id="presets.back", tooltip="Leave without arming"),
         Binding("f1,question_mark", "app.help", "Help", show=True, id="presets.help", tooltip="Explain this"),

@@ -18,6 +18,13 @@ from widgets.target_chooser import Choice, TargetChooser
 class TargetScreen(ModalScreen[str | None]):
     """Gives the word for `--target`, or None."""
 
+    DEFAULT_CSS = """
+    TargetScreen {
+        align: center middle;
+        background: $background 60%;
+        & TargetChooser { width: 90%; max-width: 110; height: 80%; border: round $primary; }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Back", id="targets.leave", tooltip="Keep the target that is open"),
         Binding("f1,question_mark", "app.help", "Help", show=True, id="targets.help", tooltip="Explain this"),
