@@ -19,6 +19,7 @@ _LAST_SIZE = 4096
 """What is given to the last symbol of a module, whose end nobody says."""
 
 _CODE = frozenset("tTwW")
+_VARIABLES = frozenset((b"d", b"D", b"b", b"B"))
 _TRAMPOLINES = ("arch_rethook_trampoline", "__kretprobe_trampoline")
 _PROBED = "[unknown/kretprobe'd]"
 """What stands for the caller where another return probe has put a trampoline in its place (trace_output.c)."""
@@ -73,6 +74,12 @@ class Symbols:
     def __bool__(self) -> bool:
         """Same as `known`, without reading the whole table."""
         return bool(self._addresses) if self._lines is not None else bool(_SOME_ADDRESS.search(self._data))
+
+    @cached_property
+    def has_data(self) -> bool:
+        """Whether variables are listed, too: a recording may keep code alone."""
+        self.prepare()
+        return any(line.split(None, 2)[1] in _VARIABLES for line in self._lines or ())
 
     def prepare(self) -> None:
         """Read and sort the table, once."""

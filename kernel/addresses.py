@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
 from events.kallsyms import Entry, Symbols
 from probes.check import is_function
 from probes.command import Armable
-from probes.environment import SymbolCount
+from probes.environment import Environment, Landing, SymbolCount
 from probes.probe import TEXT, Base, Place, Probe
 from probes.syntax.text import is_identifier, kstrtoul
 
@@ -17,7 +18,31 @@ def counted(symbols: Symbols, name: str) -> SymbolCount:
     """How often there is a symbol of a name."""
     found = symbols.named(name)
     modules = sum(1 for entry in found if entry.module)
-    return SymbolCount(len(found) - modules, modules)
+    alike = symbols.at(found[0].address) if len(found) == 1 else []
+    return SymbolCount(len(found) - modules, modules, tuple(entry.name for entry in alike if entry.name != name))
+
+
+def landing(symbols: Symbols, name: str, offset: int) -> Landing | None:
+    """What lies so many bytes behind the only symbol of a name; None: nothing."""
+    start = next(iter(symbols.named(name)), None)
+    whole = symbols.find(start.address) if start is not None else None
+    found = symbols.find(start.address + offset) if start is not None else None
+    if start is None or whole is None or found is None:
+        return None
+    at = start.address + offset - found.offset
+    if at == start.address:
+        return Landing(name, offset, whole.size, start.code)
+    code = any(entry.code for entry in symbols.at(at) if entry.name == found.name)
+    return Landing(found.name, found.offset, whole.size, code)
+
+
+def by_symbols(symbols: Symbols) -> Environment:
+    """The lookups that the table of symbols answers."""
+    return Environment(
+        symbol=functools.partial(counted, symbols),
+        code_only=not symbols.has_data,
+        landing=functools.partial(landing, symbols),
+    )
 
 
 def base_of(entry: Entry, symbols: Symbols) -> Base | None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from btf.btf import Btf
-from kernel.addresses import by_name, counted
+from kernel.addresses import by_name, by_symbols, landing
 from kernel.knowledge import Knowledge
 from kernel.recording import RecordingTarget
 from kernel.replay import recorded_plans
 from probes.check import Checked, armable, check_plan, check_typed, is_function
 from probes.command import Armable, Deletion, UserProbe, is_own, parse_command
-from probes.environment import UNKNOWN, Environment
+from probes.environment import UNKNOWN, Environment, Landing
 from probes.functions import index_of
 from probes.lowering.check_planned import trigger_refusal
 from probes.lowering.lower import lower
@@ -43,7 +42,10 @@ class Connection(Knowledge):
         if not look:
             return check_plan(probe, self.types_of(probe), self.facts, group, self._around(probe))
         around = self.surroundings
-        return check_plan(probe, self.types_of(probe), self.facts, group, around.environment, around.existing)
+        asked = around.environment
+        if asked.symbol is not None:
+            asked = replace(asked, landing=self._landing)
+        return check_plan(probe, self.types_of(probe), self.facts, group, asked, around.existing)
 
     def check_typed(self, text: str) -> Checked:
         """What comes of a text as a person types it: also what this kernel refuses may yet be lowered for it."""
@@ -137,14 +139,26 @@ class Connection(Knowledge):
         if isinstance(known, Deletion):
             return UNKNOWN
         if is_function(known):
-            symbols = self.symbols if self._symbols_loaded or self._is_split_off(known) else None
-            return Environment(symbol=functools.partial(counted, symbols)) if symbols is not None else UNKNOWN
+            symbols = self.symbols if self._symbols_loaded or self._is_about_symbols(known) else None
+            return by_symbols(symbols) if symbols is not None else UNKNOWN
         return self.surroundings.nearby
 
-    def _is_split_off(self, probe: Armable) -> bool:
-        """Whether a place looks like `vfs_read.cold`: of such parts only the symbols tell which there are."""
-        symbol = probe.subject.partition("+")[0]
-        return "." in symbol and not index_of(self.facts).count(symbol)
+    def _is_about_symbols(self, probe: Armable) -> bool:
+        """Whether only the symbols tell what it is about: `@variable`, an offset, a part such as `vfs_read.cold`.
+
+        They take some time to read; a text of which this is so is read aside (`tui.specification.asks_target`).
+        """
+        if not isinstance(probe, Probe):
+            return False
+        symbol = probe.place.symbol
+        split_off = "." in symbol and not index_of(self.facts).count(symbol)
+        return split_off or bool(probe.place.offset) or any("@" in str(arg) for arg in probe.fetchargs)
+
+    def _landing(self, name: str, offset: int) -> Landing | None:
+        """What lies behind a symbol; the table is read when first asked."""
+        if self.symbols is None:
+            return Landing(name, offset, 0, code=True)
+        return landing(self.symbols, name, offset)
 
     def types_of(self, probe: Armable | str) -> Btf | None:
         """Types to read a probe with: those of the module it sits in too."""

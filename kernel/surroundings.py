@@ -45,7 +45,9 @@ class Surroundings:
     @property
     def environment(self) -> Environment:
         """Lookups for `kernel_verdict`."""
-        return replace(self.nearby, symbol=self._symbol if self._shows_symbols else None)
+        if not self._shows_symbols:
+            return self.nearby
+        return replace(self.nearby, symbol=self._symbol, code_only=self._code_only)
 
     @property
     def nearby(self) -> Environment:
@@ -88,13 +90,16 @@ class Surroundings:
 
     @cached_property
     def _shows_symbols(self) -> bool:
-        """Whether the table of symbols can be read and is whole: in a recording it may hold the code's alone."""
-        if isinstance(self._target, RecordingTarget):
-            return re.search(rb" [dDbB] ", self._kallsyms) is not None
+        """Whether the table of symbols can be read."""
         try:
             return bool(self._target.read(_KALLSYMS, 64))
         except FileRefused:
             return False
+
+    @cached_property
+    def _code_only(self) -> bool:
+        """Whether the symbols of variables are left out, as recordings may do."""
+        return isinstance(self._target, RecordingTarget) and re.search(rb" [dDbB] ", self._kallsyms) is None
 
     @cached_property
     def _kallsyms(self) -> bytes:

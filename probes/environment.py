@@ -33,6 +33,19 @@ class SymbolCount(NamedTuple):
     """Other names of its address, where there is one symbol of the name."""
 
 
+class Landing(NamedTuple):
+    """What lies at an offset from a symbol."""
+
+    symbol: str
+    """The symbol that the place belongs to: another one where the offset is larger than the first."""
+    offset: int
+    """Bytes from that symbol."""
+    size: int
+    """Of the symbol that was named, in bytes."""
+    code: bool
+    """Whether there are instructions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """Lookups; None: it can't be known there."""
@@ -50,6 +63,10 @@ class Environment:
     """Symbols of a file. Raises `probes.program.NotPlaced` where it can't be read."""
     events: Callable[[], Sequence[str]] | None = None
     """All events there are, as `group/event`."""
+    code_only: bool = False
+    """The symbols are those of code alone, as in a recording: of variables nothing is known."""
+    landing: Callable[[str, int], Landing | None] | None = None
+    """What lies so many bytes behind the only symbol of a name; None: nothing."""
 
 
 UNKNOWN = Environment()

@@ -62,8 +62,9 @@ def asks_target(text: str) -> bool:
     probe, (head, place) = _probe_of(text), [*text.split()[:2], "", ""][:2]
     if probe is None:
         return head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
-    # Of variables, of a part such as `vfs_read.cold` the symbols know; of a typecast all types.
-    return not is_function(probe) or "." in probe.subject or "@" in text or _CAST.search(text) is not None
+    # Of variables, of offsets, of a part such as `vfs_read.cold` the symbols know; of a typecast all types.
+    by_symbols = "." in probe.subject or "+" in place or "@" in text
+    return not is_function(probe) or by_symbols or _CAST.search(text) is not None
 
 
 def filtered(shown: Specification, condition: str) -> str:

@@ -20,6 +20,7 @@ from probes.names import event_name, unique_field
 from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe, When
 from probes.rules.site import Site
+from probes.rules.symbols import untold
 from probes.signature import certain_signature_of
 from probes.syntax.refused import Refused
 
@@ -43,7 +44,7 @@ def lower_function(
     fetchargs = _alike(probe.fetchargs, facts) if mechanism.others else probe.fetchargs
     chosen = expand(fetchargs, signature, where)
     fields = name_fields(chosen)
-    losses = [*mechanism.losses, *chosen.losses]
+    losses = [*mechanism.losses, *_of_symbols(probe, environment), *chosen.losses]
     ends, split_losses = _ends(probe, fields, facts)
     losses += split_losses
     events = []
@@ -61,6 +62,20 @@ def lower_function(
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
         events.append(replace(made, frame=frame, frame_shift=shift))
     return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
+
+
+def _of_symbols(probe: Probe, environment: Environment) -> list[str]:
+    """What only the symbols tell of a probe: that its place is in another function, that a variable is not known."""
+    place, told = probe.place, []
+    if place.offset and environment.landing is not None and place.base is None and place.module is None:
+        found = environment.landing(place.symbol, place.offset)
+        if found is not None and found.symbol != place.symbol:
+            told.append(
+                f"{place.symbol} has {found.size} bytes: {place} is in {found.symbol}, {found.offset} bytes in"
+            )
+    names = (name for arg in probe.fetchargs for name in untold(str(arg), environment))
+    told += [f"@{name}: the symbols here are those of code, so nobody knows whether it is there" for name in names]
+    return told
 
 
 def _alike(fetchargs: Sequence[FetchArg], facts: TargetFacts) -> list[FetchArg]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from btf.btf import Btf
 from probes.dialect import MAX_MAXACTIVE, Dialect
-from probes.environment import Environment
+from probes.environment import Environment, Landing
 from probes.facts import TargetFacts
 from probes.functions import index_of
 from probes.probe import TEXT
@@ -144,15 +144,21 @@ def kprobe_spot(
     if symbol == TEXT and offset:  # we believe that a function begins there
         return Spot(symbol, not returns, returns, None, f"{symbol}+{offset}")
     _check_symbol(symbol, btf, facts, environment, dialect.fprobe_on_graph)
-    notrace, late = _check_code(symbol, facts, environment)
-    part = "." in symbol and not index_of(facts).count(symbol)  # has neither ENDBR64 nor the call of ftrace
+    place = f"{symbol}+{offset}" if offset else ""
+    landing = _land(symbol, offset, environment)
+    if landing is None:
+        late = Refused("BAD_PROBE_ADDR", 0, word, hint=f"Nothing of the kernel lies so far behind {symbol}")
+        return Spot(symbol, at_entry=False, at_exit=returns, late=late, place=place)
+    notrace, late = _check_code(landing, facts, environment)
+    part = "." in landing.symbol and not index_of(facts).count(landing.symbol)  # no ENDBR64, no call of ftrace
     ibt = _has_ibt(btf, facts) and not part
-    entry = offset == 0 or (offset == _IBT_ENTRY and ibt)
+    entry = landing.offset == 0 or (landing.offset == _IBT_ENTRY and ibt)
     if late is None and not entry:
-        late = None if part and facts.machine == "x86_64" else _check_boundary(word, offset, facts.machine, ibt)
+        late = (
+            None if part and facts.machine == "x86_64" else _check_boundary(word, landing.offset, facts.machine, ibt)
+        )
     if returns and not entry:
         raise Refused("BAD_RETPROBE", 0, symbol)
-    place = f"{symbol}+{offset}" if offset else ""
     return Spot(symbol, entry and not returns, returns, late, place, notrace)
 
 
@@ -195,16 +201,25 @@ def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment:
             raise Refused("BAD_PROBE_ADDR", 0, symbol)
 
 
-def _check_code(symbol: str, facts: TargetFacts, environment: Environment) -> tuple[Refused | None, Refused | None]:
+def _land(symbol: str, offset: int, environment: Environment) -> Landing | None:
+    """See what lies at an offset: beyond the symbol's end, whatever is there (_kprobe_addr in kernel/kprobes.c)."""
+    if not offset or environment.landing is None:
+        return Landing(symbol, offset, 0, code=True)
+    return environment.landing(symbol, offset)
+
+
+def _check_code(at: Landing, facts: TargetFacts, environment: Environment) -> tuple[Refused | None, Refused | None]:
     """What registering says of a symbol that no tracer can follow, and of one that kprobes keep off.
 
     A part that the compiler split off, `name.cold`, is judged by its function too (within_notrace_func and
     within_kprobe_blacklist), and all names of an address alike.
     """
+    symbol, refused = at.symbol, Refused("FAIL_REG_PROBE", 0, at.symbol)
+    if not at.code:
+        return refused, refused
     index, names = index_of(facts), {symbol, symbol.partition(".")[0]}
     if environment.symbol is not None:
         names.update(environment.symbol(symbol).twins)
-    refused = Refused("FAIL_REG_PROBE", 0, symbol)
     return None if any(map(index.count, names)) else refused, refused if names & facts.blacklist else None
 
 

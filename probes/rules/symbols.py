@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from probes.environment import Environment, SymbolCount
 from probes.rules.site import Site
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtol
+
+_NAMED = re.compile(r"@([A-Za-z_][\w.]*)")
 
 
 def check_symbols(symbols: Sequence[str], site: Site) -> None:
@@ -34,5 +37,18 @@ def _problem(text: str, site: Site) -> str | None:
         return "BAD_PROBE_ADDR"
     if site.environment.symbol is None:
         return None
-    found = site.environment.symbol(name)
-    return None if found.kernel or found.modules else "BAD_PROBE_ADDR"
+    return None if site.environment.code_only or is_there(name, site.environment.symbol) else "BAD_PROBE_ADDR"
+
+
+def is_there(name: str, look_up: Callable[[str], SymbolCount]) -> bool:
+    """Whether there is a symbol of a name, in the kernel or in a module."""
+    found = look_up(name)
+    return bool(found.kernel or found.modules)
+
+
+def untold(word: str, environment: Environment) -> tuple[str, ...]:
+    """Name the symbols in an argument of which nobody here can say whether the kernel has them."""
+    look_up = environment.symbol
+    if look_up is None or not environment.code_only:
+        return ()
+    return tuple(name for name in _NAMED.findall(word) if not is_there(name, look_up))
