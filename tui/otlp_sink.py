@@ -154,7 +154,12 @@ class OtlpSink(Outlet):
         self._thread.join(1.0)
 
     def told(self) -> Told:
-        values = {"url": self._settings.shown, "format": "otlp", "events": self.sent, "dropped": self.dropped}
+        values: dict[str, str | int] = {
+            "url": self._settings.shown,
+            "format": "otlp",
+            "events": self.sent,
+            "dropped": self.dropped,
+        }
         return Told(
             f"{self._settings.shown}: {self.sent:,} events", values, failed=bool(self.dropped and not self.sent)
         )

@@ -75,9 +75,9 @@ class LogEncoder:
             observed: nanoseconds since 1970 when it reached us.
         """
         source = self._source
-        about = source.of(record.event)
-        hidden = about.unasked | {about.frame}
-        own = {name: value for name, value in exact_values(record).items() if name not in hidden}
+        values = exact_values(record)
+        asked = source.fields(record.format) if record.format else tuple(values)
+        own = {name: values[name] for name in asked if name in values}
         shown = {name: text for name, text in source.shown(record) if name in own}
         named = {f"{name}.text": text for name, text in shown.items() if _says_more(own[name], text)}
         heads: dict[str, Value] = {

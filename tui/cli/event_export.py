@@ -22,9 +22,11 @@ from events.record import Record
 from kernel.errors import KernelError
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
+from tui.cli.outlets import OTLP, BadSetting, WantedOutlet, outlet_of, wanted_outlet
 from tui.cli.output import connect, emit, plain, size_of
 from tui.event_export import source_of
 from tui.export_file import ExportFile, FileRefused
+from tui.outlet import Outlet
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -48,19 +50,31 @@ class Wanted(NamedTuple):
     path: str
     """`-`: standard output."""
     overwrite: bool
+    outlet: WantedOutlet | None = None
+    """It goes to no file of its own."""
 
 
 def wanted_of(arguments: argparse.Namespace) -> Wanted | None:
     """What the arguments ask for; None: no export. Raises NotWanted."""
     word, output = arguments.export or "", arguments.output or ""
     if not (word or output):
+        try:
+            wanted_outlet(arguments, None, "")
+        except BadSetting as error:
+            raise NotWanted(str(error)) from None
         return None
     name, _, path = word.partition(":")
     if path and output:
         raise NotWanted(f"two files are asked for: {path} and {output}")
+    form = OTLP if name == OTLP.name else format_named(name) if name else format_of_file(path or output)
+    try:
+        outlet = wanted_outlet(arguments, form, path or output)
+    except BadSetting as error:
+        raise NotWanted(str(error)) from None
     path = path or output or STDOUT
-    form = format_named(name) if name else format_of_file(path)
-    formats = ", ".join(OF_EVENTS)
+    formats = ", ".join((*OF_EVENTS, OTLP.name))
+    if outlet is not None and (form is OTLP or (form is not None and form.of_events)):
+        return Wanted(outlet.form, outlet.path, arguments.overwrite, outlet)
     if form is None and not name:
         raise NotWanted(f"{path}: its name says no format; --export FORMAT does: {formats}")
     if form is None:
@@ -109,11 +123,10 @@ def _all_of(connection: Connection, wanted: Wanted) -> int:
     except REFUSALS as error:
         return refused(wanted, error)
     account(watch)
-    export.tell()
-    return DONE
+    return export.tell()
 
 
-REFUSALS = (FileRefused, NoPyarrow, OSError)
+REFUSALS = (FileRefused, NoPyarrow, OSError, BadSetting)
 """What `exporting` raises where it can't go on."""
 
 
@@ -157,40 +170,63 @@ class Export:
 
         wanted = {*events, _STACKS} if self._wanted.form.names_addresses else events
         try:
-            follow(watch, bounds, wanted, self.take)
+            follow(watch, bounds, wanted, self.take, idle=self._idle)
         except KernelError as error:
             self._ended_by = error
 
+    def _idle(self) -> None:
+        """Some time has gone by."""
+        if isinstance(self._writer, Outlet):
+            with self._undisturbed():
+                self._writer.idle()
+
     def take(self, record: Record) -> None:
         """Write one event; a signal that comes meanwhile counts when that is done, so that none is cut in two."""
-        self._busy = True
-        try:
+        with self._undisturbed():
             self._writer.take(record)
-        finally:
-            self._busy = False
-        self.written += 1
-        if self._late is not None:
-            (number, frame), self._late = self._late, None
-            self._handlers[number](number, frame)
+            self.written += 1
         if self.written % 256 == 0 and sys.stderr.isatty() and time.monotonic() - self._told > _TOLD_EVERY:
             self._told = time.monotonic()
             print(f"\r\x1b[K{self.written:,} events", end="", file=sys.stderr, flush=True)
+
+    @contextlib.contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+        if self._late is not None:
+            (number, frame), self._late = self._late, None
+            self._handlers[number](number, frame)
 
     def finish(self) -> None:
         """Write the end; a signal that asks for the end changes nothing about it any more."""
         self._busy = True
         self._writer.finish()
 
-    def tell(self, *, as_json: bool = False) -> None:
-        """Say what was written and what was left out. Raises KernelError where one has ended it."""
+    def tell(self, *, as_json: bool = False) -> int:
+        """Say what was written and what was left out; gives the exit status.
+
+        Raises KernelError where one has ended it.
+        """
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         for note in self._writer.notes:
-            print(f"probewright: {note}", file=sys.stderr)
-        if self._wanted.path != STDOUT:
+            print(f"probewright: {plain(note)}", file=sys.stderr)
+        failed = False
+        if isinstance(self._writer, Outlet):
+            told = self._writer.told()
+            failed = told.failed
+            if as_json:
+                emit(dict(told.values))
+            else:
+                print(plain(told.text), file=sys.stderr)
+        elif self._wanted.path != STDOUT:
             self._tell_file(as_json=as_json)
         if self._ended_by is not None:
             raise self._ended_by
+        return REFUSED if failed else DONE
 
     def _tell_file(self, *, as_json: bool) -> None:
         size = Path(self._wanted.path).stat().st_size
@@ -226,24 +262,32 @@ class Export:
 def exporting(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]]) -> Iterator[Export]:
     """Where events go; the file is there when the block ends well, and its part is gone when it does not.
 
-    Raises FileRefused, NoPyarrow, OSError.
+    Raises FileRefused, NoPyarrow, OSError, BadSetting.
     """
+    if wanted.outlet is not None:
+        outlet = outlet_of(watch, wanted.outlet, unasked)
+        try:
+            with _written(watch, wanted, outlet) as export:
+                yield export
+        except BaseException:
+            outlet.discard()
+            raise
+        return
     if wanted.path == STDOUT:
         out = cast("BinaryIO", _Terminal() if sys.stdout.isatty() else sys.stdout.buffer)
-        with _written(watch, wanted, unasked, out) as export:
+        with _written(watch, wanted, writer_of(wanted.form, source_of(watch, unasked), out)) as export:
             yield export
         out.flush()
         return
     with (
         ExportFile(Path(wanted.path), overwrite=wanted.overwrite) as file,
-        _written(watch, wanted, unasked, file.out) as export,
+        _written(watch, wanted, writer_of(wanted.form, source_of(watch, unasked), file.out)) as export,
     ):
         yield export
 
 
 @contextlib.contextmanager
-def _written(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]], out: BinaryIO) -> Iterator[Export]:
-    writer = writer_of(wanted.form, source_of(watch, unasked), out)
+def _written(watch: Watch, wanted: Wanted, writer: Writer) -> Iterator[Export]:
     export = Export(wanted, writer)
     with export.whole_records():
         yield export

@@ -84,12 +84,28 @@ def _export(parser: argparse.ArgumentParser) -> None:
     """Where events go in place of a screen, or of printed lines."""
     formats = ", ".join(OF_EVENTS)
     parser.add_argument(
-        "--export", metavar="FORMAT[:PATH]", help=f"give the events out as {formats}; without a path: printed"
+        "--export",
+        metavar="FORMAT[:PATH]",
+        help=f"give the events out as {formats}; without a path: printed; FOLDER/: a row of files; otlp[:URL]: as "
+        "log records to a collector of OpenTelemetry",
     )
     parser.add_argument(
         "-o", "--output", metavar="PATH", help="the file for it (- prints), whose name may say the format"
     )
     parser.add_argument("--overwrite", action="store_true", help="also where the file is there already")
+    parser.add_argument(
+        "--rotate-size", type=_megabytes, metavar="MB", help="in FOLDER/: end a file at about this size (default: 64)"
+    )
+    parser.add_argument(
+        "--rotate-age", type=_seconds, metavar="SECONDS", help="in FOLDER/: end a file at this age (default: 300)"
+    )
+    parser.add_argument(
+        "--keep",
+        dest="rotate_keep",
+        type=_natural,
+        metavar="N",
+        help="in FOLDER/: keep the newest N files of this machine (default: 0, all)",
+    )
 
 
 def _common(parser: argparse.ArgumentParser, said: str = "auto", default: str | None = None) -> None:
@@ -338,6 +354,13 @@ def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
     return int(text)
+
+
+def _megabytes(text: str) -> int:
+    number = _natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError("a file of 0 MB holds nothing")
+    return number << 20
 
 
 def _positive(text: str) -> int:

@@ -64,8 +64,7 @@ def _export(watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events:
             export.follow(watch, arguments, events)
     except REFUSALS as error:
         return refused(wanted, error)
-    export.tell(as_json=arguments.json)
-    return DONE
+    return export.tell(as_json=arguments.json)
 
 
 def _line(watch: Watch, record: Record, unasked: Container[str]) -> str:

@@ -180,18 +180,19 @@ def follow(
     events: Collection[str],
     show: Callable[[Record], None],
     count: Callable[[], int] | None = None,
+    idle: Callable[[], None] = lambda: None,
 ) -> int:
     """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number.
 
     What was read by then is shown too, and no more is read. With `count` none is shown: it is called for what is new,
-    and gives how many there were in all.
+    and gives how many there were in all. `idle` is called a few times a second, whether events come or not.
     """
     showing = _Showing(watch, arguments.count or 0, events, show, count)
     with contextlib.suppress(Stopped):
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
-        _until_over(watch, end, showing)
+        _until_over(watch, end, showing, idle)
         while watch.ended and not showing.enough and comes_back(watch, arguments, events, end):
-            _until_over(watch, end, showing)
+            _until_over(watch, end, showing, idle)
     for _ in range(2):  # a signal may come meanwhile, once
         with contextlib.suppress(Stopped):
             if not showing.enough:
@@ -202,7 +203,7 @@ def follow(
     return showing.number
 
 
-def _until_over(watch: Watch, end: float, showing: _Showing) -> None:
+def _until_over(watch: Watch, end: float, showing: _Showing, idle: Callable[[], None]) -> None:
     came = threading.Event()
     watch.on_data = came.set
     names = 0.0
@@ -217,6 +218,7 @@ def _until_over(watch: Watch, end: float, showing: _Showing) -> None:
                     watch.counts()  # and a storm is stopped
                     tell_stopped(watch)
         showing.tick()
+        idle()
         if showing.enough or watch.ended:
             break
 

@@ -1,0 +1,137 @@
+"""Outlets for `run … --export`: a collector (`otlp:URL`), or a folder of files that are changed by size and time."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from events.export.formats import Format
+from events.export.job import writer_of
+from kernel.errors import KernelError
+from kernel.watch import Watch
+from tui.event_export import source_of
+from tui.otlp_settings import BadSetting, Settings, resource_of, settings_of
+from tui.outlet import Outlet
+from tui.rotating import RotatingFiles, Rotation
+
+OTLP = Format("otlp", "OTLP logs", "", "every field of every event, to a collector of OpenTelemetry", of_events=False)
+"""No file holds it."""
+_LOOK_EVERY = 10_000_000_000
+"""Nanoseconds between two looks at how far two clocks are apart."""
+Unasked = Mapping[str, frozenset[str]]
+
+
+class WantedOutlet(NamedTuple):
+    """What is given out, and where to."""
+
+    form: Format
+    path: str
+    """The URL or the folder, as it is told."""
+    otlp: Settings | None = None
+    rotation: Rotation | None = None
+
+
+def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str) -> WantedOutlet | None:
+    """The outlet that is meant; None: a file is. Raises BadSetting.
+
+    Args:
+        arguments: of the command line.
+        form: of the events.
+        path: that was given; empty: none was.
+    """
+    asked = {
+        name: value
+        for name in ("size", "age", "keep")
+        if (value := getattr(arguments, f"rotate_{name}", None)) is not None
+    }
+    if form is OTLP:
+        if asked:
+            raise BadSetting("--rotate-… and --keep are of files: otlp has none")
+        settings = settings_of(path, os.environ)
+        resource_of(os.environ, host="", machine="", release="", title="")  # what is wrong there is told at once
+        return WantedOutlet(OTLP, settings.shown, settings)
+    if form is not None and path and (path.endswith("/") or asked):
+        return WantedOutlet(form, path, rotation=Rotation(**asked))
+    if asked:
+        raise BadSetting("--rotate-… and --keep want a folder: --export FORMAT:FOLDER/")
+    return None
+
+
+def outlet_of(watch: Watch, wanted: WantedOutlet, unasked: Unasked) -> Outlet:
+    """What takes the events. Raises BadSetting, NoPyarrow, OSError, FileRefused."""
+    if wanted.otlp is not None:
+        return _sink(watch, wanted.otlp, unasked)
+    return RotatingFiles(
+        wanted.form,
+        Path(wanted.path),
+        lambda out: writer_of(wanted.form, source_of(watch, unasked), out),
+        _host(watch),
+        wanted.rotation or Rotation(),
+    )
+
+
+def _sink(watch: Watch, settings: Settings, unasked: Unasked) -> Outlet:
+    import importlib.metadata
+
+    from events.export.otlp import LogEncoder
+    from tui.cli.output import plain
+    from tui.otlp_http import OtlpHttp
+    from tui.otlp_sink import OtlpSink
+
+    facts = watch.connection.facts
+    resource = resource_of(
+        os.environ, host=_host(watch), machine=facts.machine, release=facts.release, title=facts.title
+    )
+    encoder = LogEncoder(source_of(watch, unasked), resource, importlib.metadata.version("probewright"))
+
+    def say(text: str) -> None:
+        print(f"probewright: {plain(text)}", file=sys.stderr, flush=True)
+
+    return OtlpSink(OtlpHttp(settings), encoder, settings, _wall(watch), say=say)
+
+
+def _host(watch: Watch) -> str:
+    """Name of the machine whose kernel it is."""
+    try:
+        return watch.connection.target.read("/proc/sys/kernel/hostname", 256).decode("utf-8", "replace").strip()
+    except KernelError:  # a recording does not hold it
+        return ""
+
+
+def _wall(watch: Watch) -> Callable[[int], int | None]:
+    """Tells when an event happened: known where its clock is one that this process can read too."""
+    target, session = watch.connection.target, watch.session
+    try:
+        is_ours = target.name == "local" and session is not None and "[mono]" in _clocks(watch)
+    except KernelError:
+        is_ours = False
+    if not is_ours:
+        return lambda _: None
+    return _Wall()
+
+
+class _Wall:
+    """Monotonic time as time since 1970; the distance is looked at now and then, as that clock is set."""
+
+    def __init__(self) -> None:
+        self._due = 0
+        self._offset = 0
+
+    def __call__(self, ts: int) -> int:
+        if ts >= self._due:
+            self._offset = time.time_ns() - time.monotonic_ns()
+            self._due = ts + _LOOK_EVERY
+        return ts + self._offset
+
+
+def _clocks(watch: Watch) -> str:
+    instance = getattr(watch.session, "instance", None)
+    return str(instance.read("trace_clock")) if instance is not None else ""
+
+
+__all__ = ["OTLP", "BadSetting", "WantedOutlet", "outlet_of", "wanted_outlet"]
