@@ -37,6 +37,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     """Read the arguments; usage errors end the process with status 2."""
     parser = _commands() if _first_word(argv) in COMMANDS else _application()
     arguments = parser.parse_args(argv)
+    arguments.targets = getattr(arguments, "targets", ())
     if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
     if arguments.command == "app" and (arguments.export or arguments.output):
@@ -111,7 +112,6 @@ def _export(parser: argparse.ArgumentParser) -> None:
 def _common(parser: argparse.ArgumentParser, said: str = "auto", default: str | None = None) -> None:
     text = f"what to probe, see below (default: {said})"
     parser.add_argument("-t", "--target", action=_Target, default=default, metavar="TARGET", help=text)
-    parser.set_defaults(targets=() if default is None else default)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
 
 
