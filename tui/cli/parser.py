@@ -138,9 +138,8 @@ def _hosts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--window",
         type=_seconds,
-        default=1.0,
         metavar="SECONDS",
-        help="how long an event waits for older ones of other hosts, where there are several (default: %(default)s)",
+        help="how long an event waits for older ones of other hosts, where there are several (default: 1)",
     )
 
 
