@@ -1,0 +1,96 @@
+"""What is said of one of several hosts: its events, what was lost of them, its clock; no screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from events.clock import Offset
+from kernel.hosts.fleet import Fleet
+from kernel.hosts.host import Host
+from kernel.hosts.merged import Merged
+from widgets.status_bar import Losses
+
+
+class Account(NamedTuple):
+    """What one host gave."""
+
+    events: int
+    """That were shown."""
+    losses: Losses
+    late: int
+    unshown: int
+    offset: Offset | None
+    hits: Mapping[str, int]
+
+    @property
+    def text(self) -> str:
+        """In one line: four ways to lose an event, then what came late."""
+        lost = self.losses
+        parts = [
+            f"{self.events:,} events",
+            f"lost {lost.lost:,}",
+            f"missed {lost.missed:,}",
+            f"dropped {lost.dropped:,}",
+            f"unread {lost.unread:,}",
+        ]
+        parts += [f"{self.late:,} late"] if self.late else []
+        parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
+        parts += [f"clock {self.offset.text}"] if self.offset else []
+        return ", ".join(parts)
+
+    def json(self, host: Host) -> dict[str, Any]:
+        """The object of a host."""
+        lost = self.losses
+        return {
+            "host": host.name,
+            "target": host.spec,
+            "state": str(host.state),
+            "kernel": host.kernel,
+            "why": host.why,
+            "remedy": host.remedy,
+            "lowered": list(host.done.lines),
+            "notes": [*host.done.notes, *host.stopped],
+            "events": self.events,
+            "lost": lost.lost,
+            "missed": lost.missed,
+            "dropped": lost.dropped,
+            "undecodable": lost.unread,
+            "late": self.late,
+            "unshown": self.unshown,
+            "hits": dict(self.hits),
+            "clock": {"offset": self.offset.ns, "uncertainty": self.offset.uncertainty} if self.offset else None,
+            "left": list(host.left),
+        }
+
+
+def losses_of_host(host: Host) -> Losses:
+    """What did not reach the list, each kind apart."""
+    store = host.watch.store if host.watch is not None else None
+    if store is None:
+        return Losses()
+    seen, counts = sum(store.overrun.values()), host.counts
+    if counts is None:
+        return Losses(lost=seen, unread=store.undecodable)
+    missed = sum(number or 0 for number in counts.nmissed.values())
+    return Losses(max(seen, counts.lost), missed, counts.dropped, store.undecodable)
+
+
+def account_of(fleet: Fleet, host: Host, shown: int) -> Account:
+    """As of now."""
+    events: Merged = fleet.events
+    return Account(
+        shown,
+        losses_of_host(host),
+        events.late_of(host),
+        events.unshown_of(host),
+        host.offset(fleet.now()),
+        host.counts.hits if host.counts else {},
+    )
+
+
+def wall_clock(ns: int) -> str:
+    """`14:03:22.123456`, here."""
+    seconds, rest = divmod(ns, 1_000_000_000)
+    return f"{time.strftime('%H:%M:%S', time.localtime(seconds))}.{rest // 1000:06d}"
