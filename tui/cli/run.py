@@ -19,6 +19,10 @@ from tui.event_export import source_of
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if len(arguments.targets) > 1 or arguments.groups:
+        from tui.cli import hosts
+
+        return hosts.run(arguments)
     try:
         wanted = wanted_of(arguments)
     except NotWanted as error:
