@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from events.condition import NUMERIC, OF_ALL, Both, Comm, Condition, Not, Number, Term, Text
+from events.cgroups import Cgroups
+from events.comparison import NUMERIC, Comm, InCgroup, Number, Text
+from events.condition import CGROUP, OF_ALL, Both, Condition, Not, Term
 from events.errnos import errno_of
 from events.field_sort import Sort
 
@@ -53,6 +55,7 @@ class _Token:
 class _Reader:
     tokens: list[_Token]
     fields: Mapping[str, Sort]
+    cgroups: Cgroups | None
     place: int = 0
     depth: int = field(default=0)
 
@@ -120,26 +123,30 @@ class _Reader:
         if sign.text not in _TEXT_OPERATORS:
             why = f"{name.text} is a text: == != ~" if sort is Sort.TEXT else f"{value.text} is no number"
             raise ConditionError(why, sign.at if sort is Sort.TEXT else value.at)
-        return Text(name.text, sign.text, value.text[1:-1] if value.kind == "quoted" else value.text)
+        text = value.text[1:-1] if value.kind == "quoted" else value.text
+        if name.text in CGROUP and name.text not in self.fields:
+            return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
+        return Text(name.text, sign.text, text)
 
 
 def _errno_hint(text: str) -> str:
     return f": -{text}" if errno_of(f"-{text}") is not None else ""
 
 
-def condition(text: str, fields: Mapping[str, Sort], comm: Comm) -> Condition:
+def condition(text: str, fields: Mapping[str, Sort], comm: Comm, cgroups: Cgroups | None = None) -> Condition:
     """What a person typed.
 
     Args:
         text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, a time (`1.5ms`,
             in nanoseconds), the name of an error (`-EAGAIN`), or a text, in quotes where it has blanks or signs.
-        fields: what is recorded, by name; `comm`, `pid`, `cpu` and `event` are there always.
+        fields: what is recorded, by name; `comm`, `pid`, `cpu`, `event` and `cgroup` are there always.
         comm: thread id -> name of the task.
+        cgroups: where tasks were; None: nothing is known of that.
 
     Raises:
         ConditionError: it is none; says where and why.
     """
-    reader = _Reader(_tokens(text), fields)
+    reader = _Reader(_tokens(text), fields, cgroups)
     term = reader.either()
     left = reader.take()
     if left.kind != "end":

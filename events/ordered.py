@@ -12,7 +12,7 @@ from events.columns import PIECE, Ints, Table, is_number, is_string
 from events.decode import text_of
 
 if TYPE_CHECKING:
-    from events.condition import Comm
+    from events.comparison import Comm
     from events.record import Record
     from events.selected import Selection
     from events.store import Store

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from events.columns import PIECE, Ints, Mask
-from events.condition import LATENCY, OF_ALL, Number, Text
+from events.comparison import Comparison, Number
+from events.condition import LATENCY, OF_ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,9 +83,9 @@ class SelectedCalls:
         for part, places, has, holds in self._of_events(parts, seqs):
             known[part][0][places], known[part][1][places] = has, holds
 
-        def of(part: Number | Text) -> Mask:
+        def of(part: Comparison) -> Mask:
             if part.field == LATENCY:
-                if isinstance(part, Text):
+                if not isinstance(part, Number):
                     return np.zeros(len(calls.took), np.bool_)
                 return calls.paired & part.compare(calls.took)
             has, holds = known[part]
@@ -95,8 +96,8 @@ class SelectedCalls:
         return self.condition.term.rows(of)
 
     def _of_events(
-        self, parts: list[Number | Text], seqs: Ints
-    ) -> Iterator[tuple[Number | Text, Ints, bool | list[bool], Mask | list[bool]]]:
+        self, parts: list[Comparison], seqs: Ints
+    ) -> Iterator[tuple[Comparison, Ints, bool | list[bool], Mask | list[bool]]]:
         """For each comparison and some places in `seqs`: whether the events have the field, and of which it holds."""
         at = 0
         while at < len(seqs):

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from events.batch import Batch
+from events.cgroups import Home, pack
 from events.chunks import Codec
 from events.format import EventFormat, HeaderPage
 from events.recorder import RecordingWriter
@@ -104,11 +105,14 @@ class Recorder:
             batch = batch._replace(after_gap=True)
         self._work.put(batch)
 
-    def close(self, cmdlines: Mapping[int, str], counts: Counts | None) -> None:
-        """Finish it with what waits and what is known at the end."""
+    def close(
+        self, cmdlines: Mapping[int, str], counts: Counts | None, homes: Mapping[int, Home] = MappingProxyType({})
+    ) -> None:
+        """Finish it with what waits and what is known at the end: names of tasks, losses, cgroups of tasks."""
         self._end()
         with self._file:
             self._check()
+            self._writer.blob("cgroups", "", pack(homes))
             self._write_end(cmdlines, counts)
 
     def _write_end(self, cmdlines: Mapping[int, str], counts: Counts | None) -> None:

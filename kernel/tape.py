@@ -13,6 +13,7 @@ from events.batch import Batch
 from events.format import EventFormat
 from kernel.connection import Connection
 from kernel.errors import KernelError
+from kernel.homes import Homes
 from kernel.recorder import Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession
@@ -21,12 +22,13 @@ from kernel.sessions import AnySession
 class Tape:
     """One recording at a time."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, homes: Homes) -> None:
         self.recorder: Recorder | None = None
         """What is written to; None: nothing is wanted."""
         self.error = ""
         """Why a recording ended by itself; empty: none did."""
         self._connection = connection
+        self._homes = homes
         self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
 
     def begin(
@@ -92,5 +94,6 @@ class Tape:
             with contextlib.suppress(KernelError):  # a line that was cut takes them along, no more
                 if session is not None:
                     names, counts = session.cmdlines(), session.counts()
-            recorder.close(names, counts)
+                    self._homes.look(names)
+            recorder.close(names, counts, self._homes.known)
             return recorder.path

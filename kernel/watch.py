@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from events.batch import Batch
+from events.cgroups import Cgroups
 from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import KernelError
 from kernel.holder import Entry, Holder
+from kernel.homes import Homes
 from kernel.limits import Limits
 from kernel.line_cut import LineCut
 from kernel.recorder import Recorder
@@ -60,11 +62,15 @@ class Watch(Holder):
         """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
         self.store: Store | None = None
         """None until something was armed."""
-        self._tape = Tape(connection)
+        self.homes = Homes(connection.target)
+        """In which cgroups the tasks are."""
+        self._tape = Tape(connection, self.homes)
         self._limit = limit_bytes
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
         self._told = False
+        self.line_note = "the line is gone"
+        """What is said of a line that is cut; whoever tries to mend it says how far that is."""
         self.cuts: tuple[LineCut, ...] = ()
         """How often the line was cut and came back, the oldest first."""
         self._counted: Counts | None = None
@@ -171,7 +177,9 @@ class Watch(Holder):
     def forget(self) -> None:
         """Begin with an empty store; what is armed stays, and so do the formats."""
         if self.store is not None:
+            cgroups = self.store.cgroups
             self.store = self._new_store(self._formats, self.store.decoder.header, self.store.cmdlines)
+            self.store.cgroups = cgroups
             self.guard.restart()
 
     def counts(self) -> Counts | None:
@@ -198,13 +206,17 @@ class Watch(Holder):
         return {store.event(number): count for number, count in dict(store.totals).items()} if store else {}
 
     def names(self) -> dict[int, str]:
-        """Names of tasks; asks the kernel."""
-        return self._session.cmdlines() if self._session else {}
+        """Names of tasks; asks the kernel, and for a moment in which cgroups they are."""
+        names = self._session.cmdlines() if self._session else {}
+        self.homes.look(names)
+        return names
 
     def know_names(self, names: Mapping[int, str]) -> None:
         """Show these names of tasks from now on; belongs to the thread of `tick`."""
         if self.store is not None:
             self.store.cmdlines = {**self.store.cmdlines, **names}
+            self.store.cgroups.know(self.homes.take(), max(self.store.latest, 0))
+            self.homes.wanted = frozenset(self.store.cgroups.unknown)
 
     @property
     def recorder(self) -> Recorder | None:
@@ -257,4 +269,5 @@ class Watch(Holder):
 
         store = Store(Decoder(formats, header), self._limit)
         store.cmdlines = cmdlines
+        store.cgroups = Cgroups(self.homes.recorded)
         return store

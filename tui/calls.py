@@ -13,9 +13,10 @@ from events.search import Found
 from kernel.watch import Watch
 from probes.plan import Column, Plan
 from tui.ends import ends_of
-from tui.shown import detail_of
+from tui.shown import detail_of, rank_of
 from widgets.call_rows import CallText, Seen
 from widgets.event_detail import DetailField
+from widgets.event_rows import seconds
 from widgets.figures import duration, grouped
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _by_count(item: tuple[Alone, int]) -> tuple[int, str]:
 def detail_of_call(
     watching: Watch, entry: Record | None, leave: Record | None
 ) -> tuple[str, tuple[DetailField, ...]]:
-    """Title and every field of both ends, each name's beside each other, the common ones last.
+    """Title and every field of both ends, each name's beside each other, in the order of `tui.shown.detail_of`.
 
     Raises IndexError where neither is there.
     """
@@ -50,10 +51,10 @@ def detail_of_call(
     ends = (("entry", entry), ("exit", leave))
     found = [(end, field) for end, record in ends if record for field in detail_of(watching, record)]
     places = {name: n for n, name in enumerate(dict.fromkeys(field.name for _, field in found))}
-    found.sort(key=lambda one: (one[1].name.startswith("common_"), places[one[1].name]))
+    found.sort(key=lambda one: (rank_of(one[1].name), places[one[1].name]))
     fields = (field._replace(name=f"{end}: {field.name}") for end, field in found)
     took = f", {duration(leave.ts - entry.ts)}" if entry and leave else ""
-    return f"{last.event} of {last.comm}-{last.pid}{took}", tuple(fields)
+    return f"{seconds(last.ts)}  {last.event} of {last.comm}-{last.pid}{took}", tuple(fields)
 
 
 class ShownCalls:

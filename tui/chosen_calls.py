@@ -12,7 +12,7 @@ from events.field_sort import Sort
 from events.record import Record
 from events.search import Found
 from tui.calls import ShownCalls
-from tui.shown import sorts_of_fields
+from tui.shown import remark_of, sorts_of_fields
 from widgets.call_rows import CallText
 
 if TYPE_CHECKING:
@@ -55,6 +55,16 @@ class ChosenCalls:
         return self._chosen.condition.text if self._chosen else ""
 
     @property
+    def cgroups(self) -> list[str]:
+        """Paths of the cgroups that are known."""
+        return self._store.cgroups.paths
+
+    @property
+    def remark(self) -> str:
+        """What is to be known of the condition; empty: nothing."""
+        return remark_of(self._chosen.condition) if self._chosen else ""
+
+    @property
     def behind(self) -> int:
         """Calls that were not looked at yet."""
         return self._chosen.behind if self._chosen else 0
@@ -68,7 +78,7 @@ class ChosenCalls:
         """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
         from events.selected_calls import SelectedCalls
 
-        wanted = condition(text, self.sorts, self._store.comm) if text.strip() else None
+        wanted = condition(text, self.sorts, self._store.comm, self._store.cgroups) if text.strip() else None
         self._chosen = SelectedCalls(self.every.calls, self._store, wanted) if wanted else None
         self._named = wanted.tasks(self._store.cmdlines) if wanted else frozenset()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
+from events.condition import Condition
 from events.field_sort import Sort, sorts_of
 from events.record import Record, detail
 from events.text import show
@@ -26,6 +27,17 @@ def sorts_of_fields(watching: Watch) -> dict[str, Sort]:
     """What each recorded field can be compared with."""
     formats = watching.store.decoder.formats.values() if watching.store else ()
     return sorts_of(formats, fields_of(watching))
+
+
+def remark_of(condition: Condition) -> str:
+    """Of a condition on cgroups: how many are meant, and of how many tasks it is not known; else nothing."""
+    parts = condition.of_cgroups
+    if not parts:
+        return ""
+    meant = len({path for part in parts for path in part.paths})
+    unknown = len(parts[0].cgroups.unknown)
+    words = f"{grouped(meant)} cgroup{'' if meant == 1 else 's'}" if meant else "no such cgroup is known"
+    return words + (f", {grouped(unknown)} tasks in unknown ones" if unknown else "")
 
 
 def status_of(connection: Connection, watching: Watch | None, counts: Counts | None) -> Status:
@@ -95,7 +107,7 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
 
 
 def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """Every field of an event, its own before those that all events have."""
+    """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
     named = dict(watching.known.values(record))
     rows = []
     for one in detail(record):
@@ -105,5 +117,16 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
         # An address has one way to be read.
         both = value if number in (value, "") or value.startswith("0x") else f"{value}  ({number})"
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
-    own = [row for row in rows if not row.name.startswith("common_")]
-    return (*own, *stack_rows(watching, record), *(row for row in rows if row.name.startswith("common_")))
+    own, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
+    return (*own, *stack_rows(watching, record), *_cgroup_row(watching, record), *of_probe, *common)
+
+
+def rank_of(name: str) -> int:
+    """0: what was asked for, and where the task was; 1: what the kernel adds of a probe; 2: what all events have."""
+    return 2 if name.startswith("common_") else 1 if name.startswith("__probe_") else 0
+
+
+def _cgroup_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
+    """Where the task was, where that is known."""
+    path = watching.store.cgroups.path_of(record.pid, record.ts) if watching.store else None
+    return (DetailField("cgroup", path, "", -1, 0, b""),) if path else ()

@@ -13,7 +13,7 @@ from events.field_sort import Sort
 from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
-from tui.shown import sorts_of_fields
+from tui.shown import remark_of, sorts_of_fields
 from widgets.event_rows import Event
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ShownEvents:
         """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
         from events.selected import Selected
 
-        wanted = condition(text, self.sorts, self.store.comm) if text.strip() else None
+        wanted = self._condition(text) if text.strip() else None
         self._chosen = Selected(self.store, wanted) if wanted else None
         self.unsort()
         self._named = wanted.tasks(self.store.cmdlines) if wanted else frozenset()
@@ -119,6 +119,16 @@ class ShownEvents:
         """How many events are shown, and how many there are."""
         return self.next_seq - self.first_seq, len(self.store)
 
+    @property
+    def cgroups(self) -> list[str]:
+        """Paths of the cgroups that are known."""
+        return self.store.cgroups.paths
+
+    @property
+    def remark(self) -> str:
+        """What is to be known of the condition; empty: nothing."""
+        return remark_of(self._chosen.condition) if self._chosen else ""
+
     def ts(self, row: int) -> int:
         """Nanoseconds of a row, or of the newest event where that was dropped; 0: there is none."""
         with contextlib.suppress(IndexError):
@@ -159,9 +169,12 @@ class ShownEvents:
                 return Found(None, row, not chosen.first <= row < chosen.next)
         return Found(None, row, True)
 
+    def _condition(self, text: str) -> Condition:
+        return condition(text, self.sorts, self.store.comm, self.store.cgroups)
+
     def _wanted(self, text: str) -> Condition | str:
         try:
-            return condition(text, self.sorts, self.store.comm)
+            return self._condition(text)
         except ConditionError:
             return text
 

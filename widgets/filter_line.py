@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
+from textual.suggester import Suggester
 from textual.widgets import Input, Label
 
 from widgets.safe_text import safe_content
@@ -42,9 +43,10 @@ class FilterLine(Horizontal):
     class Left(Message):
         """The rows have the keys again."""
 
-    def __init__(self, hint: str) -> None:
+    def __init__(self, hint: str, suggester: Suggester | None = None) -> None:
         super().__init__()
         self._input = SearchLine(hint)
+        self._input.suggester = suggester
         self._said = Label("", classes="said", markup=False)
         self._last = ("", False)
 

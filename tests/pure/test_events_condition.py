@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.condition import Text
+from events.comparison import Text
 from events.condition_text import ConditionError, condition, quoted, why_no_condition
 from events.decode import Decoder
 from events.field_sort import Sort, sorts_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final, Protocol
 
 from textual import on
@@ -11,12 +11,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
+from events.condition import CGROUP
 from events.condition_text import ConditionError, why_no_condition
 from events.field_sort import Sort
 from tui.views.event_clauses import time_of
 from widgets.ask_line import AskLine
 from widgets.figures import grouped
 from widgets.filter_line import FilterLine
+from widgets.name_suggester import NameSuggester
 from widgets.table_pane import TablePane
 
 _BUDGET: Final = 0.01
@@ -36,6 +38,14 @@ class Chosen(Protocol):
     @property
     def chosen_by(self) -> str:
         """The condition; empty: none."""
+
+    @property
+    def cgroups(self) -> Sequence[str]:
+        """Paths of the cgroups that are known."""
+
+    @property
+    def remark(self) -> str:
+        """What is to be known of the condition; empty: nothing."""
 
     @property
     def behind(self) -> int:
@@ -77,7 +87,7 @@ class ChosenPane(TablePane):
         self.shown: Chosen | None = None
         """What is in the table; None as long as there is no store."""
         self._looking: Timer | None = None
-        self._line = FilterLine(self.HINT)
+        self._line = FilterLine(self.HINT, NameSuggester(CGROUP, lambda: self.shown.cgroups if self.shown else ()))
         self._ask = AskLine()
         self.why_none = lambda text: why_no_condition(text, self.shown.sorts) if self.shown else ""
 
@@ -164,7 +174,7 @@ class ChosenPane(TablePane):
             return
         behind = f", {grouped(shown.behind)} to look at" if shown.behind else ""
         few, every = map(grouped, shown.counts)
-        self._line.say(f"{few} of {every}{behind}")
+        self._line.say(", ".join(filter(None, (f"{few} of {every}{behind}", shown.remark))))
 
     def action_go_to_time(self) -> None:
         """Ask for a time."""

@@ -9,6 +9,7 @@ from tui.shown_events import ShownEvents
 from tui.views.events_pane import EventsPane
 from tui.views.view import TableView
 from widgets.event_detail import DetailField
+from widgets.event_rows import seconds
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -59,7 +60,8 @@ class EventsView(TableView):
         if self._shown is None:
             raise IndexError(row)
         record = self._shown.record(row)
-        return f"{record.event} of {record.comm}-{record.pid} on CPU {record.cpu}", detail_of(watching, record)
+        title = f"{seconds(record.ts)}  {record.event} of {record.comm}-{record.pid} on CPU {record.cpu}"
+        return title, detail_of(watching, record)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """The event of the row."""

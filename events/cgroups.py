@@ -1,0 +1,225 @@
+"""Which cgroup each task was in, and since when: what was looked up, and what events say of forks and moves.
+
+`/proc/TID/cgroup` knows of the tasks that are there at the moment. Of those that were gone too soon, the kernel's own
+events tell, where they are recorded (the preset `containers`): a task begins in the cgroup of its parent, of which
+`sched_process_fork` has the name, and `cgroup_attach_task` says where to it went. What neither says is not known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from events.record import Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from events.columns import Ints
+
+FORK: Final = "sched/sched_process_fork"
+MOVE: Final = "cgroup/cgroup_attach_task"
+TELLING: Final = frozenset((FORK, MOVE))
+"""Paths of the events that say what becomes of tasks."""
+_ALWAYS: Final = -(1 << 62)
+_MOST_TASKS: Final = 1 << 17
+"""Of more, what came first is forgotten."""
+_FARTHEST: Final = 256
+"""Parents of parents that are asked."""
+_IDLE: Final = 0
+"""Thread id of the idle tasks, which are in no cgroup but the first."""
+
+
+class Home(NamedTuple):
+    """A task's cgroup, as it was looked up."""
+
+    path: str
+    hierarchy: int = 0
+    """Its number in /proc/cgroups; 0: that of version 2."""
+
+
+def parse_home(text: str) -> Home | None:
+    """Read `/proc/TID/cgroup`: lines `HIERARCHY:CONTROLLERS:PATH` (kernel/cgroup/cgroup.c, proc_cgroup_show).
+
+    Of several hierarchies that of version 2 counts where it is used, else the one that systemd names, else the one
+    with the longest path. None: there is none.
+    """
+    best: tuple[tuple[bool, bool, int], Home] | None = None
+    for line in text.splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if not (number.isascii() and number.isdecimal() and len(number) < 10 and path.startswith("/")):
+            continue
+        path = path.removesuffix(" (deleted)")
+        rank = (number == "0" and path != "/", controllers == "name=systemd", len(path))
+        if best is None or rank > best[0]:
+            best = rank, Home(path, int(number))
+    return best[1] if best else None
+
+
+def is_within(path: str, text: str) -> bool:
+    """Whether a cgroup is meant by a text: a path means it and what is inside, another text is a part of the path."""
+    if text.startswith("/"):
+        return path == text or path.startswith(f"{text.rstrip('/')}/")
+    return text in path
+
+
+class _Since(NamedTuple):
+    """Where a task was from a time on."""
+
+    ts: int
+    """Nanoseconds."""
+    cgroup: int
+    """Number of the path; -1: where the parent was then."""
+    parent: int = -1
+    """Thread id of whom it was forked from at that time; -1: it was not."""
+
+
+class Cgroups:
+    """Belongs to the thread that reads the store."""
+
+    def __init__(self, recorded: Mapping[int, Home] | None = None) -> None:
+        """Take what was looked up while the events were recorded, that is of each thread the last."""
+        self.paths: list[str] = []
+        """Those that are known, by the numbers that `numbers_of` gives."""
+        self.unknown: set[int] = set()
+        """Threads of which nothing is known, though it was asked for."""
+        self.revision = 0
+        """Grows when there is another answer to what was asked before."""
+        self._recorded = recorded or {}
+        self._numbers: dict[str, int] = {}
+        self._hierarchy = 0
+        self._tasks: dict[int, list[_Since]] = {}
+        """By thread id, the oldest first."""
+        self.know(self._recorded, _ALWAYS)
+
+    # -- what is known ----------------------------------------------------------------------------------------------
+
+    def know(self, homes: Mapping[int, Home], now: int) -> None:
+        """Take what was looked up at a time in nanoseconds, or a little later."""
+        for pid, home in homes.items():
+            if home.path != "/":
+                self._hierarchy = home.hierarchy
+            self._look(pid, now, self._number(home.path))
+
+    def _look(self, pid: int, now: int, cgroup: int) -> None:
+        known = self._tasks.get(pid)
+        if known is None:
+            self._keep(pid, [_Since(_ALWAYS, cgroup)])
+            again = pid in self.unknown
+        else:
+            last = known[-1]
+            if (before := self._at(last)) == cgroup:
+                return
+            again = last.parent >= 0
+            if again:  # no event told of a move: it did not begin where its parent was (CLONE_INTO_CGROUP)
+                known[-1] = last._replace(cgroup=cgroup)
+            else:
+                known.append(_Since(max(now, last.ts), cgroup))
+            again = again or before < 0
+        if again:
+            self.unknown.clear()  # what was looked for may be known by this one, its parent
+            self.revision += 1
+
+    def learn(self, record: Record) -> None:
+        """Take what an event says, one of `TELLING`; fields of include/trace/events/{sched,cgroup}.h."""
+        values = record.values
+        if record.event == FORK:
+            parent, child = values.get("parent_pid"), values.get("child_pid")
+            if isinstance(parent, int) and isinstance(child, int):
+                last = self._recorded.get(child)
+                self._happen(child, _Since(record.ts, self._number(last.path) if last else -1, parent))
+        else:  # of a process with several threads the first one is named
+            pid, path = values.get("pid"), values.get("dst_path")
+            if isinstance(pid, int) and isinstance(path, str) and values.get("dst_root") == self._hierarchy:
+                known = self._tasks.get(pid)
+                if known and known[-1].parent >= 0:  # where it was looked up it came only now
+                    known[-1] = known[-1]._replace(cgroup=-1)
+                self._happen(pid, _Since(record.ts, self._number(path)))
+
+    def _happen(self, pid: int, since: _Since) -> None:
+        known = self._tasks.get(pid)
+        if known is None:
+            self._keep(pid, [since])
+            return
+        known.append(since)
+        known.sort(key=lambda one: one.ts)  # a look may have been younger than what is read only now
+
+    def _keep(self, pid: int, known: list[_Since]) -> None:
+        self._tasks[pid] = known
+        while len(self._tasks) > _MOST_TASKS:
+            del self._tasks[next(iter(self._tasks))]
+
+    def _number(self, path: str) -> int:
+        number = self._numbers.setdefault(path, len(self.paths))
+        if number == len(self.paths):
+            self.paths.append(path)
+        return number
+
+    # -- what is asked ----------------------------------------------------------------------------------------------
+
+    def path_of(self, pid: int, ts: int) -> str | None:
+        """The cgroup of a thread at a time in nanoseconds; None: not known."""
+        number = self.number_of(pid, ts)
+        return self.paths[number] if number >= 0 else None
+
+    def number_of(self, pid: int, ts: int, ask: bool = True) -> int:
+        """Number of the cgroup of a thread at a time; -1: not known, which is noted where `ask` is true."""
+        if pid == _IDLE:
+            return self._number("/")
+        for _ in range(_FARTHEST):
+            known = self._tasks.get(pid, [])
+            at = bisect_right(known, ts, key=lambda one: one.ts) - 1
+            if at < 0:
+                break
+            if known[at].cgroup >= 0:
+                return known[at].cgroup
+            pid, ts = known[at].parent, known[at].ts
+        if ask:
+            self.unknown.add(pid)
+        return -1
+
+    def _at(self, since: _Since) -> int:
+        """Number of the cgroup; -1: not known."""
+        return since.cgroup if since.cgroup >= 0 else self.number_of(since.parent, since.ts, ask=False)
+
+    def numbers_of(self, pids: NDArray[np.int32], stamps: Ints) -> Ints:
+        """Number of the cgroup of each thread at its time; -1: not known."""
+        import numpy as np
+
+        tasks, places = np.unique(pids, return_inverse=True)
+        order = np.argsort(places, kind="stable")
+        ends = np.cumsum(np.bincount(places, minlength=len(tasks)))
+        found = np.empty(len(pids), np.int64)
+        for pid, rows in zip(tasks.tolist(), np.split(order, ends[:-1]), strict=True):
+            changes = [since.ts for since in self._tasks.get(pid, []) if since.ts != _ALWAYS]
+            if not changes:
+                found[rows] = self.number_of(pid, int(stamps[rows[-1]]))
+                continue
+            parts = np.searchsorted(changes, stamps[rows], "right")
+            for part in np.unique(parts).tolist():
+                own = rows[parts == part]
+                found[own] = self.number_of(pid, int(stamps[own[0]]))
+        return found
+
+
+# -- in a recording ----------------------------------------------------------------------------------------------
+
+
+def pack(homes: Mapping[int, Home]) -> bytes:
+    """`TID HIERARCHY PATH` a line."""
+    lines = (f"{pid} {home.hierarchy} {home.path}\n" for pid, home in sorted(homes.items()) if "\n" not in home.path)
+    return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def unpack(data: bytes) -> dict[int, Home]:
+    """What `pack` made; lines that are none are left out."""
+    homes = {}
+    for line in data.decode("utf-8", "surrogateescape").split("\n"):
+        pid, _, rest = line.partition(" ")
+        hierarchy, _, path = rest.partition(" ")
+        if all(one.isascii() and one.isdecimal() and len(one) < 10 for one in (pid, hierarchy)) and path:
+            homes[int(pid)] = Home(path, int(hierarchy))
+    return homes

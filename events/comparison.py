@@ -1,0 +1,205 @@
+"""Comparisons of one field of events with a value, of a record or of whole columns."""
+
+from __future__ import annotations
+
+import fnmatch
+import operator
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from dataclasses import field as member
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from events.cgroups import Cgroups, is_within
+from events.decode import text_of
+from events.record import Record
+from events.text import FAULT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from events.columns import Mask, Table
+
+NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+    "&": lambda value, bits: (value & bits) != 0,
+}
+_ALL_BITS: Final = (1 << 64) - 1
+
+Comm = Callable[[int], str]
+"""Thread id -> name of the task."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An `events.condition.Term` that stands for itself."""
+
+    field: str
+    operator: str
+
+    @abstractmethod
+    def of_record(self, record: Record) -> bool:
+        """Whether it holds of one event."""
+
+    @abstractmethod
+    def of_table(self, table: Table, comm: Comm) -> Mask:
+        """Of which rows it holds."""
+
+    def rows(self, of: Callable[[Comparison], Mask]) -> Mask:
+        """Of which rows it holds."""
+        return of(self)
+
+    def parts(self) -> Iterator[Comparison]:
+        """Itself."""
+        yield self
+
+
+@dataclass(frozen=True)
+class Number(Comparison):
+    """A field that is one number, or `pid` or `cpu`, compared with a number."""
+
+    number: int
+
+    def of_record(self, record: Record) -> bool:
+        """Whether it holds of one event."""
+        value = record.values.get(self.field)
+        if value is None:
+            value = {"pid": record.pid, "cpu": record.cpu}.get(self.field)
+        return isinstance(value, int) and bool(NUMERIC[self.operator](value, self.number))
+
+    def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of both
+        """Of which rows it holds."""
+        import numpy as np
+
+        from events.columns import is_number
+
+        field = next((one for one in table.layout.format.fields if one.name == self.field), None)
+        if field is None and self.field in ("pid", "cpu"):
+            return self.compare(table.pids if self.field == "pid" else table.cpus)
+        if field is None or not is_number(field):
+            return np.zeros(len(table), np.bool_)
+        values, missing = table.column(field)
+        if values.dtype.kind == "b":  # numpy compares these with nothing above 64 bits
+            values = values.view("u1")
+        rows = self.compare(values)
+        return rows if missing is None else rows & ~missing
+
+    def compare(self, values: NDArray[Any]) -> Mask:
+        """Of which numbers it holds."""
+        import numpy as np
+
+        if self.operator == "&":  # below zero all higher bits count as set
+            wide = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
+            return np.asarray((wide & np.uint64(self.number & _ALL_BITS)) != 0)
+        found: Mask = NUMERIC[self.operator](values, self.number)
+        return found
+
+
+@dataclass(frozen=True)
+class Text(Comparison):
+    """A field that is one string, or `comm` or `event`, compared with a text; `~`: with a pattern of `*` and `?`."""
+
+    text: str
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return pattern_of(self.text) if self.operator == "~" else re.compile(re.escape(self.text) + r"\Z", re.DOTALL)
+
+    def holds(self, value: str) -> bool:
+        """Whether it holds of a value."""
+        return (self._pattern.match(value) is None) == (self.operator == "!=")
+
+    def of_event(self, path: str) -> bool:
+        """Whether it holds of an event, by its name with or without the group."""
+        return self.holds(path) if "/" in self.text else self.holds(path.rpartition("/")[2])
+
+    def of_record(self, record: Record) -> bool:
+        """Whether it holds of one event."""
+        value = record.values.get(self.field)
+        if value is None and self.field not in record.values:
+            if self.field == "event":
+                return self.of_event(record.event)
+            value = record.comm if self.field == "comm" else None
+        elif value is None:
+            value = FAULT
+        return isinstance(value, str) and self.holds(value)
+
+    def of_table(self, table: Table, comm: Comm) -> Mask:
+        """Of which rows it holds."""
+        import numpy as np
+
+        from events.columns import is_string
+
+        fmt = table.layout.format
+        field = next((one for one in fmt.fields if one.name == self.field), None)
+        if field is None:
+            if self.field == "event":
+                return np.full(len(table), self.of_event(fmt.path))
+            if self.field == "comm":
+                pids = [pid for pid in np.unique(table.pids).tolist() if self.holds(comm(pid))]
+                return np.isin(table.pids, pids)
+            return np.zeros(len(table), np.bool_)
+        if not is_string(field):
+            return np.zeros(len(table), np.bool_)
+        data, begins, missing = table.string_bytes(field)
+        known: dict[bytes, bool] = {}
+        found = np.zeros(len(table), np.bool_)
+        for row, (begin, fault) in enumerate(zip(begins.tolist(), missing.tolist(), strict=True)):
+            raw = FAULT.encode() if fault else data[begin : data.index(0, begin)]
+            holds = known.get(raw)
+            if holds is None:
+                holds = known[raw] = self.holds(text_of(raw))
+            found[row] = holds
+        return found
+
+
+@dataclass(frozen=True)
+class InCgroup(Comparison):
+    """The cgroup of the task: `==` one that is meant (`events.cgroups.is_within`), `~` a pattern of the whole path.
+
+    Where it is not known nothing holds, as of a field that an event does not have.
+    """
+
+    text: str
+    cgroups: Cgroups = member(compare=False, repr=False)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return pattern_of(self.text)
+
+    def holds(self, path: str) -> bool:
+        """Whether it holds of a path."""
+        if self.operator == "~":
+            return self._pattern.match(path) is not None
+        return is_within(path, self.text) == (self.operator == "==")
+
+    @property
+    def paths(self) -> list[str]:
+        """Those that are known that it holds of."""
+        return [path for path in self.cgroups.paths if self.holds(path)]
+
+    def of_record(self, record: Record) -> bool:
+        """Whether it holds of one event."""
+        path = self.cgroups.path_of(record.pid, record.ts)
+        return path is not None and self.holds(path)
+
+    def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of all
+        """Of which rows it holds."""
+        import numpy as np
+
+        numbers = self.cgroups.numbers_of(table.pids, table.stamps)
+        holds = np.array([self.holds(path) for path in self.cgroups.paths] + [False])
+        found: Mask = holds[numbers]  # -1: the last, of what is not known
+        return found
+
+
+def pattern_of(text: str) -> re.Pattern[str]:
+    """`*` and `?` as in the kernel's own filters; nothing else has a meaning."""
+    return re.compile(fnmatch.translate(text.replace("[", "[[]")), re.DOTALL)
