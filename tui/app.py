@@ -176,7 +176,8 @@ class Probewright(ArmingApp):
             return
         self.line.over(event.watching, for_good=True)
         self.forget("line")
-        dialogs.show_trouble(self, "no more events will come", str(event.error), event.error.remedy or "F7 tries again")
+        remedy = event.error.remedy or "F7 tries again"
+        dialogs.show_trouble(self, "no more events will come", str(event.error), remedy)
         self._line_changed()
 
     def _line_changed(self) -> None:

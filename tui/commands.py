@@ -43,6 +43,8 @@ COMMANDS = (
         "app",
         footer=False,
     ),
+    Command("reconnect", "f7", "Reconnect", "Try at once to reach a machine whose line was cut.", "app"),
+    Command("give_up", "f8", "Give up", "Try no more to reach a machine whose line was cut.", "app"),
     Command("quit", "ctrl+q,ctrl+c", "Quit", "Take every probe away and leave.", "app", footer=False),
     Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),
     Command("edit", "colon,f6", "Edit", "Edit the specification as text, with completion.", "compose"),

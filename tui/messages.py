@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kernel.counts import Counts
     from kernel.errors import KernelError
     from kernel.graph_watch import GraphWatch
+    from kernel.reconnect import Back
     from kernel.watch import Watch
     from probes.attaching.callers import Callers
     from probes.attaching.reasons import Attachability
@@ -167,6 +168,24 @@ class Counted(Message):
         self.watching = watching
         self.counts = counts
         self.names = names
+
+
+class CameBack(Message):
+    """A watch whose line was cut is there again."""
+
+    def __init__(self, watching: Watch, back: Back) -> None:
+        super().__init__()
+        self.watching = watching
+        self.back = back
+
+
+class LineGone(Message):
+    """A line that was cut is not tried any more."""
+
+    def __init__(self, watching: Watch, error: KernelError) -> None:
+        super().__init__()
+        self.watching = watching
+        self.error = error
 
 
 class GraphStarted(Message):

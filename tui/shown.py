@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import chain
 
 from events.condition import Condition
@@ -49,6 +50,7 @@ def status_of(connection: Connection, watching: Watch | None, counts: Counts | N
         len(watching.armed) if watching and watching.error is None else 0,
         losses_of(watching, counts),
         recording=bool(watching and watching.recorder),
+        cut=bool(watching and watching.error is not None),
     )
 
 
@@ -57,11 +59,12 @@ def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
     if watching is None or watching.store is None:
         return Losses()
     seen = sum(watching.store.overrun.values())
+    gap = math.ceil(sum(cut.seconds for cut in watching.cuts))
     if counts is None:
-        return Losses(lost=seen)
+        return Losses(lost=seen, gap=gap)
     missed = sum(number or 0 for number in counts.nmissed.values())
     return Losses(
-        lost=max(seen, counts.lost), missed=missed, dropped=counts.dropped, unread=watching.store.undecodable
+        lost=max(seen, counts.lost), missed=missed, dropped=counts.dropped, unread=watching.store.undecodable, gap=gap
     )
 
 
@@ -77,7 +80,7 @@ def note_of(watching: Watch) -> str:
     if watching.ended and watching.connection.cut_short:
         return "the recording is cut short here: its end is missing"
     if watching.ended:
-        return "this is all that was recorded" if watching.error is None else "the line is gone"
+        return "this is all that was recorded" if watching.error is None else watching.line_note
     return "" if watching.armed else "nothing is armed any more"
 
 

@@ -28,6 +28,8 @@ class Losses:
     """Read, and dropped by our own queue."""
     unread: int = 0
     """Read, and not understood: damaged, or of no known format."""
+    gap: int = 0
+    """Seconds for which the line was cut: nobody knows how many events there were."""
 
     def runs(self, quiet: bool) -> Iterator[Run]:
         """`lost 0  missed 0  dropped 0  unread 0`; `quiet`: only what is not 0, and lost."""
@@ -42,6 +44,8 @@ class Losses:
                 yield (f"  ! {name} {grouped(count)}", "bold $text-error")
             elif not quiet or name == "lost":
                 yield (f"  {name} 0", "dim")
+        if self.gap:
+            yield (f"  ! gap {grouped(self.gap)} s", "bold $text-error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Status:
     losses: Losses = Losses()
     recording: bool = False
     """Whether events are written to a file."""
+    cut: bool = False
+    """Whether the line to it is cut."""
 
 
 class TopLine(Widget):
@@ -167,7 +173,8 @@ def live_line(state: LiveState, columns: int) -> Content:
 def _right(status: Status, quiet: bool) -> list[Run]:
     armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
     recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
-    return [*recording, armed, *status.losses.runs(quiet)]
+    line: list[Run] = [("✗ line cut  ", "bold $text-error")] if status.cut else []
+    return [*line, *recording, armed, *status.losses.runs(quiet)]
 
 
 def _wide(runs: list[Run]) -> int:
