@@ -6,6 +6,7 @@ With nothing armed no timer runs.
 from __future__ import annotations
 
 import contextlib
+import gc
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -49,6 +50,8 @@ class Feed:
         self._tick_timer: Timer | None = None
         self._count_timer: Timer | None = None
         self._asking = False
+        self._fresh = False
+        """Whether this watch has shown nothing yet."""
         self._spent = time.thread_time()
         """CPU time of the screen's thread up to the last tick, in seconds."""
         self._cost = 0.0
@@ -58,6 +61,7 @@ class Feed:
         """Drive this watch from now on; None: nothing."""
         self._watching = watching
         self._stop_counting()
+        self._fresh = True
         if watching is not None:
             watching.on_data = self._wake
 
@@ -80,6 +84,10 @@ class Feed:
             return
         watching.tick(BUDGET)
         self._ticked()
+        if self._fresh:
+            # A live view stays as long as its watch: to walk through it at each collection would hold up pictures.
+            self._fresh = False
+            self._app.call_after_refresh(gc.freeze)
         if watching.unsettled:
             self.data_came()
 
