@@ -107,6 +107,11 @@ class Fleet:
     # -- how far they are --------------------------------------------------------------------------------------------
 
     @property
+    def title(self) -> str:
+        """What was ordered, in a few words; empty: nothing."""
+        return ", ".join(order.title for order in self._orders)
+
+    @property
     def settled(self) -> bool:
         """Each host is open and has what was ordered, or has failed."""
         return all(self._is_settled(host) for host in self.hosts)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 from kernel.address import Address
 from kernel.connection import Connection
 from kernel.errors import TargetUnusable
+from kernel.far import FarTarget
 from kernel.open import Progress, open_target
-from kernel.ssh import open_ssh
+from kernel.ssh import reach
 
-_ASKS_NOBODY = ("-o", "BatchMode=yes")
+if TYPE_CHECKING:
+    from kernel.target import Target
 
 
 def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Connection:
     """Open and look at a target that runs. Raises KernelError."""
-    if spec == "auto":
-        raise TargetUnusable("auto: that may be another machine than the one that was meant", "say local")
-    if spec.startswith("ssh://"):
-        target = open_ssh(Address.parse(spec), progress, cancel=cancel, options=_ASKS_NOBODY)
-    else:
-        target = open_target(spec, progress, cancel)  # type: ignore[assignment]
-    connection = Connection(target)
+    connection = Connection(_target(spec, progress, cancel))
     try:
-        if not target.owner:
+        if not connection.target.owner:
             raise TargetUnusable(
                 f"{spec}: a recording has no clock to be merged by", f"open it alone: probewright {spec}"
             )
@@ -37,3 +34,12 @@ def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Connect
         connection.close()
         raise
     return connection
+
+
+def _target(spec: str, progress: Progress, cancel: threading.Event) -> Target:
+    if spec == "auto":
+        raise TargetUnusable("auto: that may be another machine than the one that was meant", "say local")
+    if spec.startswith("ssh://"):
+        address = Address.parse(spec)
+        return FarTarget(reach(address, progress, cancel=cancel, asking=False), str(address))
+    return open_target(spec, progress, cancel)

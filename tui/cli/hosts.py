@@ -178,9 +178,7 @@ class Stream:
                 emit(about.json(host))
             else:
                 print(line(f"probewright: {host.name}: {about.text}"), file=sys.stderr)
-            for left in host.left:
-                print(plain(f"probewright: {host.name}: left behind: {left}"), file=sys.stderr)
-                print(plain(f"  `clean -t {host.spec}` tries again"), file=sys.stderr)
+            tell_left(host)
             if self._counting:
                 self._tell_hits(host, about)
 
@@ -246,6 +244,13 @@ class Stream:
                 _say(host, f"{host.state}: {host.why}")
                 if host.remedy:
                     print(f"  {plain(host.remedy)}", file=sys.stderr)
+
+
+def tell_left(host: Host) -> None:
+    """Say on standard error what could not be taken away."""
+    for left in host.left:
+        _say(host, f"left behind: {left}")
+        print(plain(f"  `clean -t {host.spec}` tries again"), file=sys.stderr)
 
 
 def _say(host: Host, text: str) -> None:

@@ -1,0 +1,173 @@
+"""The application's part in several hosts: the rhythm of looking at them, and one of them lent to the workbench."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.app import App
+from textual.timer import Timer
+
+from kernel.errors import KernelError
+from tui.feed import SOON, pause_after
+from tui.host_lines import losses_of_host
+from tui.messages import HostsChanged
+from tui.startup import Opening
+from widgets.host_table import HostLine
+
+if TYPE_CHECKING:
+    from kernel.connection import Connection
+    from kernel.hosts.fleet import Fleet
+    from kernel.hosts.host import Host
+    from kernel.target import Target
+    from tui.screens.hosts import HostsScreen
+    from tui.screens.presets import Picked
+
+_BUDGET = 0.004
+"""Seconds of CPU time for the events of one host in a tick."""
+_LOOK_EVERY = 1.0
+"""Seconds between two questions for losses, names and clocks."""
+
+
+class Hosting:
+    """Drives a fleet for the screen's thread."""
+
+    def __init__(self, app: App[None], fleet: Fleet) -> None:
+        self.fleet = fleet
+        self._app = app
+        self._place: HostsScreen | None = None
+        self._timer: Timer | None = None
+        self._told = threading.Event()
+        """A message is on its way already."""
+        self._spent = time.thread_time()
+        self._cost = 0.0
+
+    def place(self) -> HostsScreen:
+        """The screen; made when it is first gone to."""
+        from tui.screens.hosts import HostsScreen
+
+        if self._place is None:
+            self._place = HostsScreen(self.fleet)
+        return self._place
+
+    def arm_preset(self, picked: Picked) -> None:
+        """On all hosts, each by the alternative that its kernel takes."""
+        from kernel.hosts.order import Chosen, Order
+
+        self.place().order(Order((Chosen(picked.preset, picked.given),)))
+
+    def start(self) -> None:
+        """Begin to open them, and to look."""
+        self.fleet.on_change = self._wake
+        self._app.set_interval(_LOOK_EVERY, self._look)
+        self.fleet.open()
+
+    def _look(self) -> None:
+        self.fleet.look()
+        self.changed()  # rates go down also where nothing comes
+
+    def _wake(self) -> None:
+        """Called from any thread."""
+        if not self._told.is_set():
+            self._told.set()
+            self._app.post_message(HostsChanged())
+
+    def changed(self) -> None:
+        """A tick is due."""
+        self._told.clear()
+        if self._timer is None:
+            self._timer = self._app.set_timer(max(SOON, pause_after(self._cost)), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = time.thread_time()
+        self._spent, self._cost = now, now - self._spent
+        fleet = self.fleet
+        renamed = any(host.names is not None for host in fleet.hosts)
+        fleet.tick(_BUDGET)
+        if self._place is not None and self._place.is_current:
+            if renamed:
+                self._place.names_changed()
+            self._place.tick()
+        behind = any(host.watch is not None and host.watch.unsettled for host in fleet.hosts)
+        if behind or len(fleet.events.merger):
+            self.changed()
+
+
+def host_line(fleet: Fleet, host: Host) -> HostLine:
+    """What is shown of a host."""
+    store = host.watch.store if host.watch is not None else None
+    live = host.state == "armed" and store is not None
+    offset = host.offset(fleet.now())
+    return HostLine(
+        name=host.name,
+        target=host.spec,
+        state=str(host.state),
+        kernel=host.kernel,
+        per_second=sum(store.rates().values()) if live and store is not None else None,
+        losses=losses_of_host(host),
+        late=fleet.events.late_of(host),
+        unshown=fleet.events.unshown_of(host),
+        offset=offset.text if offset else "",
+        sureness=offset.sureness if offset else "",
+        why=host.why or (host.progress if not host.state.settled else ""),
+        remedy=host.remedy,
+        lowered=host.done.lines,
+        notes=(*host.stopped, *host.done.notes),
+    )
+
+
+class Lent:
+    """A target of a host as the workbench has it: all of it, but for its end, which is the host's."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the target has
+        return getattr(self._target, name)
+
+    def close(self) -> None:
+        """It goes on."""
+
+
+class LentOpening(Opening):
+    """Waits until one of several hosts is open, the first of them if it can be had."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__(fleet.hosts[0].spec)
+        self._fleet = fleet
+
+    def run(self) -> None:
+        """Give the connection of that host, under its name."""
+        from kernel.connection import Connection
+
+        try:
+            host = self._first_open()
+            if host is None or host.watch is None:
+                if not self.cancel.is_set():
+                    raise KernelError("none of the hosts could be opened", "F9 says why, of each")
+                return
+            self.spec = host.spec
+            connection: Connection = Connection(cast("Target", Lent(host.watch.connection.target)))
+            connection.warm()
+            self._connection = connection
+        except KernelError as error:
+            self._error = error
+        except Exception as error:
+            self._error = KernelError(f"unexpected: {error!r}", "this is a defect of probewright; please report it")
+
+    def _first_open(self) -> Host | None:
+        while not self.cancel.is_set():
+            hosts = self._fleet.hosts
+            self.state = (f"opening {len(hosts)} hosts", None)
+            for host in hosts:
+                if host.state in ("open", "arming", "armed", "refused"):
+                    return host
+                if not host.state.failed:
+                    break
+            else:
+                return None
+            self._fleet.wait(0.1)
+            self.cancel.wait(0.05)
+        return None

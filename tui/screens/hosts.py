@@ -1,0 +1,144 @@
+"""Several hosts: how each of them is, and the events of all in one list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from tui.commands import bindings
+from tui.hosting import host_line
+from tui.screens.detail import DetailScreen
+from tui.shown_hosts import ShownHosts
+from widgets.host_table import HostDetail, HostTable
+from widgets.key_line import KeyLine
+from widgets.status_bar import LiveLine, LiveState, Losses
+from widgets.table_pane import TablePane
+from widgets.tail_table import TailTable
+
+if TYPE_CHECKING:
+    from kernel.hosts.fleet import Fleet
+    from kernel.hosts.order import Order
+    from tui.app import Probewright
+
+
+class HostsScreen(Screen[None]):
+    """See the module; a fleet (`kernel.hosts.fleet`) does what is asked for here."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("hosts")
+    AUTO_FOCUS = "TailTable"
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__()
+        self._fleet = fleet
+        self._table = HostTable()
+        self._detail = HostDetail()
+        self._line = LiveLine()
+        self._events = TablePane()
+        self._shown = ShownHosts(fleet)
+        self._fields: tuple[str, ...] | None = None
+
+    @property
+    def bench(self) -> Probewright:
+        """The application, by its type."""
+        return cast("Probewright", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield self._table
+        yield self._detail
+        yield self._line
+        yield self._events
+        yield KeyLine("help")
+
+    def on_screen_resume(self) -> None:
+        self.tick()
+
+    def tick(self) -> None:
+        """There may be news."""
+        fields = self._shown.fields()
+        if fields != self._fields:
+            self._fields = fields
+            self._events.table.show(self._shown.rows(fields))
+        self._events.table.tick()
+        lines = [host_line(self._fleet, host) for host in self._fleet.hosts]
+        self._table.show(lines)
+        self._detail.host = self._table.current
+        table = self._events.table
+        paces = [line.per_second for line in lines if line.per_second is not None]
+        armed, failed = (sum(test) for test in zip(*((x.state == "armed", x.failed) for x in lines), strict=True))
+        orders = self._fleet.title
+        self._line.state = LiveState(
+            following=table.following,
+            new=table.new,
+            per_second=sum(paces) if paces else None,
+            shown=self._shown.next_seq,
+            losses=_together([line.losses for line in lines]),
+            note=f"{armed} of {len(lines)} armed"
+            + f", {failed} failed" * bool(failed)
+            + f": {orders}" * bool(orders),
+        )
+
+    def names_changed(self) -> None:
+        """Tasks have names now that they had not before."""
+        self._events.table.names_changed()
+
+    @on(HostTable.Highlighted)
+    def _highlighted(self, event: HostTable.Highlighted) -> None:
+        if event.control is self._table:
+            event.stop()
+            self._detail.host = self._table.current
+
+    @on(TailTable.Followed)
+    def _followed(self, event: TailTable.Followed) -> None:
+        event.stop()
+        self.tick()
+
+    @on(TailTable.DetailRequested)
+    def _detail_requested(self, event: TailTable.DetailRequested) -> None:
+        event.stop()
+        try:
+            self.app.push_screen(DetailScreen(*self._shown.detail(event.row)))
+        except IndexError:
+            self.notify("this event was dropped to make room for newer ones", markup=False)
+
+    # -- commands --------------------------------------------------------------------------------------------------
+
+    def order(self, order: Order) -> None:
+        """Have something armed on all hosts."""
+        self._fleet.arm(order)
+        self.bench.notify(f"arming on {len(self._fleet.hosts)} hosts: {order.title}", markup=False, topic="hosts")
+        self.tick()
+
+    def action_arm_composed(self) -> None:
+        """Arm on all hosts what was built or typed in the place where probes are built."""
+        from kernel.hosts.order import Order
+
+        probe = self.bench.compose_place.current
+        if probe is not None:
+            self.order(Order((str(probe),)))
+        else:
+            self.notify("no probe is built yet: F2, or F5 for a preset", markup=False)
+
+    def action_disarm_hosts(self) -> None:
+        self._fleet.disarm()
+
+    def action_retry(self) -> None:
+        """Try those again that failed."""
+        if not self._fleet.retry():
+            self.notify("no host has failed", markup=False)
+        self.tick()
+
+    def action_back(self) -> None:
+        self.bench.switch_mode("compose")
+
+
+def _together(losses: list[Losses]) -> Losses:
+    return Losses(
+        sum(one.lost for one in losses),
+        sum(one.missed for one in losses),
+        sum(one.dropped for one in losses),
+        sum(one.unread for one in losses),
+    )

@@ -1,0 +1,70 @@
+"""The events of several hosts as one table shows them; no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from events.search import Found
+from tui.host_lines import wall_clock
+from tui.shown import detail_of, fields_of
+from widgets.event_detail import DetailField
+from widgets.event_rows import FIXED, EventColumn, EventRows
+
+if TYPE_CHECKING:
+    from kernel.hosts.fleet import Fleet
+    from kernel.hosts.merged import MergedEvent
+
+_COLUMNS = (EventColumn("time"), EventColumn("host"), *FIXED[1:])
+
+
+class ShownHosts:
+    """An `widgets.event_rows.EventStore` of all hosts."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._events = fleet.events
+
+    @property
+    def first_seq(self) -> int:
+        return self._events.first_seq
+
+    @property
+    def next_seq(self) -> int:
+        return self._events.next_seq
+
+    def record(self, seq: int) -> MergedEvent:
+        """Raises IndexError where it was dropped."""
+        return self._events.record(seq)
+
+    def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
+        """What is searched is what is seen: the host's name, too."""
+        needle = match.lower()
+        return self._events.find(lambda event: needle in self._line(event).lower(), start, direction, budget)
+
+    def fields(self) -> tuple[str, ...]:
+        """Names of all recorded fields, of all hosts."""
+        watches = [host.watch for host in self._fleet.hosts if host.watch is not None]
+        return tuple(dict.fromkeys(name for watch in watches for name in fields_of(watch)))
+
+    def rows(self, fields: tuple[str, ...]) -> EventRows:
+        """The table's."""
+        return EventRows(self, [*_COLUMNS, *map(EventColumn, fields)], self.cells)
+
+    def cells(self, event: object) -> Mapping[str, str]:
+        """Text by column."""
+        if not hasattr(event, "host"):
+            return {}
+        one: MergedEvent = event
+        late = " (late)" if one.late else ""
+        values = dict(self._events.watch(one.source).known.values(one.record))
+        return {**values, "time": wall_clock(one.ts), "host": f"{one.host}{late}"}
+
+    def detail(self, seq: int) -> tuple[str, tuple[DetailField, ...]]:
+        """Title and fields of a row. Raises IndexError where it was dropped."""
+        one = self.record(seq)
+        title = f"{wall_clock(one.ts)}  {one.event} of {one.comm}-{one.pid} on {one.host}"
+        return title, detail_of(self._events.watch(one.source), one.record)
+
+    def _line(self, event: MergedEvent) -> str:
+        return f"{wall_clock(event.ts)} {event.host} {self._events.watch(event.source).known.text(event.record)}"
