@@ -23,6 +23,7 @@ from tui.messages import (
     DataArrived,
     GraphFailed,
     GraphStarted,
+    HostsChanged,
     LineGone,
 )
 from tui.screens.compose import ComposeScreen
@@ -33,10 +34,12 @@ from tui.theme import SIXTEEN
 # they are asked for.
 if TYPE_CHECKING:
     from kernel.counts import Counts
+    from kernel.hosts.fleet import Fleet
     from kernel.watch import Watch
     from probes.command import Armable
     from probes.graph_plan import GraphPlan
     from probes.verdict import Verdict
+    from tui.hosting import Hosting
     from tui.preview import Preview, PreviewReader
     from tui.screens.live import LiveScreen
     from tui.screens.presets import Picked
@@ -50,7 +53,10 @@ class Probewright(ArmingApp):
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
     DEFAULT_MODE = "compose"
 
-    def __init__(self, opening: Opening, preview: PreviewReader | None = None) -> None:
+    def __init__(
+        self, opening: Opening, preview: PreviewReader | None = None, fleet: Fleet | None = None
+    ) -> None:
+        """Take the target that is being opened, a preview of it, and the hosts where there are several."""
         super().__init__(opening, preview)
         if self.console.color_system not in ("256", "truecolor"):
             self.register_theme(SIXTEEN)
@@ -65,6 +71,27 @@ class Probewright(ArmingApp):
         self._feed = Feed(self, self._ticked)
         self.graphing = Graphing(self, self._ticked)
         self.line = Comeback(self)
+        self.hosting: Hosting | None = None
+        if fleet is not None:
+            from tui.hosting import Hosting
+
+            self.hosting = Hosting(self, fleet)
+            self.add_mode("hosts", self.hosting.place)
+
+    # -- several hosts ---------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        if self.hosting is not None:
+            self.hosting.start()
+            self.switch_mode("hosts")
+
+    @on(HostsChanged)
+    def _hosts_changed(self) -> None:
+        if self.hosting is not None:
+            self.hosting.changed()
+
+    def action_hosts(self) -> None:
+        self.switch_mode("hosts")
 
     # -- the target ------------------------------------------------------------------------------------------------
 
@@ -73,7 +100,8 @@ class Probewright(ArmingApp):
 
     def connected(self) -> None:
         self.counts = None
-        self.switch_mode("compose")
+        if self.hosting is None or self.opening.by_hand:
+            self.switch_mode("compose")
         self.compose_place.connected()
 
     def leave_graph(self) -> Watch | None:
@@ -102,7 +130,10 @@ class Probewright(ArmingApp):
         self.compose_place.refused(probe, verdict)
 
     def arm_preset(self, picked: Picked) -> None:
-        """Arm all probes of a preset, and open the view it asks for."""
+        """Arm all probes of a preset, and open the view it asks for; from the hosts' place on all of them."""
+        if self.hosting is not None and self.current_mode == "hosts":
+            self.hosting.arm_preset(picked)
+            return
         for probe in picked.probes:
             self.arm(probe)
         live = self._make_live_place()
@@ -186,7 +217,9 @@ class Probewright(ArmingApp):
         self.refresh_places()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """What is about a line needs one that is cut."""
+        """What is about a line needs one that is cut, what is about hosts several of them."""
+        if action == "hosts":
+            return self.hosting is not None
         if action == "reconnect":
             return self.line.can_try
         return self.line.trying if action == "give_up" else True

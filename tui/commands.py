@@ -22,7 +22,7 @@ class Command(NamedTuple):
     help: str
     """For help and the palette: one sentence."""
     place: str
-    """`app` (everywhere), `compose` or `live`."""
+    """`app` (everywhere), `compose`, `live` or `hosts`."""
     footer: bool = True
 
 
@@ -45,6 +45,7 @@ COMMANDS = (
     ),
     Command("reconnect", "f7", "Reconnect", "Try at once to reach a machine whose line was cut.", "app"),
     Command("give_up", "f8", "Give up", "Try no more to reach a machine whose line was cut.", "app"),
+    Command("hosts", "f9", "Hosts", "Go to the hosts that were named at the start: -t more than once, or -g.", "app"),
     Command("quit", "ctrl+q,ctrl+c", "Quit", "Take every probe away and leave.", "app", footer=False),
     Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),
     Command("edit", "colon,f6", "Edit", "Edit the specification as text, with completion.", "compose"),
@@ -83,6 +84,10 @@ COMMANDS = (
     Command("record", "w", "Record", "Write events to a recording from now on, or stop.", "live"),
     Command("export", "o", "Export", "Give the events out: JSON lines, CSV, Parquet, Perfetto, a picture …", "live"),
     Command("clear", "c", "Clear", "Forget the events that are shown.", "live", footer=False),
+    Command("arm_composed", "a", "Arm", "Arm on all hosts the probe that was built with F2; F5: a preset.", "hosts"),
+    Command("retry", "r", "Retry", "Open those again that failed, and arm there what the others have.", "hosts"),
+    Command("disarm_hosts", "D", "Disarm all", "Take every probe away from every host.", "hosts"),
+    Command("back", "escape", "Back", "Back to building probes.", "hosts"),
 )
 
 

@@ -49,6 +49,11 @@ SCREENS: Final = {
         ""
         "Dropped: by us. Unread: damaged, or of no known format.",
     ),
+    "HostsScreen": About(
+        "Several hosts",
+        "Above: how each host is, and what was lost there; Tab goes to them, and what there is to say of the one under "
+        "the cursor stands below. Events of all come in at the bottom, by the clock of this machine.",
+    ),
     "DetailScreen": About("Details", "Every field of an event or a call, with its bytes."),
     "LossScreen": About("Losses", "What was lost by CPU and by probe, and what helps against it."),
     "TriggerDialog": About("Triggers", "Type a trigger; Enter adds it, where this kernel would take it."),

@@ -188,6 +188,10 @@ class LineGone(Message):
         self.error = error
 
 
+class HostsChanged(Message):
+    """Events came from one of several hosts, or one of them is in another state."""
+
+
 class GraphStarted(Message):
     """The function_graph tracer runs."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import argparse
     from types import SimpleNamespace
 
+    from kernel.hosts.fleet import Fleet
     from tui.app import Probewright
 
 
@@ -28,21 +29,24 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         print(f"probewright: no terminal; without one there are {', '.join(COMMANDS)}", file=sys.stderr)
         return USAGE
     gc.disable()  # until the first picture: all that is made by then stays, and collections cost it a sixth
-    opening = Opening(getattr(arguments, "recording", None) or arguments.target)
-    if PreviewReader.suits(opening.spec):
+    asked = {name: getattr(arguments, name, None) for name in ("max_rate", "storm")}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    fleet = _fleet(arguments, asked)
+    opening = _opening(fleet, getattr(arguments, "recording", None) or arguments.target)
+    of_file = fleet is None and PreviewReader.suits(opening.spec)
+    if of_file:
         _require_target(opening.spec)
-    preview = PreviewReader(opening.spec) if PreviewReader.suits(opening.spec) else None
+    preview = PreviewReader(opening.spec) if of_file else None
     (preview or opening).start()
-    if opening.spec.startswith("ssh://"):
+    if fleet is None and opening.spec.startswith("ssh://"):
         opening.join()  # ssh may ask for a password or about a host key: the terminal is still its own
     # Textual's default of 60 pictures a second costs a key twice the time to its answer.
     os.environ.setdefault("TEXTUAL_FPS", "120")
     from tui.app import Probewright
     from tui.terminal import Terminal
 
-    app = Probewright(opening, preview)
-    asked = {name: getattr(arguments, name, None) for name in ("max_rate", "storm")}
-    app.asked_limits = {name: value for name, value in asked.items() if value is not None}
+    app = Probewright(opening, preview, fleet)
+    app.asked_limits = asked
     if issubclass(Terminal, app.driver_class):  # else the environment names another
         app.driver_class = Terminal
     try:
@@ -52,6 +56,28 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
             signal.signal(number, signal.SIG_IGN)
         left = _take_away(app)
     return REFUSED if left else app.return_code or DONE
+
+
+def _fleet(arguments: argparse.Namespace | SimpleNamespace, asked: dict[str, float]) -> Fleet | None:
+    """The hosts, where several or a group were named; none is opened yet. Raises GroupError, TargetUnusable."""
+    targets, groups = getattr(arguments, "targets", ()), getattr(arguments, "groups", ())
+    if len(targets) < 2 and not groups:
+        return None
+    from kernel.hosts.chosen import specs_of
+    from kernel.hosts.fleet import Fleet
+    from kernel.limits import Limits
+    from tui.cli.hosts import window_of
+
+    first = [arguments.recording] if arguments.recording else []
+    return Fleet(specs_of([*first, *targets], groups), limits=Limits(**asked), window=window_of(arguments))
+
+
+def _opening(fleet: Fleet | None, spec: str) -> Opening:
+    if fleet is None:
+        return Opening(spec)
+    from tui.hosting import LentOpening
+
+    return LentOpening(fleet)
 
 
 def _require_target(spec: str) -> None:
@@ -83,4 +109,20 @@ def _take_away(app: Probewright) -> int:
         app.opening.cancel.set()
         if app.connection is not None:
             app.connection.close()
+        if app.hosting is not None:
+            left |= _close_hosts(app.hosting.fleet)
     return left
+
+
+def _close_hosts(fleet: Fleet) -> int:
+    """Take everything away on all hosts; 1 where something stays, and says what."""
+    from tui.cli.hosts import tell_left
+
+    with contextlib.suppress(OSError):
+        if fleet.armed:
+            print("taking the probes away from the hosts ...", file=sys.stderr, flush=True)
+    fleet.close()
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        for host in fleet.hosts:
+            tell_left(host)
+    return int(any(host.left for host in fleet.hosts))

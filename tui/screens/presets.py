@@ -29,6 +29,8 @@ class Picked(NamedTuple):
 
     preset: Preset
     probes: tuple[Armable, ...]
+    given: Mapping[str, str]
+    """Values of its parameters."""
 
 
 class PresetScreen(ModalScreen[Picked | None]):
@@ -120,7 +122,7 @@ class PresetScreen(ModalScreen[Picked | None]):
         if judgement is None or not judgement.ok:
             self.app.call_from_thread(self._refused, looked.verdict)
         else:
-            picked = Picked(preset, tuple(one.probe for one in judgement.probes))
+            picked = Picked(preset, tuple(one.probe for one in judgement.probes), values)
             self.app.call_from_thread(self.dismiss, picked)
 
     def _refused(self, why: str) -> None:
