@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from events.search import Found
 from tui.host_lines import wall_clock
@@ -53,9 +53,7 @@ class ShownHosts:
 
     def cells(self, event: object) -> Mapping[str, str]:
         """Text by column."""
-        if not hasattr(event, "host"):
-            return {}
-        one: MergedEvent = event
+        one = cast("MergedEvent", event)  # `record` gives no others
         late = " (late)" if one.late else ""
         values = dict(self._events.watch(one.source).known.values(one.record))
         return {**values, "time": wall_clock(one.ts), "host": f"{one.host}{late}"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from textual.content import Content
@@ -39,7 +39,7 @@ class HostLine:
     """`Linux 7.2.13 x86-64`."""
     per_second: float | None = None
     """None: nothing comes from there now."""
-    losses: Losses = Losses()
+    losses: Losses = field(default_factory=Losses)
     late: int = 0
     """Events that came after younger ones of others had their rows."""
     unshown: int = 0
@@ -134,7 +134,7 @@ class HostTable(LineList):
         wide = name_width(columns - 1)
         yield Piece(fit("host", wide))
         for number, (title, size) in enumerate(_COLUMNS):
-            right = 2 <= number
+            right = number >= 2
             yield Piece(f" {title:>{size}}" if right else f" {title:<{size}}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -55,6 +56,10 @@ def until(fleet: Fleet, condition: Callable[[], object]) -> None:
 
 def shown(fleet: Fleet) -> list[MergedEvent]:
     return [fleet.events.record(seq) for seq in range(fleet.events.first_seq, fleet.events.next_seq)]
+
+
+def shows(fleet: Fleet, number: int) -> bool:
+    return len(shown(fleet)) == number
 
 
 def states(fleet: Fleet) -> dict[str, State]:
@@ -209,7 +214,7 @@ def test_a_text_is_found_among_all(lan, fleets):
     assert fleet.wait(20)
     for pid, name in enumerate(("one", "two", "two", "one"), 1):
         lan.hosts[name].event(fleet.now(), pid=pid)
-        until(fleet, lambda pid=pid: len(shown(fleet)) == pid)
+        until(fleet, partial(shows, fleet, pid))
     found = fleet.events.find(lambda event: event.host == "two", 3, -1, 10)
     assert (found.seq, found.done) == (2, True)
     assert fleet.events.find(lambda event: event.pid == 9, 0, 1, 10).seq is None

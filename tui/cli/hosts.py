@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     order = order_of(arguments)
     specs = specs_of(arguments.targets, arguments.groups)
-    fleet = Fleet(specs, limits=limits_of(arguments), window=window_of(arguments))
+    fleet = Fleet(specs, limits=limits_of(arguments), window=window_of(arguments.window))
     stream = Stream(fleet, order, as_json=arguments.json, most=arguments.count or 0)
     try:
         with stoppable():
@@ -70,9 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     return status_of(fleet.hosts)
 
 
-def window_of(arguments: argparse.Namespace) -> int:
-    """Nanoseconds that an event waits for older ones of other hosts."""
-    return int(arguments.window * 1e9) if arguments.window else WINDOW_NS
+def window_of(seconds: float | None) -> int:
+    """Nanoseconds that an event waits for older ones of other hosts; of --window."""
+    return int(seconds * 1e9) if seconds else WINDOW_NS
 
 
 def order_of(arguments: argparse.Namespace) -> Order:
