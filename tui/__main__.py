@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line.
 
-    The exit status is 0 done, 1 refused or nothing found, 2 usage, 3 target unusable, 4 done on some of several hosts.
+    The exit status is 0 done, 1 refused or nothing found, 2 usage, 3 target unusable, 4 done on some of the hosts.
     """
     from tui.cli.plain import plain
 

@@ -53,9 +53,7 @@ class Probewright(ArmingApp):
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
     DEFAULT_MODE = "compose"
 
-    def __init__(
-        self, opening: Opening, preview: PreviewReader | None = None, fleet: Fleet | None = None
-    ) -> None:
+    def __init__(self, opening: Opening, preview: PreviewReader | None = None, fleet: Fleet | None = None) -> None:
         """Take the target that is being opened, a preview of it, and the hosts where there are several."""
         super().__init__(opening, preview)
         if self.console.color_system not in ("256", "truecolor"):
@@ -80,7 +78,7 @@ class Probewright(ArmingApp):
 
     # -- several hosts ---------------------------------------------------------------------------------------------
 
-    def on_mount(self) -> None:
+    def on_ready(self) -> None:
         if self.hosting is not None:
             self.hosting.start()
             self.switch_mode("hosts")

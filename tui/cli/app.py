@@ -29,8 +29,8 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         print(f"probewright: no terminal; without one there are {', '.join(COMMANDS)}", file=sys.stderr)
         return USAGE
     gc.disable()  # until the first picture: all that is made by then stays, and collections cost it a sixth
-    asked = {name: getattr(arguments, name, None) for name in ("max_rate", "storm")}
-    asked = {name: value for name, value in asked.items() if value is not None}
+    options = {name: getattr(arguments, name, None) for name in ("max_rate", "storm")}
+    asked = {name: float(value) for name, value in options.items() if value is not None}
     fleet = _fleet(arguments, asked)
     opening = _opening(fleet, getattr(arguments, "recording", None) or arguments.target)
     of_file = fleet is None and PreviewReader.suits(opening.spec)
@@ -69,7 +69,7 @@ def _fleet(arguments: argparse.Namespace | SimpleNamespace, asked: dict[str, flo
     from tui.cli.hosts import window_of
 
     first = [arguments.recording] if arguments.recording else []
-    return Fleet(specs_of([*first, *targets], groups), limits=Limits(**asked), window=window_of(arguments))
+    return Fleet(specs_of([*first, *targets], groups), limits=Limits(**asked), window=window_of(getattr(arguments, "window", None)))
 
 
 def _opening(fleet: Fleet | None, spec: str) -> Opening:
