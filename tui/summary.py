@@ -160,6 +160,6 @@ def kernel_figures(read: Read) -> list[Bar]:
     """`p50 ≤ 4.10 us  …  mean …`: a power of two is all that the kernel keeps of a time."""
     powers = powers_of(read.histogram.entries)
     total = sum(power.hits for power in powers)
-    texts = [f"{name} ≤ {duration(1 << quantile_of(powers, share))}" for name, share in (*QUANTILES, ("max", 1.0))]
+    texts = [f"{name} ≤ {duration(1 << quantile_of(powers, part))}" for name, part in (*QUANTILES, ("max", 100))]
     mean = int(sum(entry.values.get("lat", 0.0) for entry in read.histogram.entries) / max(1, total))
     return _by_two([*texts, f"mean {duration(mean)}"])

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 200
 """Values that are shown."""
-QUANTILES: Final = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
+QUANTILES: Final = (("p50", 50), ("p90", 90), ("p99", 99))
+"""Hundredths of all that are not above."""
 
 
 class Subject(NamedTuple):
@@ -176,9 +177,11 @@ def powers_of(entries: Iterable[Entry]) -> list[Power]:
     return [Power(n, found.get(n, 0)) for n in range(min(numbers), max(numbers) + 1)] if numbers else []
 
 
-def quantile_of(powers: list[Power], share: float) -> int:
-    """The exponent that so large a share of all is not above."""
-    wanted, below = share * sum(power.hits for power in powers), 0
+def quantile_of(powers: list[Power], hundredths: int) -> int:
+    """The exponent that so many hundredths of all are not above."""
+    from events.summary.distribution import rank
+
+    wanted, below = rank(sum(power.hits for power in powers), hundredths), 0
     for power in powers:
         below += power.hits
         if below >= wanted:

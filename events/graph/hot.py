@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from events.graph.brackets import Ints, What
 from events.graph.tree import CallTree, Flag
+from events.summary.distribution import rank, rounded
 
 
 class HotSpot(NamedTuple):
@@ -23,7 +24,7 @@ class HotSpot(NamedTuple):
     own: int
     """What was not spent in the calls, interrupts and softirqs inside, of the calls whose entry was seen."""
     p50: int
-    """Half of the calls took no longer."""
+    """Half of the calls took no longer; as precise as `events.summary.distribution.Distribution.quantile`."""
     p99: int
     """99 of 100 took no longer."""
     longest: int
@@ -64,9 +65,14 @@ def hot_spots(calls: Spent) -> list[HotSpot]:
     counts = np.diff(np.append(starts, len(function)))
     totals, own = np.add.reduceat(duration, starts), np.add.reduceat(calls.own[order], starts)
     failed = np.add.reduceat(calls.failed[order].astype(np.int64), starts)
-    # The smallest value that so many hundredths of the calls do not pass (nearest rank).
-    half, most = (duration[starts + (counts * part + 99) // 100 - 1] for part in (50, 99))
-    longest = duration[starts + counts - 1]
-    columns = (function[starts], counts, totals, own, half, most, longest, failed)
-    rows = [HotSpot(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    longest = duration[starts + counts - 1].tolist()
+    half, most = (
+        [
+            min(rounded(int(duration[start + rank(count, part) - 1])), top)
+            for start, count, top in zip(starts.tolist(), counts.tolist(), longest, strict=True)
+        ]
+        for part in (50, 99)
+    )
+    columns = (*(column.tolist() for column in (function[starts], counts, totals, own)), half, most, longest)
+    rows = [HotSpot(*row) for row in zip(*columns, failed.tolist(), strict=True)]
     return sorted(rows, key=lambda row: (-row.own, -row.total, row.function))

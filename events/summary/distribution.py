@@ -36,8 +36,6 @@ class Distribution:
         self.count = 0
         self.total = 0
         """Sum of all."""
-        self.least = 0
-        """0 as well where there are none."""
         self.most = 0
         self._counts: NDArray[np.int64] = np.zeros(_SIZE, np.int64)
 
@@ -48,9 +46,7 @@ class Distribution:
         if values.dtype.kind != "u":
             values = np.maximum(values, 0)
         values = values.astype(np.uint64, copy=False)
-        least, most = int(values.min()), int(values.max())
-        self.least = min(self.least, least) if self.count else least
-        self.most = max(self.most, most)
+        self.most = max(self.most, int(values.max()))
         # Halves, because the sum of many large numbers does not fit.
         low, high = values & np.uint64(0xFFFFFFFF), values >> np.uint64(32)
         self.total += int(low.sum()) + (int(high.sum()) << 32)
@@ -69,15 +65,24 @@ class Distribution:
         found = [exponent for exponent, count in enumerate(counts) if count]
         return tuple(Power(n, counts[n]) for n in range(found[0], found[-1] + 1)) if found else ()
 
-    def quantile(self, share: float) -> int:
-        """A number that so large a share of all is not above; at most a 32nd too high, exact up to 64 (but 0 is
-        as 1 where there is any 1).
+    def quantile(self, hundredths: int) -> int:
+        """A number that so many hundredths of all are not above; at most a 32nd too high, exact up to 64 (but 0 is
+        as 1 where there is any 1). 0 where there are none.
         """
         if not self.count:
             return 0
-        wanted = max(1, int(np.ceil(share * self.count)))
-        step = int(np.searchsorted(np.cumsum(self._counts), wanted))
-        return max(self.least, min(self.most, _last_of(step)))
+        step = int(np.searchsorted(np.cumsum(self._counts), rank(self.count, hundredths)))
+        return min(self.most, _last_of(step))
+
+
+def rank(count: int, hundredths: int) -> int:
+    """How many of the smallest it takes to have so many hundredths of all; at least 1."""
+    return max(1, -(-count * hundredths // 100))
+
+
+def rounded(value: int) -> int:
+    """What a `quantile` gives for a number that is not the greatest."""
+    return _last_of(int(_steps(np.array([value], np.uint64))[0]))
 
 
 def exponents(values: NDArray[np.uint64]) -> NDArray[np.int64]:
