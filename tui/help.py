@@ -51,8 +51,8 @@ SCREENS: Final = {
     ),
     "HostsScreen": About(
         "Several hosts",
-        "Above: how each host is, and what was lost there. Tab goes to them; below them stands what there is to say of "
-        "the one under the cursor. Events of all come in at the bottom, by the clock of this machine.",
+        "Above: how each host is, and what was lost there. Tab goes to them; below them stands what there is to say "
+        "of the one under the cursor. Events of all come in at the bottom, by the clock of this machine.",
     ),
     "DetailScreen": About("Details", "Every field of an event or a call, with its bytes."),
     "LossScreen": About("Losses", "What was lost by CPU and by probe, and what helps against it."),

@@ -69,7 +69,8 @@ def _fleet(arguments: argparse.Namespace | SimpleNamespace, asked: dict[str, flo
     from tui.cli.hosts import window_of
 
     first = [arguments.recording] if arguments.recording else []
-    return Fleet(specs_of([*first, *targets], groups), limits=Limits(**asked), window=window_of(getattr(arguments, "window", None)))
+    specs = specs_of([*first, *targets], groups)
+    return Fleet(specs, limits=Limits(**asked), window=window_of(getattr(arguments, "window", None)))
 
 
 def _opening(fleet: Fleet | None, spec: str) -> Opening:
