@@ -40,10 +40,10 @@ class GraphPane(TablePane):
             "h", "hot", "Hot spots", id="graph.hot", tooltip="Where the time went, by function; or the tree again"
         ),
         Binding(
-            "less_than_sign",
+            "minus",
             "ask('least')",
             "Hide short",
-            key_display="<",
+            key_display="-",
             id="graph.least",
             tooltip="Hide calls that took less than a time",
         ),

@@ -62,7 +62,7 @@ class GraphTable(TailTable):
             tooltip="To the slow call before",
         ),
         Binding(
-            "t", "task", "Task", id="graph.task", tooltip="Only the task of the row under the cursor, or all again"
+            "a", "task", "Task", id="graph.task", tooltip="Only the task of the row under the cursor, or all again"
         ),
     ]
 

@@ -125,14 +125,14 @@ async def test_short_calls_are_hidden(recording):
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
         every = view.shown.next
-        await pilot.press("less_than_sign", *"soon", "enter")
+        await pilot.press("minus", *"soon", "enter")
         assert "that is no time" in "\n".join(screen_text(app))
         await pilot.press(*["backspace"] * 4, *"100us", "enter")
         await pilot.pause()
         assert 0 < view.shown.next < every
         assert all(row.duration >= 100_000 or row.flags for row in rows(view))
         assert "from 100 us on" in view.note(app.watching)
-        await pilot.press("less_than_sign", "enter")
+        await pilot.press("minus", "enter")
         await pilot.pause()
         assert view.shown.next == every
 
@@ -143,12 +143,12 @@ async def test_one_task_is_shown_alone(recording):
         view = await open_graph(app, pilot)
         every = {row.task for row in rows(view)}
         assert len(every) > 1
-        await pilot.press("space", "home", "t")
+        await pilot.press("space", "home", "a")
         await pilot.pause()
         first = view.shown.row(view.graph.cursor)
         assert {row.task for row in rows(view)} == {first.task}
         assert "task " not in screen_text(app)[2]
-        await pilot.press("t")
+        await pilot.press("a")
         await pilot.pause()
         assert {row.task for row in rows(view)} == every
 
