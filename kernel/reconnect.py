@@ -111,8 +111,7 @@ class Reconnecting:
         """What is going on, in a few words."""
         gone = time.monotonic() - self._heard
         left = self.next_try - time.monotonic()
-        then = "trying" if left <= 0 else f"next try in {left:.0f} s"
-        return f"the line is cut for {gone:.0f} s; {then}"
+        return f"line cut {gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
 
     def try_now(self, *, asking: bool = False) -> None:
         """Do not wait for the next attempt; `asking`: ssh may ask at the terminal, until `wait_for_try` is over."""

@@ -64,8 +64,8 @@ class Comeback:
     def _look(self) -> None:
         """Say how far it is."""
         if self._reconnecting is not None:
-            keys = "F7: let ssh ask, F8: give up" if self._reconnecting.wants_to_ask else "F7: now, F8: give up"
-            self._reconnecting.watch.line_note = f"{self._reconnecting.note} ({keys})"
+            now = "ssh asks" if self._reconnecting.wants_to_ask else "now"
+            self._reconnecting.watch.line_note = f"{self._reconnecting.note}; F7 {now}, F8 give up"
             refresh = getattr(self._app, "refresh_places", None)
             if refresh is not None:
                 refresh()

@@ -293,7 +293,7 @@ def test_a_person_is_asked_when_that_person_says_so(
     thread = threading.Thread(target=lambda: found.append(reconnecting.run()))
     thread.start()
     assert eventually(lambda: reconnecting.wants_to_ask)
-    assert eventually(lambda: "next try in" in told[-1])
+    assert eventually(lambda: "again in" in told[-1])
     side.refuse = None
     reconnecting.try_now(asking=True)
     reconnecting.wait_for_try()

@@ -1,0 +1,129 @@
+"""A line that is cut while the application is on the screen: said, tried again by itself and by hand, and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+
+from kernel import reconnect
+from kernel.errors import GoneForGood, TargetUnusable
+from kernel.line_cut import EVENT
+from tests.interface.widget_host import screen_text, until
+from tests.pure.test_kernel_watch import Anything, id_of, probe
+from tests.pure.test_ssh_reconnect import Side
+from tui.app import Probewright
+from tui.startup import Opening
+from widgets.trouble import TroubleDialog
+
+SIZE = (80, 24)
+
+
+class Opened(Opening):
+    """A target that is open already."""
+
+    def __init__(self, side: Side) -> None:
+        super().__init__("ssh://box")
+        self._side = side
+
+    def run(self) -> None:
+        self._connection = Anything(self._side.target)
+
+
+@asynccontextmanager
+async def live(side: Side) -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
+    """The application with one probe armed and one event on its screen."""
+    opening = Opened(side)
+    opening.start()
+    app = Probewright(opening)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching is not None, pilot)
+        assert app.watching is not None
+        armed = await asyncio.to_thread(app.watching.arm, probe("vfs_read"))
+        app.look()
+        await pilot.press("f3")
+        side.event(1000, id_of(armed))
+        await until(lambda: "vfs_read" in shown(app), pilot)
+        yield app, pilot
+
+
+def shown(app: Probewright) -> str:
+    return "\n".join(screen_text(app))
+
+
+def keys(app: Probewright) -> set[str]:
+    """What can be done now about a line."""
+    there = {binding.binding.action for binding in app.screen.active_bindings.values() if binding.enabled}
+    return there & {"reconnect", "give_up"}
+
+
+def said(app: Probewright) -> str:
+    return " ".join(one.text for one in app.said)
+
+
+async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconnect, "PAUSES", (0.2,))
+    side = Side()
+    side.refuse = TargetUnusable("no route to box")
+    async with live(side) as (app, pilot):
+        assert keys(app) == set()
+        side.cut()
+        await until(lambda: "line cut" in shown(app), pilot)
+        await until(lambda: "F8 give up" in shown(app), pilot)
+        text = shown(app)
+        assert "armed 0" in text and "vfs_read" in text, "what came stays"
+        assert keys(app) == {"reconnect", "give_up"}
+        assert not isinstance(app.screen, TroubleDialog)
+        side.refuse = None
+        await until(lambda: "armed 1" in shown(app), pilot)
+        assert "line cut" not in screen_text(app)[0]
+        assert "events of that time are lost" in said(app)
+        assert app.watching is not None
+        side.event(2000, id_of(app.watching.armed[0]))
+        await until(lambda: shown(app).count("vfs_read") == 2, pilot)
+        text = shown(app)
+        assert EVENT in text and "! gap " in text
+        assert keys(app) == set()
+
+
+async def test_by_hand_at_once_and_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
+    side = Side()
+    side.refuse = TargetUnusable("no route to box")
+    async with live(side) as (app, pilot):
+        side.cut()
+        await until(lambda: keys(app) == {"reconnect", "give_up"} and len(side.asked) == 1, pilot)
+        await pilot.press("f7")
+        await until(lambda: len(side.asked) == 2, pilot)
+        await pilot.press("f8")
+        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        assert "no route to box" in shown(app)
+        await pilot.press("escape")
+        await until(lambda: keys(app) == {"reconnect"}, pilot)
+        assert "the line is gone" in shown(app)
+        side.refuse = None
+        await pilot.press("f7")
+        await until(lambda: "armed 1" in shown(app), pilot)
+
+
+async def test_what_has_ended_for_good_is_told_at_once() -> None:
+    side = Side()
+    side.refuse = GoneForGood("the guest has ended")
+    async with live(side) as (app, pilot):
+        side.cut()
+        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        assert "the guest has ended" in shown(app)
+
+
+async def test_who_leaves_does_not_wait_for_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
+    side = Side()
+    side.refuse = TargetUnusable("no route to box")
+    async with live(side) as (app, pilot):
+        side.cut()
+        await until(lambda: keys(app) == {"reconnect", "give_up"} and len(side.asked) == 1, pilot)
+        await pilot.press("ctrl+q")
+    assert side.traces == []
