@@ -41,11 +41,6 @@ class Offset(NamedTuple):
     """It is no farther from the truth than this, as long as neither clock is set."""
 
     @property
-    def text(self) -> str:
-        """`+83211.104233 s ±0.41 ms`: as exact as it is sure, to the microsecond."""
-        return f"{self.ns / 1e9:+.6f} s {self.sureness}"
-
-    @property
     def sureness(self) -> str:
         """`±0.41 ms`."""
         micros = -(-self.uncertainty // 1000)

@@ -37,7 +37,7 @@ class Account(NamedTuple):
         ]
         parts += [f"{self.late:,} late"] if self.late else []
         parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
-        parts += [f"clock {self.offset.text}"] if self.offset else []
+        parts += [f"clock {clock_text(self.offset)}"] if self.offset else []
         return ", ".join(parts)
 
     def json(self, host: Host) -> dict[str, Any]:
@@ -88,6 +88,12 @@ def account_of(fleet: Fleet, host: Host, shown: int) -> Account:
         host.offset(fleet.now()),
         host.counts.hits if host.counts else {},
     )
+
+
+def clock_text(offset: Offset) -> str:
+    """`0 at 2026-11-22 04:07:20.282128 ±0.41 ms`: when the host's clock began, by ours. That is its offset."""
+    day = time.strftime("%Y-%m-%d", time.localtime(offset.ns // 1_000_000_000))
+    return f"0 at {day} {wall_clock(offset.ns)} {offset.sureness}"
 
 
 def wall_clock(ns: int) -> str:

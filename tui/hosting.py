@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from kernel.errors import KernelError
 from tui.feed import SOON, pause_after
-from tui.host_lines import losses_of_host
+from tui.host_lines import clock_text, losses_of_host
 from tui.messages import HostsChanged
 from tui.startup import Opening
 from widgets.host_table import HostLine
@@ -109,7 +109,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         losses=losses_of_host(host),
         late=fleet.events.late_of(host),
         unshown=fleet.events.unshown_of(host),
-        offset=offset.text if offset else "",
+        offset=clock_text(offset) if offset else "",
         sureness=offset.sureness if offset else "",
         why=host.why or (host.progress if not host.state.settled else ""),
         remedy=host.remedy,

@@ -45,7 +45,7 @@ class HostLine:
     unshown: int = 0
     """Events that were dropped before they had a row."""
     offset: str = ""
-    """Of its clock, with how sure that is; empty: not known."""
+    """When its clock began by ours, with how sure that is; empty: not known."""
     sureness: str = ""
     """`±0.41 ms`."""
     why: str = ""

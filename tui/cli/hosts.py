@@ -35,7 +35,7 @@ from tui.cli.output import emit, line, plain
 from tui.cli.presets import found, is_name, values_of
 from tui.cli.watching import Stopped, how_of, limits_of, stoppable, whole
 from tui.event_export import source_of
-from tui.host_lines import Account, account_of, wall_clock
+from tui.host_lines import Account, account_of, clock_text, wall_clock
 
 _PATIENCE = 0.1
 """Seconds between two looks at what came."""
@@ -236,7 +236,7 @@ class Stream:
                 _say(host, f"{text}; --storm sets the limit")
             if host.state is State.ARMED and (before is None or before.state is not State.ARMED):
                 offset = host.offset(self._fleet.now())
-                clock = f", clock {offset.text}" if offset else ""
+                clock = f", clock {clock_text(offset)}" if offset else ""
                 _say(host, f"armed, {host.kernel}{clock}")
                 for note in host.done.notes:
                     _say(host, note)
