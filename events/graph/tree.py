@@ -15,14 +15,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.brackets import Brackets, Deeper, Edge, Ints, Mask, What, by_depth, together
+from events.graph.brackets import Brackets, Deeper, Edge, Ints, Mask, What, by_depth
 from events.graph.call_columns import DTYPES, CallColumns
 from events.graph.nesting import Nesting, Places, nest
+from events.graph.open_calls import GivenUp, OpenCalls, counted
 
 LIMIT: Final = 1 << 20
 """Rows that are kept (some 90 bytes each)."""
-MOST_OPEN: Final = 1 << 14
-"""Calls that may be open at once; of more, those of the tasks that have been still for longest are given up."""
 OPEN_END: Final = 1 << 62
 """`after` of a row whose end is not known yet."""
 _MAX_ERRNO: Final = 4095
@@ -91,9 +90,7 @@ class CallTree:
         """Oldest row that is another one since this was last set to `next`: it has ended."""
         self._deeper = deeper
         self._limit = limit
-        self._open: Brackets | None = None
-        """Begins of the calls that are open, in the order of their rows."""
-        self._open_rows = np.empty(0, np.int64)
+        self._open = OpenCalls()
 
     @property
     def first(self) -> int:
@@ -108,7 +105,7 @@ class CallTree:
     @property
     def open(self) -> int:
         """Calls and interrupts that have begun and not ended yet."""
-        return 0 if self._open is None else int((self._open.what != What.SWITCH).sum())
+        return self._open.count
 
     def row(self, row: int) -> Row:
         """A row. Raises IndexError where it was dropped, or there is none yet."""
@@ -124,7 +121,7 @@ class CallTree:
 
     def gap(self) -> None:
         """Events went by unseen: what is open stays so for ever."""
-        self._give_up(np.ones(len(self._open_rows), np.bool_), Flag.LOST)
+        self._give_up(self._open.give_up(), Flag.LOST, self.next)
 
     def take(self, events: Brackets, broken: Mask | None = None) -> None:
         """Take events, which follow those that came before.
@@ -141,12 +138,12 @@ class CallTree:
         if broken is not None and broken[0]:
             self.gap()
             segments -= 1
-        waiting = self._waiting(events.task)
+        waiting = self._open.of(events.task)
         held = int(waiting.sum())
-        both = together([self._open.of(waiting), events]) if held and self._open is not None else events
+        both = self._open.before(events, waiting)
         segments = np.append(np.zeros(held, np.int64), segments)
         found = nest(both, (segments << 32) + (both.task.astype(np.int64) & 0xFFFFFFFF), self._deeper)
-        rows, before = self._number(both, found, held, self._open_rows[waiting])
+        rows, before = self._number(both, found, held, self._open.rows[waiting])
         self._append(both, found, rows, held)
         self._close(both, found, rows, before)
         self._miss(both, found, rows, before)
@@ -154,12 +151,6 @@ class CallTree:
         self.latest = max(self.latest, int(events.ts[-1]))
         if len(self.columns) > self._limit:
             self.columns.drop(len(self.columns) - self._limit)
-
-    def _waiting(self, tasks: NDArray[np.int32]) -> Mask:
-        """Which of the open calls belong to tasks that have events now."""
-        if self._open is None:
-            return np.zeros(0, np.bool_)
-        return np.isin(self._open.task, tasks)
 
     def _number(self, both: Brackets, found: Nesting, held: int, held_rows: Ints) -> tuple[Ints, Ints]:
         """The row of each event, and the row that comes next at its time; the first ones have theirs already."""
@@ -240,7 +231,7 @@ class CallTree:
         """Calls that are over, whose end was not seen."""
         missed = np.flatnonzero(found.over >= 0)
         if len(missed):
-            self.counts[Flag.NO_EXIT] += int((both.what[missed] != What.SWITCH).sum())
+            self.counts[Flag.NO_EXIT] += counted(both.of(missed))
             self._end(rows[missed], before[found.over[missed]], Flag.NO_EXIT)
 
     def _go_on(self, both: Brackets, found: Nesting, rows: Ints, before: Ints, segments: Ints, waiting: Mask) -> None:
@@ -250,39 +241,20 @@ class CallTree:
         if last:  # gaps: what was open at one stays open for ever
             lost = np.flatnonzero(is_open & (segments < last))
             starts = np.searchsorted(segments, segments[lost] + 1)
-            self.counts[Flag.LOST] += int((both.what[lost] != What.SWITCH).sum())
+            self.counts[Flag.LOST] += counted(both.of(lost))
             self._end(rows[lost], before[starts], Flag.LOST)
             is_open &= segments == last
-            self._give_up(~waiting, Flag.LOST, before[int(np.searchsorted(segments, 1))])
-            waiting = np.ones(len(self._open_rows), np.bool_)
-        begins = both.of(is_open)
-        if self._open is None or not len(self._open_rows):
-            self._open, self._open_rows = begins, rows[is_open]
-        else:
-            self._open = together([self._open.of(~waiting), begins])
-            self._open_rows = np.concatenate((self._open_rows[~waiting], rows[is_open]))
-        if len(self._open_rows) > MOST_OPEN:
-            self._forget_still()
+            self._give_up(self._open.give_up(~waiting), Flag.LOST, before[int(np.searchsorted(segments, 1))])
+            waiting = np.ones(len(self._open.rows), np.bool_)
+        self._open.exchange(waiting, both.of(is_open), rows[is_open])
+        if (still := self._open.still()) is not None:
+            self._give_up(self._open.give_up(still), Flag.NO_EXIT, self.next)
 
-    def _forget_still(self) -> None:
-        """Give up the calls of the tasks that have begun none for longest."""
-        if self._open is None:
-            return
-        tasks, places = np.unique(self._open.task, return_inverse=True)
-        youngest = np.zeros(len(tasks), np.int64)
-        np.maximum.at(youngest, places, self._open_rows)
-        order = np.argsort(youngest[places], kind="stable")[: len(self._open_rows) - MOST_OPEN // 2]
-        wanted = np.isin(places, places[order])
-        self._give_up(wanted, Flag.NO_EXIT)
-
-    def _give_up(self, which: Mask, why: Flag, after: int | None = None) -> None:
-        """Expect no end of open calls any more."""
-        if self._open is None or not which.any():
-            return
-        rows = self._open_rows[which]
-        self.counts[why] += int((self._open.what[which] != What.SWITCH).sum())
-        self._end(rows, np.full(len(rows), self.next if after is None else after), why)
-        self._open, self._open_rows = self._open.of(~which), self._open_rows[~which]
+    def _give_up(self, gone: GivenUp | None, why: Flag, after: int) -> None:
+        """Expect no end of calls any more."""
+        if gone is not None:
+            self.counts[why] += gone.counted
+            self._end(gone.rows, np.full(len(gone.rows), after), why)
 
     def _end(self, rows: Ints, after: Ints, why: Flag) -> None:
         """Rows whose end was not seen."""

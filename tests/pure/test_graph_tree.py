@@ -296,7 +296,7 @@ def test_an_error_is_marked_as_the_kernel_guesses() -> None:
 
 
 def test_open_calls_are_bounded(monkeypatch) -> None:
-    monkeypatch.setattr("events.graph.tree.MOST_OPEN", 10)
+    monkeypatch.setattr("events.graph.open_calls.MOST_OPEN", 10)
     events = [Event(n, n, Edge.BEGIN, 1, 0) for n in range(1, 31)]
     tree = grown(events, [7], by_depth)
     assert tree.open <= 10
