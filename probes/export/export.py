@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.export import bootconfig, bpftrace, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
+from probes.export import ansible, bootconfig, bpftrace, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
 from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, Dialect, Exported
 from probes.facts import Feature, TargetFacts
 from probes.plan import Plan
@@ -16,6 +16,7 @@ DIALECTS = (
     Dialect("bpftrace", "bpftrace script", ".bt", bpftrace.write, BY_NUMBER, frozenset({Feature.ENTRY_ARGS_AT_EXIT})),
     Dialect("bootconfig", "boot-time tracing", ".bconf", bootconfig.write, KPROBES_ONLY),
     Dialect("cmdline", "kernel command line", ".txt", kernel_cmdline.write, KPROBES_ONLY),
+    Dialect("ansible", "playbook for Ansible", ".yml", ansible.write),
     Dialect("comment", "comment in C", ".c", comment.write),
 )
 """In the order in which they are offered."""
