@@ -19,6 +19,8 @@ class Opening(threading.Thread):
         super().__init__(name=f"open {spec}", daemon=True)
         self.spec = spec
         self.by_hand = by_hand
+        self.seen = False
+        """Whether the screen shows by itself how far it is, and why it failed."""
         self.cancel = threading.Event()
         """Set it to give up (a guest that boots, a kernel that builds)."""
         self.state: tuple[str, float | None] = ("opening", None)

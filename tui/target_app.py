@@ -104,7 +104,8 @@ class TargetApp(SayingApp):
         gc.enable()
         opening = self.opening
         self._wait_for_opening(opening)
-        self.set_timer(PATIENCE, lambda: dialogs.show_progress(self, opening) if opening.is_alive() else None)
+        if not opening.seen:
+            self.set_timer(PATIENCE, lambda: dialogs.show_progress(self, opening) if opening.is_alive() else None)
 
     @work(thread=True, group="open")
     def _wait_for_opening(self, opening: Opening) -> None:
@@ -152,7 +153,7 @@ class TargetApp(SayingApp):
 
     @on(ConnectFailed)
     def _connect_failed(self, event: ConnectFailed) -> None:
-        if event.opening is not self.opening:
+        if event.opening is not self.opening or event.opening.seen:
             return
         dialogs.close_all(self)
         dialogs.show_trouble(self, f"{event.opening.spec} can't be opened", str(event.error), event.error.remedy)
