@@ -136,6 +136,7 @@ class LentOpening(Opening):
 
     def __init__(self, fleet: Fleet) -> None:
         super().__init__(fleet.hosts[0].spec)
+        self.seen = True
         self._fleet = fleet
 
     def run(self) -> None:

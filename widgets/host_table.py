@@ -20,8 +20,8 @@ from widgets.status_bar import Losses
 _STATES: Final = {"armed": ("●", "good"), "open": ("○", ""), "closed": ("○", "dim")}
 _BAD: Final = ("refused", "unreachable", "lost")
 _COLUMNS: Final = (
-    *(("kernel", 8), ("state", 13), ("ev/s", 6), ("lost", 5)),
-    *(("missed", 6), ("dropped", 7), ("unread", 6), ("clock", 9)),
+    *(("kernel", 8), ("state", 13), ("ev/s", 5), ("lost", 5)),
+    *(("missed", 6), ("dropped", 7), ("unread", 6), ("clock", 8)),
 )
 """Titles and widths of all but the host's name, which has the rest."""
 _LEAST_NAME: Final = 8
@@ -82,12 +82,12 @@ class _HostRows:
         yield Piece(" " + fit(cut(release[0] if release else "", 8), 8), "dim")
         yield Piece(" " + fit(f"{sign} {host.state}", 13), look)
         rate = "" if host.per_second is None else short(host.per_second)
-        yield Piece(f" {rate:>6}")
+        yield Piece(f" {rate:>5}")
         losses = host.losses
         counts = (losses.lost, losses.missed, losses.dropped, losses.unread)
         for (_, size), count in zip(_COLUMNS[3:], counts, strict=False):
             yield Piece(f" {short(count):>{size}}", "bad" if count else "dim")
-        yield Piece(f" {safe(host.sureness) or '-':>9}", "dim")
+        yield Piece(f" {safe(host.sureness).replace(' ', '') or '-':>8}", "dim")
 
 
 def name_width(columns: int) -> int:
