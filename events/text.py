@@ -6,14 +6,14 @@ Formats: kernel/trace/trace_output.c:trace_print_context, kernel/trace/trace_pro
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.decode import Scalar, Value, char_of
 from events.format import PROBE_FIELDS, EventFormat, Field, FieldKind
 from events.kallsyms import Symbols
-from events.printfmt import Conversion
+from events.printfmt import Conversion, PrintFormat
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -75,6 +75,8 @@ def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:
     body = named.group(2) if named else text
     if fmt is None or fmt.printing is None:
         return {match.group(1): match.group(2) for match in _PAIR.finditer(body)}
+    if not fmt.is_probe and (printed := _parts(body, fmt.printing)):
+        return _of_parts(printed, fmt, fmt.printing)
     found: dict[str, Value] = {}
     # The kernel quotes nothing inside a string: each value ends where the next name in the format's order begins.
     starts = []
@@ -87,6 +89,39 @@ def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:
     for number, (field, _, start) in enumerate(starts):
         stop = starts[number + 1][1] if number + 1 < len(starts) else len(body)
         found[field.name] = _typed(field, body[start:stop].strip())
+    return found
+
+
+def _parts(body: str, printing: PrintFormat) -> list[str] | None:
+    """What is printed by each conversion of the print fmt of a tracepoint, which names fields as it likes; or None.
+
+    Each ends where what comes behind it first is: the kernel quotes nothing.
+    """
+    first, *others = printing.literals
+    if not body.startswith(first):
+        return None
+    parts, at = [], len(first)
+    for n, literal in enumerate(others, 1):
+        is_last = n == len(others)
+        stop = (len(body) - len(literal) if body.endswith(literal) else -1) if is_last else body.find(literal, at)
+        if stop < at:
+            return None
+        parts.append(body[at:stop])
+        at = stop + len(literal)
+    return parts
+
+
+def _of_parts(texts: Sequence[str], fmt: EventFormat, printing: PrintFormat) -> dict[str, Value]:
+    fields = {field.name: field for field in fmt.arguments}
+    found: dict[str, Value] = {}
+    for text, conversion in zip(texts, printing.conversions, strict=True):
+        field = fields.get(conversion.field)
+        if field is None or conversion.index is not None:
+            continue
+        if conversion.spec[-1:] in ("x", "X") and re.fullmatch("[0-9a-fA-F]+", text.strip()):
+            found[field.name] = int(text, 16)
+        else:
+            found[field.name] = _typed(field, text.strip())
     return found
 
 

@@ -171,3 +171,18 @@ def test_hidden_and_broken_symbols():
     assert hidden.lookup(0) is None
     assert Symbols().lookup(5) is None
     assert Symbols(b"\xff\xfe\n1\n1 T\nffffffffffffffffff T x\n").lookup(5) is None
+
+
+def test_a_tracepoint_names_fields_as_it_likes_in_its_text():
+    fmt = parse_format(
+        "name: sched_process_fork\nID: 300\nformat:\n"
+        "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+        "\tfield:char parent_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+        "\tfield:pid_t parent_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+        "\tfield:unsigned long flags;\toffset:32;\tsize:8;\tsigned:0;\n\n"
+        'print fmt: "comm=%s pid=%d flags=%lx now=%d", REC->parent_comm, REC->parent_pid, REC->flags, REC->a + 1\n',
+        "sched",
+    )
+    text = "sched_process_fork: comm=two words pid=-12 flags=10 now=4"
+    assert text_values(text, fmt) == {"parent_comm": "two words", "parent_pid": -12, "flags": 16}
+    assert text_values("sched_process_fork: something else", fmt) == {}

@@ -308,6 +308,32 @@ def _oom_kills(run: Run) -> None:
     assert run.told["child"] in {event.get("pid_of_field") for event in run.of("mark_victim")}
 
 
+@case(
+    "containers",
+    """
+import os
+os.makedirs("/tmp/cgroup", exist_ok=True)
+os.system("mount -t cgroup2 none /tmp/cgroup && mkdir /tmp/cgroup/pw")
+child = os.fork()
+if not child:
+    open("/tmp/cgroup/pw/cgroup.procs", "w").write(str(os.getpid()))
+    inside = os.fork()
+    if inside:
+        os.waitpid(inside, 0)
+        print({"parent": os.getppid(), "child": os.getpid(), "inside": inside}, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+os.rmdir("/tmp/cgroup/pw"); os.system("umount /tmp/cgroup")
+""",
+)
+def _containers(run: Run) -> None:
+    parent, child, inside = (run.told[name] for name in ("parent", "child", "inside"))
+    forks = {(event["parent_pid"], event["child_pid"]) for event in run.of("sched_process_fork")}
+    assert {(parent, child), (child, inside)} <= forks
+    (move,) = run.of("cgroup_attach_task")
+    assert (move["pid_of_field"], move["dst_path"], move["dst_root"]) == (child, "/pw", 0)
+
+
 def test_every_shipped_preset_has_its_case() -> None:
     assert len(SHIPPED) >= 12 and set(CASES) == set(SHIPPED)
 
