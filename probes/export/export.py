@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.export import ansible, bootconfig, bpftrace, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
+from probes.export import (
+    ansible,
+    bootconfig,
+    bpftrace,
+    comment,
+    kernel_cmdline,
+    kubernetes,
+    perf_probe,
+    posix_sh,
+    trace_cmd,
+)
 from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, Dialect, Exported
 from probes.facts import Feature, TargetFacts
 from probes.plan import Plan
@@ -17,6 +27,7 @@ DIALECTS = (
     Dialect("bootconfig", "boot-time tracing", ".bconf", bootconfig.write, KPROBES_ONLY),
     Dialect("cmdline", "kernel command line", ".txt", kernel_cmdline.write, KPROBES_ONLY),
     Dialect("ansible", "playbook for Ansible", ".yml", ansible.write),
+    Dialect("kubernetes", "DaemonSet for Kubernetes", ".yaml", kubernetes.write),
     Dialect("comment", "comment in C", ".c", comment.write),
 )
 """In the order in which they are offered."""

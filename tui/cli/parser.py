@@ -11,7 +11,7 @@ import math
 from events.export.formats import OF_EVENTS
 from tui.cli.plain import COMMANDS
 
-DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "ansible", "comment")
+DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "ansible", "kubernetes", "comment")
 """Names of `probes.export.export.DIALECTS`, which takes longer to import than all of this."""
 
 SHELLS = ("bash", "zsh", "fish")

@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from events.export.jsonlines import json_object
 from events.export.source import Source
 from events.record import Record
-from kernel.watch import Watch
+from kernel.watch import STORE_BYTES, Watch
 from tui.cli.event_export import REFUSALS, NotWanted, Wanted, exporting, refuse, refused, wanted_of
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line
@@ -16,6 +16,9 @@ from tui.cli.presets import ToArm, expand
 from tui.cli.summary import summarize
 from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, stoppable, take_away, tell_counts
 from tui.event_export import source_of
+
+_EXPORTED_BYTES = 64 << 20
+"""What the store may keep of events that are on their way out."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -28,7 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     except NotWanted as error:
         return refuse(error, USAGE)
     connection = connect(arguments.target, arming=True)
-    watch = Watch(connection, limits=limits_of(arguments))
+    # What is given out has not to be kept: a service shall not take what a screen may.
+    watch = Watch(connection, _EXPORTED_BYTES if wanted else STORE_BYTES, limits_of(arguments))
     status = DONE
     try:
         armed = expand(arguments, connection)
