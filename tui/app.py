@@ -136,7 +136,7 @@ class Probewright(ArmingApp):
             self.arm(probe)
         live = self._make_live_place()
         self.switch_mode("live")
-        self.call_after_refresh(live.action_view, str(picked.preset.view))
+        self.call_after_refresh(live.show_preset, picked)
 
     # -- the call graph --------------------------------------------------------------------------------------------
 

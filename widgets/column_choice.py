@@ -59,6 +59,14 @@ class ColumnChoice:
         beside = shown[at + 1] if at + 1 < len(shown) else shown[at - 1]
         return replace(self, hidden=self.hidden | {self.current}, current=beside)
 
+    def preferring(self, first: Sequence[str], hidden: Sequence[str]) -> ColumnChoice:
+        """Some fields come before all others, in this order, and some are not shown."""
+        wanted = [column for name in first if (column := EventColumn(name)) in self.order]
+        fixed = [column for column in self.order if column.of_all]
+        order = dict.fromkeys((*fixed, *wanted, *self.order))
+        away = {EventColumn(name) for name in hidden} & set(self.order)
+        return replace(self, order=tuple(order), hidden=self.hidden | away)
+
     def with_all(self) -> ColumnChoice:
         """Nothing is hidden."""
         return replace(self, hidden=frozenset())

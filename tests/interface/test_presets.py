@@ -12,6 +12,8 @@ from tests.interface.test_app import application, kernel_only, open_compose, pic
 from tests.interface.widget_host import screen_text, until
 from tui import presets as decisions
 from tui.screens.presets import PresetScreen
+from tui.views.calls import CallsPane
+from tui.views.events_pane import EventsPane
 from widgets.form import FormDialog
 from widgets.preset_chooser import PresetChooser
 
@@ -54,7 +56,8 @@ async def test_one_is_found_by_words_and_tags_and_judged_for_the_target(kernel_o
     async with app.run_test(size=size) as pilot:
         await open_compose(app, pilot)
         chooser = await open_presets(app, pilot)
-        assert "12 of 12" in text(app)
+        every = len(decisions.listed())
+        assert f"{every} of {every}" in text(app)
         await pilot.press(*"#latency mutex")
         await until(lambda: chooser.current and chooser.current.name == "mutex-hold", pilot)
         await until(lambda: "accepted by Linux 7.2" in text(app), pilot)
@@ -96,6 +99,54 @@ async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):
         # A recording arms what it holds: this probe is one of its own.
         await until(lambda: app.live_place.is_current and not isinstance(app.screen, FormDialog), pilot)
         assert "not armed" not in text(app)
+
+
+async def armed(app, pilot, name: str) -> None:
+    await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+    chooser = await open_presets(app, pilot)
+    await pilot.press(*name)
+    await until(lambda: chooser.current and chooser.current.name == name, pilot)
+    await pilot.press("enter")
+    await until(lambda: isinstance(app.screen, FormDialog), pilot)
+    await pilot.press("enter")
+    await until(lambda: app.live_place.is_current and not isinstance(app.screen, FormDialog), pilot)
+
+
+async def test_its_columns_come_first_and_other_fields_of_its_probes_when_asked(recording, folders):
+    folders.mkdir(parents=True)
+    own = OWN.replace(" if count > ${least}", "").replace(
+        'view = "events"', 'view = "events"\ncolumns = ["ret", "count"]'
+    )
+    (folders / "reads.toml").write_text(own)
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await armed(app, pilot, "reads")
+        pane = app.live_place.query_one(EventsPane)
+
+        def shown() -> list[str]:
+            return [column.name for column in pane.choice.shown if not column.of_all]
+
+        await until(lambda: "f_pos" not in shown(), pilot)
+        assert shown()[:2] == ["ret", "count"]
+        await pilot.press("A")
+        assert shown()[:2] == ["ret", "count"] and "f_pos" in shown()
+
+
+async def test_calls_that_are_too_short_for_it_are_not_shown(recording, folders):
+    folders.mkdir(parents=True)
+    own = OWN.replace(" if count > ${least}", "").replace("%return", "%both").replace('"events"', '"calls"')
+    own = own.replace("least", "slow").replace('"int"', '"duration"').replace('"100"', '"50us"')
+    (folders / "reads.toml").write_text(own.replace("tags", 'min_latency = "${slow}"\ntags'))
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await armed(app, pilot, "reads")
+        await until(lambda: app.live_place.view.name == "calls", pilot)
+        pane = app.live_place.query_one(CallsPane)
+        await until(lambda: pane.shown and pane.shown.chosen_by and not pane.shown.behind, pilot)
+        assert pane.condition == "latency >= 50us"
+        took = [pane.shown.call(row).latency for row in range(pane.shown.first, pane.shown.next)]
+        assert took and all(one >= 50_000 for one in took)
+        assert pane.shown.counts[0] < pane.shown.counts[1]
 
 
 async def test_what_is_on_the_screen_is_saved_and_found_again(kernel_only, folders):

@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
+from probes.presets.substitute import least_latency
 from tui import arming
 from tui.commands import bindings
 from tui.screens.detail import DetailScreen
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from kernel.session import Armed
     from kernel.watch import Watch
     from tui.app import Probewright
+    from tui.screens.presets import Picked
+    from tui.views.calls import CallsView
     from tui.views.events import EventsView
 
 _SOON: Final = 0.01
@@ -174,6 +177,15 @@ class LiveScreen(Screen[None]):
         self._view.pane.display = True
         self.set_focus(self._view.focus)
         self.tick()
+
+    def show_preset(self, picked: Picked) -> None:
+        """In the view that a preset asks for, with its columns, of its calls those that are long enough."""
+        preset = picked.preset
+        self.action_view(str(preset.view))
+        if preset.columns:
+            cast("EventsView", self._views["events"]).prefer(picked.probes, preset.columns)
+        if least := least_latency(preset, picked.given):
+            cast("CallsView", self._views["calls"]).only_slow(least)
 
     def _event_under_cursor(self) -> str:
         """Path of an event; empty where there is no cursor, or its row was dropped."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from events.condition import LATENCY
 from tui.calls import detail_of_call, note_of_calls
 from tui.chosen_calls import ChosenCalls
 from tui.ends import ends_of
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
+
+
+_UNITS: Final = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 
 
 class CallsPane(ChosenPane):
@@ -47,6 +51,11 @@ class CallsView(TableView):
         if self.pane.shown is None:
             self.pane.fill(ChosenCalls(watching, store))
         return self.pane.tick()
+
+    def only_slow(self, least: int) -> None:
+        """Show the calls that took at least so many nanoseconds, and no others."""
+        unit, size = next((unit, size) for unit, size in _UNITS if least % size == 0)
+        self.pane.only(f"{LATENCY} >= {least // size}{unit}")
 
     def forget(self) -> None:
         """Show nothing."""

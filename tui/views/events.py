@@ -12,9 +12,12 @@ from widgets.event_detail import DetailField
 from widgets.event_rows import seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
+    from probes.command import Armable
 
 
 class EventsView(TableView):
@@ -28,6 +31,7 @@ class EventsView(TableView):
         self.pane = EventsPane(self.name)
         self._shown: ShownEvents | None = None
         self._fields: tuple[str, ...] = ()
+        self._columns: dict[Armable, tuple[str, ...]] = {}
 
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Rows are decoded when they are drawn."""
@@ -35,7 +39,23 @@ class EventsView(TableView):
             self._fields = fields
             self._shown = ShownEvents(watching, store)
             self.pane.show(self._shown, fields)
+        if self._columns:
+            self._prefer(watching)
         return self.pane.tick()
+
+    def prefer(self, probes: Iterable[Armable], columns: tuple[str, ...]) -> None:
+        """Of what probes record show these fields alone, in this order, as soon as they are armed."""
+        self._columns |= dict.fromkeys(probes, columns)
+
+    def _prefer(self, watching: Watch) -> None:
+        for plan in watching.known.plans:
+            recorded = [column.name for event in plan.events for column in event.columns]
+            for probe, wanted in list(self._columns.items()):
+                # A recording shows a probe by another that covers it.
+                subject = plan.probe.subject if not watching.live else None
+                if probe == plan.probe or probe.subject == subject:
+                    del self._columns[probe]
+                    self.pane.prefer(wanted, [name for name in recorded if name not in wanted])
 
     def only(self, condition: str) -> None:
         """Show the events that a condition holds of, and no others."""

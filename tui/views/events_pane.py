@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
@@ -68,6 +69,10 @@ class EventsPane(ChosenPane):
         if not same:
             self.marks.clear()
         self.fill(shown)
+
+    def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
+        """Show some fields before all others, and some not until all are asked for."""
+        self._change(self.choice.preferring(first, hidden))
 
     @property
     def record(self) -> Record | None:
