@@ -38,6 +38,8 @@ class Hosting:
         self._app = app
         self._place: HostsScreen | None = None
         self._timer: Timer | None = None
+        self._lost: set[Host] = set()
+        """Of these it was said."""
         self._told = threading.Event()
         """A message is on its way already."""
         self._spent = time.thread_time()
@@ -62,6 +64,14 @@ class Hosting:
         self.fleet.on_change = self._wake
         self._app.set_interval(_LOOK_EVERY, self._look)
         self.fleet.open()
+
+    def _tell_of_lost(self) -> None:
+        """Of each that went away since the last time."""
+        for host in self.fleet.hosts:
+            if host.state == "lost" and host not in self._lost:
+                self._lost.add(host)
+                text = f"{host.name} is lost: {host.why}; r tries again, the others go on"
+                self._app.notify(text, severity="error", markup=False)
 
     def _look(self) -> None:
         self.fleet.look()
@@ -90,6 +100,7 @@ class Hosting:
             if renamed:
                 self._place.names_changed()
             self._place.tick()
+        self._tell_of_lost()
         behind = any(host.watch is not None and host.watch.unsettled for host in fleet.hosts)
         if behind or len(fleet.events.merger):
             self.changed()

@@ -61,7 +61,7 @@ class ShownHosts:
     def detail(self, seq: int) -> tuple[str, tuple[DetailField, ...]]:
         """Title and fields of a row. Raises IndexError where it was dropped."""
         one = self.record(seq)
-        title = f"{wall_clock(one.ts)}  {one.event} of {one.comm}-{one.pid} on {one.host}"
+        title = f"{one.host}  {wall_clock(one.ts)}  {one.event} of {one.comm}-{one.pid}"
         return title, detail_of(self._events.watch(one.source), one.record)
 
     def _line(self, event: MergedEvent) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import re
 import struct
 import threading
 import time
@@ -43,7 +44,7 @@ class FakeHost(FakeTarget):
     """Its clock is `behind` nanoseconds behind ours, which is time.time_ns()."""
 
     def __init__(self, name: str, behind: int = 0, release: str = "6.12.0-fake") -> None:
-        super().__init__(facts=replace(FACTS, release=release), name=name, owner=f"100_{name}")
+        super().__init__(facts=replace(FACTS, release=release), name=name, owner="100_" + re.sub(r"\W", "", name))
         self.behind = behind
         self.closed = False
         self.pages = LiveStream(self)

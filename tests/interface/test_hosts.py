@@ -1,0 +1,173 @@
+"""Several hosts on the screen: their states, their events in one list, a host that dies while the others go on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from kernel.hosts.fleet import Fleet
+from kernel.hosts.host import State
+from kernel.hosts.order import Order
+from tests.interface.test_help import held
+from tests.interface.widget_host import screen_text, until
+from tests.pure.fake_hosts import FakeHost, Lan, is_clean
+from tui.app import Probewright
+from tui.hosting import LentOpening
+from tui.screens.detail import DetailScreen
+from tui.screens.hosts import HostsScreen
+from widgets.help import HelpScreen
+from widgets.host_table import HostLine, HostTable, detail_lines
+from widgets.status_bar import Losses
+from widgets.tail_table import TailTable
+
+SECOND = 10**9
+SMALL = (80, 24)
+
+
+@pytest.fixture
+def lan() -> Lan:
+    return Lan(
+        FakeHost("web1", behind=100 * SECOND),
+        FakeHost("web2.example.com", behind=-3 * SECOND, release="7.2.13-no_vfs_open"),
+        FakeHost("slow"),
+    )
+
+
+@asynccontextmanager
+async def running(lan: Lan, *specs: str, size: tuple[int, int] = SMALL) -> AsyncIterator[Any]:
+    fleet = Fleet(specs, window=0, opener=lan.open)
+    opening = LentOpening(fleet)
+    opening.start()
+    app = Probewright(opening, None, fleet)
+    try:
+        async with app.run_test(size=size) as pilot:
+            await until(lambda: isinstance(app.screen, HostsScreen), pilot)
+            yield app, pilot
+    finally:
+        if app.watching is not None:
+            app.watching.close()
+        fleet.close()
+    for host in lan.hosts.values():
+        assert host.lost or is_clean(host), host.name
+
+
+def text(app) -> str:
+    return "\n".join(screen_text(app))
+
+
+def has_rows(fleet: Fleet, number: int) -> bool:
+    return fleet.events.next_seq == number
+
+
+async def test_states_side_by_side_and_one_list(lan):
+    async with running(lan, "web1", "web2.example.com", "ssh://gone") as (app, pilot):
+        fleet = app.hosting.fleet
+        fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: "2 of 3 armed, 1 failed" in text(app), pilot)
+        rows = text(app).splitlines()
+        assert re.search(r"web1 +6\.12\.0 +● armed", rows[1]), rows
+        assert re.search(r"web2\.ex\S* +7\.2\.13 +● armed", rows[2]), rows
+        assert re.search(r"gone +✗ unreachable", rows[3]), rows
+        assert all(len(row) <= 80 for row in rows)
+        assert re.search(r"±\d\S*[µm]?s *$", rows[1]), "the clock"
+        lan.hosts["web1"].event(fleet.now(), pid=11)
+        await until(lambda: re.search(r"\d\d:\d\d:\d\d\.\d{6} +web1 +0 +\S+-11 +vfs_read", text(app)), pilot)
+        lan.hosts["web2.example.com"].event(fleet.now() - SECOND, pid=22)
+        await until(lambda: re.search(r"web2.*\(late\) +0 +\S+-22", text(app)), pilot)
+        # What is said of the one that is not there, with the way out.
+        await pilot.press("shift+tab")
+        assert app.focused is app.screen.query_one(HostTable)
+        await pilot.press("down", "down")
+        await until(lambda: "Connection refused" in text(app) and "check that sshd runs there" in text(app), pilot)
+
+
+async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        fleet = app.hosting.fleet
+        fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: "2 of 2 armed" in text(app), pilot)
+        lan.hosts["web1"].event(fleet.now(), pid=1)
+        await until(lambda: "-1 " in text(app), pilot)
+        lan.hosts["web1"].lost = True
+        await until(lambda: "✗ lost" in text(app) and "the line is cut" in text(app), pilot)
+        assert "web1 is lost: the line is cut; r tries again, the others go on" in " ".join(text(app).split())
+        lan.hosts["web2.example.com"].event(fleet.now(), pid=2)
+        await until(lambda: re.search(r"web2\S+ +0 +\S+-2 ", text(app)) and "-1 " in text(app), pilot)
+        dead, lan.hosts["web1"] = lan.hosts["web1"], FakeHost("web1")
+        await pilot.press("r")
+        await until(lambda: "2 of 2 armed" in text(app), pilot)
+        assert dead.closed
+
+
+async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, monkeypatch):
+    from probes.check import armable
+    from tui.screens.compose import ComposeScreen
+
+    monkeypatch.setattr(ComposeScreen, "current", property(lambda self: armable("f vfs_open")))
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        await until(lambda: text(app).count("○ open") == 2, pilot)
+        await pilot.press("a")
+        await until(lambda: "1 of 2 armed, 1 failed: f vfs_open" in text(app), pilot)
+        assert re.search(r"✗ refused", text(app))
+        await pilot.press("shift+tab", "down")
+        await until(lambda: "vfs_open is not there" in text(app), pilot)
+        await pilot.press("D")
+        await until(lambda: text(app).count("○ open") == 2, pilot)
+        assert "f:" not in lan.hosts["web1"].files["/sys/kernel/tracing/dynamic_events"].decode()
+
+
+async def test_keys_hold_the_list_search_it_and_lead_away(lan):
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        fleet = app.hosting.fleet
+        fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: "2 of 2 armed" in text(app), pilot)
+        for pid in range(1, 40):
+            name = "web1" if pid % 10 else "web2.example.com"
+            lan.hosts[name].event(fleet.now() - SECOND + pid, pid=pid)
+            await until(partial(has_rows, fleet, pid), pilot)
+        table = app.screen.query_one(TailTable)
+        await pilot.press("space")
+        assert not table.following
+        await pilot.press("slash", *"web2", "enter")
+        await until(lambda: table.cursor == 29, pilot)
+        await pilot.press("N")
+        await until(lambda: table.cursor == 19, pilot)
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, DetailScreen) and "─ web2.example.com" in text(app), pilot)
+        await pilot.press("escape")
+        await until(lambda: isinstance(app.screen, HostsScreen), pilot)
+        held(app.screen)
+        await pilot.press("escape", "f1")
+        await until(lambda: isinstance(app.screen, HelpScreen), pilot)
+        assert "Several hosts" in text(app)
+        await pilot.press("escape", "escape")
+        await until(lambda: app.current_mode == "compose", pilot)
+        await pilot.press("f9")
+        assert app.current_mode == "hosts"
+
+
+async def test_the_workbench_has_the_first_host_that_could_be_opened(lan):
+    async with running(lan, "ssh://gone", "web1", "web2.example.com") as (app, pilot):
+        await until(lambda: app.connection is not None, pilot)
+        assert app.connection.target.name == "web1"
+        app.connection.close()
+        assert not lan.hosts["web1"].closed, "it is only lent"
+
+
+async def test_it_ends_while_a_host_is_being_opened(lan):
+    async with running(lan, "web1", "slow") as (app, pilot):
+        await until(lambda: "… opening" in text(app) and "○ open" in text(app), pilot)
+        await pilot.press("ctrl+q")
+    assert [host.state for host in app.hosting.fleet.hosts] == [State.CLOSED, State.UNREACHABLE]
+
+
+def test_nothing_hostile_reaches_the_screen():
+    bad = "\x1b[31m[red]\n"
+    host = HostLine(bad, bad, "refused", bad, why=bad, remedy=bad, notes=(bad,), losses=Losses(1), lowered=(bad,))
+    for line in (*detail_lines(host), *detail_lines(HostLine("x", notes=(bad,), lowered=(bad, bad)))):
+        assert "\x1b" not in line[0] and "\n" not in line[0]
