@@ -11,16 +11,15 @@ from events.graph.brackets import What
 from events.graph.growing import GrowingTree, has_graph
 from events.graph.tree import CallTree, Flag, Row
 from events.graph.visible import Visible, Wanted
-from events.pairing import Call
 from events.search import Found
 from tui.ends import ends_of
+from tui.graph_lines import GraphLines
 from tui.graph_names import GraphNames
 from tui.graph_search import Wanting, named, scan, slower
 from widgets.figures import duration, grouped
 from widgets.graph_rows import GraphText
 
 if TYPE_CHECKING:
-    from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
     from tui.calls import ShownCalls
@@ -28,11 +27,6 @@ if TYPE_CHECKING:
 _EVERY: Final = 1 << 16
 _SAMPLE: Final = 1 << 18
 """Youngest calls that tell what is slow."""
-_NOTES: Final = {
-    Flag.NO_ENTRY: "its entry was not seen",
-    Flag.NO_EXIT: "its exit was not seen",
-    Flag.LOST: "events were lost here",
-}
 _COUNTED: Final = {Flag.NO_ENTRY: "without entry", Flag.NO_EXIT: "without exit", Flag.LOST: "cut by losses"}
 
 
@@ -42,14 +36,12 @@ class ShownGraph:
     def __init__(self, watching: Watch, store: Store, names: GraphNames, call_text: ShownCalls | None = None) -> None:
         """`call_text` says what our own probes recorded of a call."""
         self.store = store
-        self.names = names
         self.growing = GrowingTree(store, ends_of(watching.known.plans))
+        self.lines = GraphLines(watching, store, names, call_text, traced=self.growing.traced)
         self.visible = Visible(self.growing.tree)
         self.slow = 0
         self._said_slow = 0
         self._searching: tuple[str, int, int] | None = None
-        self._watching = watching
-        self._call_text = call_text
 
     @property
     def tree(self) -> CallTree:
@@ -92,18 +84,6 @@ class ShownGraph:
             raise IndexError(place)
         return self.tree.row(int(self.visible.rows[at]))
 
-    def records(self, row: Row) -> tuple[Record | None, Record | None]:
-        """First and last event of a row; None: not seen, or dropped."""
-        leave = None if row.leave < 0 else self._record(row.leave)
-        if row.flags & Flag.NO_ENTRY:
-            return None, leave
-        return self._record(row.seq), leave
-
-    def _record(self, seq: int) -> Record | None:
-        with contextlib.suppress(IndexError):
-            return self.store.record(seq)
-        return None
-
     def text(self, place: int) -> GraphText:
         """A line. Raises IndexError where it was dropped."""
         return self.line(self.row(place))
@@ -111,81 +91,14 @@ class ShownGraph:
     def line(self, row: Row) -> GraphText:
         """What is shown of a row."""
         inside = self.visible.has_inside(row.row)
-        note = "" if row.what == What.SWITCH else _note(row.flags)
-        line = GraphText(
-            row.ts,
-            self.task(row.task),
-            row.level,
-            self.visible.folded(row.row) if inside else None,
-            self.name(row),
-            took=row.duration if row.duration >= 0 else None,
-            own=row.own if row.own >= 0 and inside else None,
-            note=note,
-        )
-        if row.what != What.CALL:
-            return line._replace(kind=_KINDS[row.what])
-        return self._with_values(line, row)
-
-    def _with_values(self, line: GraphText, row: Row) -> GraphText:
-        """Add what a call was given and what it returned."""
-        if not self.growing.traced:
-            return self._with_pair(line, row)
-        first = None if row.flags & Flag.NO_ENTRY else self._record(row.seq)
-        returned, failed = self.names.returned(line.name, row)
-        given = self.names.arguments(line.name, first) if first else ""
-        kind = "interrupt" if self.names.enters_interrupt(row.function) else ""
-        return line._replace(arguments=given, returned=returned, failed=failed, kind=kind)
-
-    def _with_pair(self, line: GraphText, row: Row) -> GraphText:
-        """What our own probes recorded at both ends."""
-        if self._call_text is None:
-            return line
-        ends = (None if row.flags & Flag.NO_ENTRY else row.seq), (row.leave if row.leave >= 0 else None)
-        try:
-            call = self._call_text.text_of(Call(*ends))
-        except (IndexError, KeyError):
-            return line
-        values = ", ".join(
-            f"{seen.name}={seen.before} → {seen.after}"
-            if seen.changed
-            else f"{seen.name}={seen.before or seen.after}"
-            for seen in call.values
-        )
-        return line._replace(arguments=f"({values})", returned=call.returned, failed=call.failed)
-
-    def name(self, row: Row) -> str:
-        """Function, interrupt, thread or event."""
-        number = row.function
-        match row.what:
-            case What.CALL:
-                return self.name_of(number)
-            case What.SOFTIRQ:
-                return self.names.softirq(number)
-            case What.SWITCH:
-                return f"then {self.task(number)}"
-            case What.COMMENT:
-                record = self._record(row.seq)
-                values = self._watching.known.values(record) if record else []
-                return " ".join((self.store.event(number), *(f"{name}={value}" for name, value in values)))
-        return str(number) if number < 1 << 63 else ""
-
-    def name_of(self, number: int) -> str:
-        """Name of a function by its address, or the number of its probe."""
-        if self.growing.traced:
-            return self.names.function(number)
-        plans = self._watching.known.plans
-        return plans[number].probe.subject if number < len(plans) else str(number)
+        return self.lines.line(row, self.visible.folded(row.row) if inside else None)
 
     def function(self, place: int) -> str:
         """Name of the function at a place, without its module; empty: it is none."""
         with contextlib.suppress(IndexError):
             row = self.row(place)
-            return self.name(row).split(" ")[0] if row.what == What.CALL else ""
+            return self.lines.name(row).split(" ")[0] if row.what == What.CALL else ""
         return ""
-
-    def task(self, task: int) -> str:
-        """`cat-812`, or `idle on cpu 1`."""
-        return f"{self.store.comm(task)}-{task}" if task > 0 else f"idle on cpu {max(-1 - task, 0)}"
 
     # -- what is on the list ----------------------------------------------------------------------------------------
 
@@ -268,7 +181,7 @@ class ShownGraph:
         return self.row(after).row - 1 if self.first <= after < self.next else self.tree.next - 1
 
     def _named(self, text: str) -> Wanting:
-        return named(self.tree, lambda number: text in self.name_of(number).lower())
+        return named(self.tree, lambda number: text in self.lines.name_of(number).lower())
 
     # -- what is going on -------------------------------------------------------------------------------------------
 
@@ -279,23 +192,8 @@ class ShownGraph:
         tree, wanted = self.tree, self.visible.wanted
         words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
-        words += [self.task(wanted.task) if wanted.task is not None else ""]
+        words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
         words += [f"from {duration(wanted.least)} on" if wanted.least else ""]
         words += [f"{wanted.levels} levels" if wanted.levels < Wanted().levels else ""]
         words += [f"slow: {duration(self.slow)}" if self.slow else ""]
         return ", ".join(word for word in words if word)
-
-
-def _note(flags: Flag) -> str:
-    """What is not known of a call."""
-    if flags & Flag.OPEN:
-        return "runs"
-    return next((text for flag, text in _NOTES.items() if flags & flag), "")
-
-
-_KINDS: Final = {
-    What.IRQ: "interrupt",
-    What.SOFTIRQ: "softirq",
-    What.SWITCH: "off the CPU,",
-    What.COMMENT: "event",
-}

@@ -87,7 +87,7 @@ async def test_a_call_says_what_it_was_given_and_returned(recording):
         assert text.arguments.startswith("(file=…")
         assert ", count=" in text.arguments
         row = view.shown.row(view.graph.cursor)
-        entry, leave = view.shown.records(row)
+        entry, leave = view.shown.lines.records(row)
         assert entry is not None and leave is not None
         began, ended = leave.values["calltime"], leave.values["rettime"]
         assert isinstance(began, int)
@@ -162,7 +162,7 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
         await until(lambda: pane.hot.spots.spots, pilot)
         spots = {spot.name: spot for spot in pane.hot.spots.spots}
         calls = [row for row in map(view.shown.tree.row, range(view.shown.tree.next)) if row.what == What.CALL]
-        reads = [row for row in calls if view.shown.name(row) == "vfs_read" and row.duration >= 0]
+        reads = [row for row in calls if view.shown.lines.name(row) == "vfs_read" and row.duration >= 0]
         assert (spots["vfs_read"].calls, spots["vfs_read"].total) == (len(reads), sum(row.duration for row in reads))
         assert spots["vfs_read"].own == sum(row.own for row in reads) < spots["vfs_read"].total
         await pilot.press("slash", *"vfs_read", "enter")

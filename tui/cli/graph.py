@@ -203,7 +203,7 @@ class _Printer:
 
         if row.what != What.CALL:
             return False
-        name = self._shown.name(row).split(" ")[0]
+        name = self._shown.lines.name(row).split(" ")[0]
         wanted = self._arguments.functions
         return not wanted or any(fnmatch.fnmatchcase(name, word) for word in wanted)
 

@@ -77,7 +77,7 @@ class GraphView(TableView):
         if self._hot.ask(shown.tree, shown.visible.wanted.task):
             self.pane.set_timer(_LOOK, self._count, name="hot")
         if (spots := self._hot.take()) is not None:
-            name = shown.name_of
+            name = shown.lines.name_of
             self.pane.hot.count([_hot_text(name(spot.function), spot) for spot in spots])
 
     def _of(self, watching: Watch, store: Store) -> ShownGraph:
@@ -121,7 +121,7 @@ class GraphView(TableView):
         if self.pane.table is self.pane.hot:
             return self._detail_of_function(row)
         one = self._shown.row(row)
-        first, last = self._shown.records(one)
+        first, last = self._shown.lines.records(one)
         if first is last or (last is not None and first is not None and first.seq == last.seq):
             last = None
         return detail_of_call(watching, first, last)
@@ -130,7 +130,7 @@ class GraphView(TableView):
         """Its first event."""
         if self._shown is not None and self.pane.table is self.graph and not self.graph.following:
             try:
-                return next(filter(None, self._shown.records(self._shown.row(self.graph.cursor))), None)
+                return next(filter(None, self._shown.lines.records(self._shown.row(self.graph.cursor))), None)
             except IndexError:
                 return None
         return None
