@@ -176,9 +176,14 @@ def _read(text: str, words: list[str], interface: str, reading: Reading) -> Buil
         found = reader(words, reading)
     if found is None:
         logged = interface == DYNAMIC_EVENTS and reading.dialect.logs_no_match
-        hint = "A synthetic event begins `s:NAME`: s:NAME TYPE FIELD; …" if words[0] == "s" else ""
+        hint = "A synthetic event begins `s:NAME`: s:NAME TYPE FIELD; …" if words[0] == "s" else _kinds_of(words[0])
         raise At(Refused(NO_MATCH if logged else "refused_without_message", 0, words[0], hint=hint))
     return found
+
+
+def _kinds_of(word: str) -> str:
+    """Say how a command begins where this one begins with no kind; empty: it does, and something else is wrong."""
+    return "" if re.fullmatch(r"[a-z][0-9]*(:.*)?", word) else "A probe begins with its kind: f vfs_read count"
 
 
 _DELETES = {DYNAMIC_EVENTS: "-!", "kprobe_events": "-", "uprobe_events": "-"}
@@ -208,7 +213,8 @@ def _refused(at: At, words: list[str], dialect: Dialect) -> Verdict:
     lengths = [len(word) + 1 for word in words]
     message = error.message or _message(error.code, dialect)
     if error.code[0].islower():
-        return Verdict(command, Refusal(error.code, message, None, error.token, error.hint))
+        hint, nearest = hint_for("", error.token, error.names, error.hint, error.meant)
+        return Verdict(command, Refusal(error.code, message, None, error.token, hint, nearest))
     column = sum(lengths) if at.index >= len(lengths) else sum(lengths[: at.index]) + error.offset
-    hint, nearest = hint_for(error.code, error.token, error.names, error.hint)
+    hint, nearest = hint_for(error.code, error.token, error.names, error.hint, error.meant)
     return Verdict(command, Refusal(error.code, message, column, error.token, hint, nearest))

@@ -12,6 +12,8 @@ from btf.types import Array, Enum, Enum64, Float, Func, Int, Param, Ptr, Struct
 from btf.walk import strip
 from probes.types import default_type
 
+STUB = "__probestub_"
+"""What the name of the function that a tracepoint probe sits on begins with."""
 _DENTRY = (0x28, 0x48)
 """Offsets most kernels have (`d_name.name`, `f_path.dentry`), where BTF can't say."""
 
@@ -85,7 +87,7 @@ def tracepoint_of(btf: Btf, name: str) -> Signature | None:
 
     Where there is no such tracepoint the kernel takes a function of its name for the stub.
     """
-    stub = signature_of(btf, f"__probestub_{name}") or signature_of(btf, name)
+    stub = signature_of(btf, f"{STUB}{name}") or signature_of(btf, name)
     return None if stub is None else Signature(btf, stub.name, stub.params[1:], stub.returns)
 
 

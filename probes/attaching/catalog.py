@@ -17,6 +17,8 @@ from probes.functions import index_of
 from probes.probe import Kind
 
 _LOOKED_AT, _NEAR = 9, 3
+_SYSTEM_CALLS = ("__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__s390x_sys_", "__do_sys_")
+"""What the names of system calls begin with, by the architecture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,10 @@ class Catalog:
     def near(self, name: str) -> list[str]:
         """Up to three names like one that nobody knows, which something can attach to."""
         found = [self.names[index] for index in self._search.find(name, _LOOKED_AT).indices]
-        return [one for one in found if self.attachability(one).kinds][:_NEAR]
+        called = [f"{entry}{name.removeprefix('sys_')}" for entry in _SYSTEM_CALLS]
+        known = index_of(self._facts)
+        first = [one for one in called if known.count(one)]
+        return [one for one in dict.fromkeys((*first, *found)) if self.attachability(one).kinds][:_NEAR]
 
     def __len__(self) -> int:
         return len(self.names)

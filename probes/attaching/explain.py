@@ -23,6 +23,8 @@ def refused_function(verdict: Verdict) -> str:
     if verdict.error is None or code not in (*_OF_PLACE, _OF_ARGUMENT) or len(words) < 2 or words[0][0] not in "fpr":
         return ""
     name = re.split(r"[%+]", words[1])[0].rpartition(":")[2]
+    if "/" in words[1] or (words[0][0] == "f" and ":" in words[1]):
+        return ""  # a path, and what an fprobe takes for a name, are nobody's
     return name if name and (code == _OF_ARGUMENT or name in verdict.error.token) else ""
 
 

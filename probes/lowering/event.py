@@ -83,7 +83,9 @@ def event_site(
 ) -> Site:
     """Where an event probe on an event sits. Raises CannotLower where there is no such event."""
     fields = None
-    if environment.event is not None and system and name:
+    if not system or not name:
+        raise CannotLower(_unnamed(probe, environment))
+    if environment.event is not None:
         found = environment.event(system, name)
         if found is None:
             column = len(str(probe).split(" ")[0]) + 1
@@ -92,6 +94,14 @@ def event_site(
             raise CannotLower(Refusal("BAD_ATTACH_EVENT", message, column, wanted, hint, nearest))
         fields = {field.name: field for field in found}
     return Site(dialect_of(facts, btf), btf, None, on_event=True, fields=fields, environment=environment)
+
+
+def _unnamed(probe: Probe, environment: Environment) -> Refusal:
+    """The kernel wants both parts of an event's name."""
+    place = probe.place.symbol
+    hint, nearest = hint_for("NO_EVENT_INFO", place, events_like(place, environment))
+    column = len(str(probe).split(" ")[0]) + 1
+    return Refusal("NO_EVENT_INFO", message_of("NO_EVENT_INFO"), column, place, hint, nearest)
 
 
 def select(probe: Probe, system: str, site: Site) -> Selection:

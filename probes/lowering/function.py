@@ -10,18 +10,19 @@ from probes.convention import Where, passed, pushed_by_call
 from probes.dialect import MAX_ARGS, dialect_of
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
-from probes.fetcharg import FetchArg
+from probes.fetcharg import Argument, FetchArg
 from probes.lowering.capture import Capturer, needs_entry, needs_exit
 from probes.lowering.filter import filtered
 from probes.lowering.mechanism import Mechanism, choose
-from probes.lowering.selection import expand
+from probes.lowering.selection import Selection, expand
 from probes.lowering.words import NamedField, capture, name_fields, refused_at
 from probes.names import event_name, unique_field
 from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe, When
+from probes.rules.expand import beyond_last
 from probes.rules.site import Site
 from probes.rules.symbols import untold
-from probes.signature import certain_signature_of
+from probes.signature import Signature, certain_signature_of
 from probes.syntax.refused import Refused
 
 
@@ -43,6 +44,8 @@ def lower_function(
     )
     fetchargs = _alike(probe.fetchargs, facts) if mechanism.others else probe.fetchargs
     chosen = expand(fetchargs, signature, where)
+    if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
+        _check_numbers(probe, chosen, signature)
     fields = name_fields(chosen)
     losses = [*mechanism.losses, *_of_symbols(probe, environment), *chosen.losses]
     ends, split_losses = _ends(probe, fields, facts)
@@ -62,6 +65,17 @@ def lower_function(
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
         events.append(replace(made, frame=frame, frame_shift=shift))
     return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
+
+
+def _check_numbers(probe: Probe, chosen: Selection, signature: Signature) -> None:
+    """A bare `$argN` is the N-th argument, of which BTF knows how many there are. Raises CannotLower."""
+    names = [param.name for param in signature.params]
+    for wanted in chosen.wanted:
+        arg = wanted.arg
+        if not isinstance(arg.expression, Argument) or arg.name is not None or not wanted.chosen:
+            continue
+        if names and arg.expression.number > len(names):
+            raise refused_at(probe, wanted, beyond_last(str(arg), names), None)
 
 
 def _of_symbols(probe: Probe, environment: Environment) -> list[str]:

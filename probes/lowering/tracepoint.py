@@ -25,12 +25,10 @@ from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from probes.rules.hints import hint_for
 from probes.rules.site import Site
-from probes.signature import Signature, signature_of, tracepoint_of
+from probes.signature import STUB, Signature, signature_of, tracepoint_of
 from probes.syntax.refused import Refused
 from probes.value import NotThere, Value, locate
 
-STUB = "__probestub_"
-"""What the name of the function that a tracepoint probe sits on begins with."""
 _ITERATOR = "__traceiter_"
 
 

@@ -169,7 +169,7 @@ def refused_at(probe: Armable, wanted: Wanted, error: NotThere | Refused, site: 
     else:
         offset = _offset_in_text(str(wanted.arg), error.code, site)
     reason = error.reason if isinstance(error, NotThere) else ""
-    hint, nearest = hint_for(error.code, error.token, error.names, error.hint)
+    hint, nearest = hint_for(error.code, error.token, error.names, error.hint, getattr(error, "meant", ()))
     message = message_of(error.code) or reason or error.code
     return CannotLower(Refusal(error.code, message, start + offset, error.token or str(wanted.arg), hint, nearest))
 

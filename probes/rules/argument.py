@@ -12,6 +12,7 @@ from probes.dialect import MAX_ARRAY, MAX_ENTRY_LONGS, MAX_EVENT_SIZE, MAX_OPERA
 from probes.names import MAX_FIELD_NAME, RESERVED_FIELDS
 from probes.rules.built import BuiltArgument
 from probes.rules.fetch import Fetch
+from probes.rules.guesses import texts_in, type_meant
 from probes.rules.site import Site
 from probes.rules.symbols import check_symbols
 from probes.syntax.refused import Refused
@@ -129,7 +130,8 @@ def _parse_type(body: str, start: int, site: Site) -> FieldType:
         return FieldType(kind, "string", 0, offset)
     name = _stored_type(kind, site)
     if name is None:
-        raise Refused("BAD_TYPE", start + offset, kind or "", names=_TYPES)
+        meant = type_meant(kind or "", site.dialect.bits)
+        raise Refused("BAD_TYPE", start + offset, kind or "", names=_TYPES, meant=(meant,) if meant else ())
     return FieldType(kind, name, count, offset)
 
 
@@ -176,7 +178,9 @@ def _prepare_string(fetch: Fetch, text: str, base: int, site: Site) -> None:
     if signature is None or fetch.last is None or signature.is_char_array(fetch.last):
         return
     if not signature.is_char_pointer(fetch.last):
-        raise Refused("BAD_TYPE4STR", base, text)
+        steps = texts_in(signature.btf, fetch.last)
+        hint = f"This is no text, but has some: {' '.join(steps)}" if steps else ""
+        raise Refused("BAD_TYPE4STR", base, f":{text}", hint=hint, meant=steps)
     fetch.advance()
     fetch.ops[-1] = "UDEREF" if text.startswith("u") else "DEREF"
 

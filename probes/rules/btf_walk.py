@@ -10,6 +10,7 @@ from btf.btf import Btf
 from btf.layout import PathError, Resolved, find_field, resolve
 from btf.types import Ptr
 from btf.walk import strip
+from probes.rules.guesses import name_hint, name_meant, ways_to
 from probes.signature import Signature, member_names, operator_hint
 from probes.syntax.refused import Refused
 
@@ -53,16 +54,36 @@ def _returned(fetch: Fetch, text: str, rest: str | None) -> tuple[Signature, int
 def _parameter(fetch: Fetch, text: str, name: str) -> tuple[Signature, int]:
     signature, known = fetch.site.signature, fetch.site.queried
     if signature is None or not (known or signature.params):
-        raise Refused("NO_BTF_ENTRY", fetch.offset, text)
+        raise _no_entry(fetch, text)
     fetch.site.queried = True
     number = signature.number_of(name)
     if number is None:
-        raise Refused("NO_BTFARG", fetch.offset, name, names=tuple(param.name for param in signature.params))
+        raise _no_parameter(fetch, name, signature)
     if fetch.site.at_entry:
         fetch.store("ARG")
     else:
         fetch.keep_entry(str(number + 1))
     return signature, signature.params[number].type_id
+
+
+def _no_parameter(fetch: Fetch, name: str, signature: Signature) -> Refused:
+    """A name that no parameter has, with what may be meant by it."""
+    site = fetch.site
+    registers = () if site.no_registers else tuple(site.dialect.registers or ())
+    params = tuple(param.name for param in signature.params)
+    meant, hint = name_meant(name, signature, registers), name_hint(name)
+    if site.tracepoint and meant == ("$retval",):
+        meant = ()
+    elif meant and "->" in meant[0]:
+        hint = f"No argument is called so; a member of one is: {', '.join(meant)}"
+    return Refused("NO_BTFARG", fetch.offset, name, names=params, hint=hint, meant=meant)
+
+
+def _no_entry(fetch: Fetch, text: str) -> Refused:
+    """Without BTF of the function, or one that takes nothing."""
+    signature = fetch.site.signature
+    hint = "" if signature is None or signature.params else f"{signature.name} takes no arguments"
+    return Refused("NO_BTF_ENTRY", fetch.offset, text, hint=hint)
 
 
 def next_field(fetch: Fetch, text: str) -> tuple[str, bool, str | None]:
@@ -122,9 +143,15 @@ def _resolve(
         found = _resolve_in(btf, type_id, good) if hops[0][0] == "." else resolve(btf, type_id, good)
     except PathError as error:
         at = error.hop_index
-        names = member_names(btf, type_id, hops, at) if error.code == "NO_BTF_FIELD" else ()
+        token = hops[at][1].strip(_NAMELESS)
+        names: tuple[str, ...] = ()
+        meant: tuple[str, ...] = ()
+        if error.code == "NO_BTF_FIELD":
+            names, meant = member_names(btf, type_id, hops, at), ways_to(btf, type_id, hops, at)
         hint = operator_hint(btf, type_id, hops, at) if hops[0][0] == "->" else ""
-        raise Refused(error.code, starts[at], hops[at][1].strip(_NAMELESS), names=names, hint=hint) from None
+        if not token:
+            hint = f"The name of a member follows the {hops[at][0]}"
+        raise Refused(error.code, starts[at], token, names=names, hint=hint, meant=meant) from None
     if broken is not None:
         if hops[-1][0] == "->" and not signature.is_pointer(found.type_id):
             raise Refused("NO_PTR_STRCT", starts[-1], hint=operator_hint(btf, type_id, hops, len(hops) - 1))

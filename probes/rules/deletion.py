@@ -31,18 +31,22 @@ def check_deletion(words: list[str], existing: Sequence[Built], families: str = 
     minus = head.startswith("-")
     name = head[2:] if minus else head.partition(":")[2]
     if ":" not in head or (minus and head[1:2] != ":"):
-        raise At(Refused(_SILENT, 0, head))
+        raise At(Refused(_SILENT, 0, head, hint="A deletion is -:GROUP/EVENT"))
     group, slash, event = name.partition("/")
     if not slash:
         group, event = "", name
         if not event:
-            raise At(Refused(_SILENT, 0, head))
+            raise At(Refused(_SILENT, 0, head, hint="Name the event: -:GROUP/EVENT"))
     wanted = group if slash else None
     asked = [e for e in existing if not families or e.family in families]
     found = [e for e in asked if _matches(e, wanted, event, words[1:], prefix)]
     targets = {e.place.replace(".", "/", 1) for e in existing if e.letter == "e"}  # what they sit on comes first
-    if not found or any(f"{e.group}/{e.event}" in targets for e in found):
-        raise At(Refused(_SILENT, 0, head))
+    if not found:
+        names = tuple(f"{e.group}/{e.event}" if slash else e.event for e in asked)
+        hint = "There is no such event" if not words[1:] else "No such event has this place and these arguments"
+        raise At(Refused(_SILENT, 0, name, hint=hint, names=names))
+    if any(f"{e.group}/{e.event}" in targets for e in found):
+        raise At(Refused(_SILENT, 0, head, hint="An event probe sits on it: delete that one first"))
 
 
 def _matches(event: Built, group: str | None, name: str, words: list[str], prefix: bool) -> bool:

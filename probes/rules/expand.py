@@ -5,7 +5,10 @@ traceprobe_expand_meta_args and traceprobe_expand_dentry_args in kernel/trace/tr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from probes.dialect import MAX_DENTRY_ARGS, MAX_META_ARGS
+from probes.rules.guesses import argument_meant
 from probes.rules.site import Site
 from probes.signature import dentry_offsets
 from probes.syntax.refused import Refused
@@ -60,7 +63,7 @@ def _find_meta(words: list[str], site: Site) -> tuple[int | None, list[int]]:
                 raise Refused("DOUBLE_ARGS", 0, word, index)
             star = index
         elif not (following.isascii() and following.isdigit()):
-            raise Refused("BAD_VAR", 0, word, index)
+            raise _no_number(word, index, site)
         found.append(index)
     return star, found
 
@@ -68,13 +71,24 @@ def _find_meta(words: list[str], site: Site) -> tuple[int | None, list[int]]:
 def _one(word: str, index: int, names: list[str], site: Site) -> str:
     number, rest = simple_strtoul(word[4:], 10, site.dialect.saturates)
     if rest and not rest.startswith(":"):
-        raise Refused("BAD_VAR", 0, word, index)
+        raise _no_number(word, index, site)
     number &= UINT_MAX  # it is kept in an int
     if number == 0:
         raise Refused(_zero(site), 0, word, index)
     if number > len(names):  # of one that is negative there the kernel reads what lies before the parameters
-        raise Refused("NO_BTFARG", 0, word, index)
+        raise beyond_last(word, names, index)
     return names[number - 1] + rest
+
+
+def _no_number(word: str, index: int, site: Site) -> Refused:
+    hint, meant = argument_meant(word, site.signature)
+    return Refused("BAD_VAR", 0, word, index, hint=hint, meant=meant)
+
+
+def beyond_last(word: str, names: Sequence[str], index: int | None = None) -> Refused:
+    """What the kernel says of an argument behind the last one, where BTF knows how many there are."""
+    count = f"{len(names)} argument{'s' * (len(names) > 1)}"
+    return Refused("NO_BTFARG", 0, word, index, hint=f"The function takes {count}: {', '.join(filter(None, names))}")
 
 
 def _zero(site: Site) -> str:

@@ -6,12 +6,11 @@ the column it would put a caret at. Errors come in the kernel's order, at the ke
 
 from __future__ import annotations
 
-import re
-
 from probes.dialect import MAX_OPERATIONS
 from probes.rules.btf_walk import walk
-from probes.rules.cast import bare_field, cast, cast_field, current, per_cpu
+from probes.rules.cast import bare_field, cast, cast_field, per_cpu
 from probes.rules.site import Site
+from probes.rules.variable import variable
 from probes.syntax.operand import PER_CPU
 from probes.syntax.refused import Refused
 from probes.syntax.text import begins_name, kstrtol, kstrtoul
@@ -55,7 +54,7 @@ class Fetch:
         """Read an expression. Raises Refused."""
         first = text[:1]
         if first == "$":
-            self._variable(text)
+            variable(self, text)
         elif first == "%":
             self._register(text)
         elif first == "@":
@@ -86,6 +85,13 @@ class Fetch:
         fields = tuple(f"${name}" for name in self.site.fields or ())
         return Refused(code, self.offset, text, names=fields, hint="A field of the event is written with a $")
 
+    def _registers_elsewhere(self) -> str:
+        if self.site.on_event:
+            return "An event has fields, no registers: $FIELD"
+        if self.site.tracepoint:
+            return "A tracepoint has arguments, no registers: name them, or count them, $arg1"
+        return "An fprobe has no registers: a kprobe has, p in place of f"
+
     def nest(self, text: str) -> None:
         """Count a cast or a dereference. Raises Refused."""
         self._depth += 1
@@ -99,90 +105,13 @@ class Fetch:
     def _register(self, text: str) -> None:
         if self.site.no_registers:
             # Up to 7.2 the kernel logs BAD_VAR first and then this: no fetch method was found.
-            raise Refused("BAD_VAR" if self.site.dialect.typecast else "BAD_FETCH_ARG", self.offset, text)
+            code = "BAD_VAR" if self.site.dialect.typecast else "BAD_FETCH_ARG"
+            raise Refused(code, self.offset, text, hint=self._registers_elsewhere())
         known = self.site.dialect.registers
         if not text[1:] or (known is not None and text[1:] not in known):
             names = tuple(f"%{name}" for name in sorted(known or ()))
             raise Refused("BAD_REG_NAME", self.offset, text, names=names)
         self.store("REG")
-
-    def _variable(self, text: str) -> None:
-        name, site = text[1:], self.site
-        if site.on_event:
-            self._event_field(text)
-        elif self._is_retval(name):
-            if not site.at_exit:
-                raise Refused("RETVAL_ON_PROBE", self.offset, text)
-            if site.user or not site.dialect.btf_args:
-                self.store("RETVAL")
-            else:
-                walk(self, text)
-        elif site.dialect.typecast and not site.user and re.match(r"current(?![A-Za-z0-9_])", name):
-            current(self, text)
-        elif name.startswith("stack"):
-            self._stack(text, name[5:])
-        elif name in ("comm", "COMM"):
-            self.store("COMM")
-        elif name.startswith("arg") and (site.at_entry or site.dialect.btf_args or site.dialect.entry_at_exit):
-            self._argument(text, name[3:])
-        else:
-            hint = self._in_program() if re.fullmatch(r"arg\d+", name) else ""
-            raise Refused("BAD_VAR", self.offset, text, hint=hint, names=self._variables())
-
-    def _variables(self) -> tuple[str, ...]:
-        """What may stand behind a `$` here, those with a number left out."""
-        at_exit, current = self.site.at_exit, self.site.dialect.typecast and not self.site.user
-        return ("$comm", "$stack", *(("$retval",) if at_exit else ()), *(("$current",) if current else ()))
-
-    def _event_field(self, text: str) -> None:
-        """A field of the event, else the task's name."""
-        site, name = self.site, text[1:]
-        if not site.dialect.btf_args:
-            self.field = name
-        if site.has_field(name) or not site.dialect.btf_args:
-            self.store("TP_ARG")
-        elif name in ("comm", "COMM"):
-            self.store("COMM")
-        else:
-            at = 0 if site.dialect.event_variable_at_name else self.offset
-            hint = "The event has no field of this name" if site.fields else ""
-            raise Refused("BAD_VAR", at, name, names=tuple(site.fields or ()), hint=hint)
-
-    def _is_retval(self, name: str) -> bool:
-        """Older kernels want the bare word; newer ones take what begins with it and look further."""
-        return name.startswith("retval") if self.site.dialect.btf_args else name == "retval"
-
-    def _stack(self, text: str, number: str) -> None:
-        if not number:
-            self.store("STACKP")
-            return
-        value = kstrtoul(number, 10) if number[0].isascii() and number[0].isdigit() else None
-        if value is None:
-            raise Refused("BAD_VAR", self.offset, text)
-        if value > self.site.dialect.stack_longs and not self.site.user:
-            raise Refused("BAD_STACK_NUM", self.offset, text)
-        self.store("STACK")
-
-    def _argument(self, text: str, number: str) -> None:
-        value = kstrtoul(number, 10)
-        if value is None:
-            raise Refused("BAD_VAR", self.offset, text)
-        if not 0 < value <= self.site.dialect.stack_longs:
-            raise Refused("BAD_ARG_NUM", self.offset, text)
-        if self.site.at_entry:
-            self.store("ARG")
-        elif self.site.at_exit and self.site.dialect.entry_at_exit and not self.site.user:
-            self.keep_entry(str(value))
-        else:
-            code = "NOFENTRY_ARGS" if self.site.dialect.btf_args else "BAD_VAR"
-            raise Refused(code, self.offset, text, hint=self._in_program())
-
-    def _in_program(self) -> str:
-        """Where the arguments are in a program, of which the kernel knows none by number."""
-        registers = self.site.dialect.argument_registers
-        if not self.site.user or not registers:
-            return ""
-        return f"In a program arguments are in registers where a function begins: %{' %'.join(registers)}"
 
     def keep_entry(self, number: str) -> None:
         """Take an argument that is kept from the entry."""

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from probes.rules.ways_out import WAYS_OUT
 
 _NEAREST = 3
+_ALIKE = 0.6
+"""Share of letters; what is less alike was not meant."""
 
 
-def hint_for(code: str, token: str, names: Sequence[str] = (), better: str = "") -> tuple[str, tuple[str, ...]]:
+def hint_for(
+    code: str, token: str, names: Sequence[str] = (), better: str = "", meant: Sequence[str] = ()
+) -> tuple[str, tuple[str, ...]]:
     """Give the hint for an error and up to three of `names` that are like the token, never the token itself.
 
     Args:
@@ -18,10 +22,12 @@ def hint_for(code: str, token: str, names: Sequence[str] = (), better: str = "")
         token: the wrong word.
         names: that would do instead.
         better: a hint that goes before the general one.
+        meant: what the token surely stands for, however it is spelt; before all names.
     """
-    others = [name for name in dict.fromkeys(names) if name and name != token]
-    nearest = difflib.get_close_matches(token, others, _NEAREST, 0.5) if token else []
+    others = {name.lower(): name for name in names if name and name != token}
+    close = difflib.get_close_matches(token.lower(), others, _NEAREST, _ALIKE) if token else []
+    nearest = tuple(dict.fromkeys((*meant, *(others[name] for name in close))))[:_NEAREST]
     hint = better or WAYS_OUT.get(code, "")
     if nearest:
         hint = f"{hint}; did you mean {nearest[0]}?" if hint else f"Did you mean {nearest[0]}?"
-    return hint, tuple(nearest)
+    return hint, nearest

@@ -50,7 +50,8 @@ def check_head(head: str, dialect: Dialect) -> str | None:
     count, colon, name = rest.partition(":")
     if letter in "ft" and dialect.fprobe_on_graph:
         if rest and not rest.startswith(":"):
-            raise Refused("BAD_MAXACT", 1, head)
+            hint = "" if rest[0].isdigit() else f"A blank, or a colon and a name, follows the {letter}"
+            raise Refused("BAD_MAXACT", 1, head, hint=hint)
         return name if colon else None
     if rest[:1].isascii() and rest[:1].isdigit():
         if letter == "p":
@@ -73,8 +74,20 @@ def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts, environm
         raise Refused("BAD_MAXACT_TYPE", 1, words[0], index=0)
     late = None
     if not _traceable(symbol, returns, dialect, facts, environment):
-        late = Refused("BAD_PROBE_ADDR" if dialect.fprobe_on_graph else "FAIL_REG_PROBE", 0, symbol)
+        code = "BAD_PROBE_ADDR" if dialect.fprobe_on_graph else "FAIL_REG_PROBE"
+        late = Refused(code, 0, symbol, hint=_no_name(symbol))
     return Spot(symbol, not returns, returns, late)
+
+
+def _no_name(place: str) -> str:
+    """Say why a place is no function's name, where it can't be one; empty: it may be one."""
+    if "/" in place:
+        return "A place in a program is PATH:FUNCTION or PATH:OFFSET, and its letter p or r"
+    if ":" in place:
+        return "An fprobe takes a function's name alone; a kprobe MODULE:FUNCTION; arguments stand behind a blank"
+    if "+" in place:
+        return "An fprobe sits where a function begins; p takes an offset"
+    return "Arguments stand behind a blank, without brackets" if "(" in place else ""
 
 
 def tprobe_spot(words: list[str]) -> Spot:
@@ -198,7 +211,7 @@ def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment:
         guessed = symbol in facts.blacklist or (btf is not None and btf.function(symbol) is not None)
         guessed = guessed or (base != symbol and index.count(base) > 0)
         if environment.symbol is not None or not guessed:
-            raise Refused("BAD_PROBE_ADDR", 0, symbol)
+            raise Refused("BAD_PROBE_ADDR", 0, symbol, hint=_no_name(symbol))
 
 
 def _land(symbol: str, offset: int, environment: Environment) -> Landing | None:

@@ -25,7 +25,7 @@ from probes.rules.expand import expand_dentry, expand_meta
 from probes.rules.place import Spot, check_head, fprobe_spot, kprobe_spot, tprobe_spot
 from probes.rules.site import Site
 from probes.rules.user_verdict import is_user, user_spot
-from probes.signature import Signature, signature_of, tracepoint_of
+from probes.signature import STUB, Signature, signature_of, tracepoint_of
 from probes.syntax.refused import At, Refused
 
 
@@ -110,13 +110,28 @@ def fprobe(words: list[str], reading: Reading) -> Built | None:
         signature = (tracepoint_of if tracepoint else signature_of)(reading.btf, spot.symbol)
     site = _site(reading, signature, spot)
     site.fprobe, site.tracepoint = True, tracepoint
-    arguments = _arguments(words, site, reading)
+    try:
+        arguments = _arguments(words, site, reading)
+    except At as error:
+        if tracepoint and error.refused.code in ("NO_BTF_ENTRY", "NOSUP_BTFARG"):
+            raise _no_tracepoint(error, spot.symbol, reading) from None
+        raise
     try:
         check_entry_data(site)
     except Refused as error:
         raise At(error, 2) from None
     built = Built(words[0][0], named.group, named.event, spot.symbol, spot.at_exit, arguments)
     return _register(built, site.late or spot.late, reading)
+
+
+def _no_tracepoint(error: At, name: str, reading: Reading) -> At:
+    """What is said of an argument of a tracepoint that there is not: it is the tracepoint that is wrong."""
+    known = tuple(one.removeprefix(STUB) for one in index_of(reading.facts).modules if one.startswith(STUB))
+    if not known or name in known:
+        return error
+    found = error.refused
+    hint = f"There is no tracepoint {name} now, so nobody knows its arguments"
+    return At(Refused(found.code, found.offset, name, names=known, hint=hint), error.index)
 
 
 def uprobe(words: list[str], reading: Reading) -> Built | None:
@@ -229,7 +244,8 @@ def _arguments(words: list[str], site: Site, reading: Reading) -> tuple[BuiltArg
                 words[2:] = expanded  # without names put for `$arg*` it does so in the command that it logs
     except Refused as error:
         if reading.registers:
-            raise At(Refused(error.code, error.offset, error.token), (error.index or 0) + 2) from None
+            error.index = (error.index or 0) + 2
+            raise At(error, error.index) from None
         expanded = written
     built: list[BuiltArgument] = []
     names: list[str] = []
@@ -267,7 +283,7 @@ def _register(built: Built, late: Refused | None, reading: Reading) -> Built:
 
 def _check_tracepoint(built: Built, reading: Reading) -> None:
     """See whether a tracepoint takes a probe when it is registered: one, on a stub that can be traced. Raises At."""
-    stub = f"__probestub_{built.place}"
+    stub = f"{STUB}{built.place}"
     if reading.btf is None or reading.btf.function(stub) is None:
         return  # it may come with a module
     if any((event.letter, event.place) == ("t", built.place) for event in reading.existing):

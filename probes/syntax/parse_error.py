@@ -28,6 +28,15 @@ class ParseError(Exception):
         self.refusal = refusal
 
 
+_WAYS_OUT = {
+    "no_filter": "Put a condition behind the if, or leave it out",
+    "no_place": "The function follows: f vfs_read",
+    "no_event": "The event follows: e sched.sched_switch",
+    "unknown_kind": "f vfs_read count",
+}
+
+
 def refuse(code: str, column: int, token: str = "", hint: str = "") -> ParseError:
     """Build the error for a code of the kernel's or of our own."""
-    return ParseError(Refusal(code, message_of(code) or _OWN_MESSAGES.get(code, code), column, token, hint))
+    message = message_of(code) or _OWN_MESSAGES.get(code, code)
+    return ParseError(Refusal(code, message, column, token, hint or _WAYS_OUT.get(code, "")))

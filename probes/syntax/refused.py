@@ -15,6 +15,7 @@ class Refused(Exception):
         names: tuple[str, ...] = (),
         message: str = "",
         hint: str = "",
+        meant: tuple[str, ...] = (),
     ) -> None:
         super().__init__(code)
         self.code = code
@@ -24,6 +25,8 @@ class Refused(Exception):
         """Word the error is at, where it isn't the current one."""
         self.names = names
         """Names that would do instead of the token."""
+        self.meant = meant
+        """What the token surely stands for, however it is spelt."""
         self.message = message
         """The kernel's sentence, where the code alone doesn't say which."""
         self.hint = hint

@@ -1,0 +1,114 @@
+"""What the kernel makes of a word with a `$`: parse_probe_vars of kernel/trace/trace_probe.c."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from probes.rules.btf_walk import walk
+from probes.rules.cast import current
+from probes.rules.guesses import argument_meant, name_hint, name_meant
+from probes.syntax.refused import Refused
+from probes.syntax.text import kstrtoul
+
+if TYPE_CHECKING:
+    from probes.rules.fetch import Fetch
+    from probes.rules.site import Site
+
+
+def variable(fetch: Fetch, text: str) -> None:
+    """Read it. Raises Refused."""
+    name, site = text[1:], fetch.site
+    if site.on_event:
+        _event_field(fetch, text)
+    elif _is_retval(name, site):
+        if not site.at_exit:
+            raise Refused("RETVAL_ON_PROBE", fetch.offset, text)
+        if site.user or not site.dialect.btf_args:
+            fetch.store("RETVAL")
+        else:
+            walk(fetch, text)
+    elif site.dialect.typecast and not site.user and re.match(r"current(?![A-Za-z0-9_])", name):
+        current(fetch, text)
+    elif name.startswith("stack"):
+        _stack(fetch, text, name[5:])
+    elif name in ("comm", "COMM"):
+        fetch.store("COMM")
+    elif name.startswith("arg") and (site.at_entry or site.dialect.btf_args or site.dialect.entry_at_exit):
+        _argument(fetch, text, name[3:])
+    else:
+        raise _unknown(fetch, text)
+
+
+def _unknown(fetch: Fetch, text: str) -> Refused:
+    """A variable that there is not, with what may be meant."""
+    site, name = fetch.site, text.lstrip("$")
+    hint = _in_program(site) if re.fullmatch(r"arg\d+", name) else name_hint(name)
+    params = tuple(param.name for param in site.signature.params) if site.signature is not None else ()
+    if name in params:
+        return Refused("BAD_VAR", fetch.offset, text, hint="An argument's name stands without a $", meant=(name,))
+    meant = () if site.user else name_meant(name, None)
+    return Refused("BAD_VAR", fetch.offset, text, hint=hint, names=_variables(site), meant=meant)
+
+
+def _variables(site: Site) -> tuple[str, ...]:
+    """What may stand behind a `$` here, those with a number left out."""
+    returns = site.at_exit or (site.at_entry and not site.tracepoint)  # at an entry the way out is %return
+    current = site.dialect.typecast and not site.user
+    return ("$comm", "$stack", *(("$retval",) if returns else ()), *(("$current",) if current else ()))
+
+
+def _event_field(fetch: Fetch, text: str) -> None:
+    """A field of the event, else the task's name."""
+    site, name = fetch.site, text[1:]
+    if not site.dialect.btf_args:
+        fetch.field = name
+    if site.has_field(name) or not site.dialect.btf_args:
+        fetch.store("TP_ARG")
+    elif name in ("comm", "COMM"):
+        fetch.store("COMM")
+    else:
+        at = 0 if site.dialect.event_variable_at_name else fetch.offset
+        hint = "The event has no field of this name" if site.fields else ""
+        raise Refused("BAD_VAR", at, name, names=tuple(site.fields or ()), hint=hint)
+
+
+def _is_retval(name: str, site: Site) -> bool:
+    """Older kernels want the bare word; newer ones take what begins with it and look further."""
+    return name.startswith("retval") if site.dialect.btf_args else name == "retval"
+
+
+def _stack(fetch: Fetch, text: str, number: str) -> None:
+    if not number:
+        fetch.store("STACKP")
+        return
+    value = kstrtoul(number, 10) if number[0].isascii() and number[0].isdigit() else None
+    if value is None:
+        raise Refused("BAD_VAR", fetch.offset, text)
+    if value > fetch.site.dialect.stack_longs and not fetch.site.user:
+        raise Refused("BAD_STACK_NUM", fetch.offset, text)
+    fetch.store("STACK")
+
+
+def _argument(fetch: Fetch, text: str, number: str) -> None:
+    site, value = fetch.site, kstrtoul(number, 10)
+    if value is None:
+        hint, meant = argument_meant(text, site.signature)
+        raise Refused("BAD_VAR", fetch.offset, text, hint=hint, names=_variables(site), meant=meant)
+    if not 0 < value <= site.dialect.stack_longs:
+        raise Refused("BAD_ARG_NUM", fetch.offset, text)
+    if site.at_entry:
+        fetch.store("ARG")
+    elif site.at_exit and site.dialect.entry_at_exit and not site.user:
+        fetch.keep_entry(str(value))
+    else:
+        code = "NOFENTRY_ARGS" if site.dialect.btf_args else "BAD_VAR"
+        raise Refused(code, fetch.offset, text, hint=_in_program(site))
+
+
+def _in_program(site: Site) -> str:
+    """Where the arguments are in a program, of which the kernel knows none by number."""
+    registers = site.dialect.argument_registers
+    if not site.user or not registers:
+        return ""
+    return f"In a program arguments are in registers where a function begins: %{' %'.join(registers)}"

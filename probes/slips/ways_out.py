@@ -1,0 +1,68 @@
+"""Slips that have one way out each, by the error that they give: the same text with one change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from probes.slips import argument, condition, place
+from probes.slips.slip import Slip
+
+_BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
+    "NO_MATCHING_TYPE": place.no_kind,
+    "refused_without_message": place.no_kind,
+    "unknown_kind": place.no_kind,
+    "BAD_MAXACT": place.no_kind,
+    "BAD_PROBE_ADDR": place.no_place,
+    "FAIL_REG_PROBE": place.no_place,
+    "NO_BTF_ENTRY": place.no_place,
+    "RETVAL_ON_PROBE": place.at_exit,
+    "BAD_ADDR_SUFFIX": place.bad_suffix,
+    "BAD_TP_NAME": place.tracepoint,
+    "NO_EVENT_NAME": place.no_name,
+    "NO_GROUP_NAME": place.no_name,
+    "BAD_EVENT_NAME": place.bad_name,
+    "BAD_GROUP_NAME": place.bad_name,
+    "NO_PTR_STRCT": argument.step,
+    "BAD_BTF_TID": argument.step,
+    "NOSUP_DAT_ARG": argument.step,
+    "BAD_HYPHEN": argument.step,
+    "BAD_STRING": argument.memory,
+    "BAD_FETCH_ARG": argument.begins,
+    "BAD_VAR": argument.star,
+    "DEREF_NEED_BRACE": argument.brackets,
+    "DEREF_OPEN_BRACE": argument.brackets,
+    "BAD_DEREF_OFFS": argument.brackets,
+    "BAD_IMM": argument.text,
+    "IMMSTR_NO_CLOSE": argument.text,
+    "NEED_STRING_TYPE": argument.without_type,
+    "BAD_ARG_NAME": argument.without_name,
+    "NO_ARG_NAME": argument.without_name,
+    "USED_ARG_NAME": argument.renamed,
+    "DOUBLE_ARGS": argument.without,
+    "NO_ARG_BODY": argument.without,
+    "ARRAY_NO_CLOSE": argument.array,
+    "BAD_ARRAY_SUFFIX": argument.array,
+    "ARRAY_TOO_BIG": argument.array,
+    "TYPECAST_NOT_EVENT": argument.cast,
+    "NO_BTFARG": argument.comma,
+    "NO_BTF_FIELD": argument.comma,
+    "EXPECT_STRING": condition.quotes,
+    "INVALID_VALUE": condition.quotes,
+    "INVALID_OP": condition.operator,
+    "TOO_MANY_PREDS": condition.operator,
+    "INVALID_FILTER": condition.operator,
+    "TOO_MANY_OPEN": condition.closed,
+    "TOO_MANY_CLOSE": condition.opened,
+    "MISSING_QUOTE": condition.quote,
+    "no_filter": condition.no_condition,
+    "NO_EP_FILTER": condition.no_condition,
+}
+"""By the name of the error."""
+
+
+def ways_out(slip: Slip) -> Iterator[str]:
+    """Texts with one change, the likeliest first; whether one is accepted is not known."""
+    find = _BY_CODE.get(slip.error.code)
+    if find is not None:
+        yield from find(slip)
