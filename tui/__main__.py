@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ def main(argv: list[str] | None = None) -> int:
     """
     from tui.cli.plain import plain
 
+    if "JOURNAL_STREAM" in os.environ:
+        from tui.cli.journal import install
+
+        install()
     words = sys.argv[1:] if argv is None else argv
     arguments: argparse.Namespace | SimpleNamespace | None = plain(words)
     if arguments is None:

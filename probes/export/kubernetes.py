@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from probes.command import UserProbe
 from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.kubernetes_parts import MANIFESTS
+from probes.export.names import events_of
 from probes.export.quoting import one_line
 from probes.export.yaml_text import block, quoted
 from probes.facts import TargetFacts
@@ -24,6 +25,7 @@ _MOST = 1 << 20
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     """See the module. Raises CannotExport."""
+    events_of(plans)
     gather(
         [f"{plan.probe.subject}: its file would be looked for in the container" for plan in plans if _is_file(plan)]
     )

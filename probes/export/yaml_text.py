@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_LINES = re.compile(r"(?:[!-~][ -~]*)?(?:\n[ -~]*)*\n\Z")
+_LINES = re.compile(r"[!-~][ -~]*(?:\n[ -~]*)*\n\Z")
 
 
 def quoted(text: str) -> str:
@@ -30,8 +30,8 @@ def block(text: str, indent: int) -> str:
     """A text of lines as it is read by people, else in quotes; stands behind its key.
 
     Args:
-        text: ends with the end of its last line; a first line that begins with a space, and what is not printable
-            ASCII, make that it is quoted.
+        text: ends with the end of its last line; a first line that is empty or begins with a space, and what is not
+            printable ASCII, make that it is quoted.
         indent: of the lines: more than that of the key.
     """
     if not _LINES.match(text) or text.endswith("\n\n"):

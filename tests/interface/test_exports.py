@@ -7,6 +7,7 @@ from textual.widgets import Input, OptionList
 
 from tests.interface.test_app import application, open_compose, pick, write_kernel
 from tests.interface.widget_host import screen_text, until
+from tui.cli.parser import DIALECTS
 from widgets.dialect_dialog import DialectDialog, DialectText
 
 
@@ -36,7 +37,7 @@ async def test_every_tool_is_shown(kernel_only, size):
             seen[dialog.current.title] = "\n".join(screen_text(app))
             assert number == 0 or dialog.query_one(OptionList).highlighted == number
             await pilot.press("down")
-        assert len(seen) == 7
+        assert len(seen) == len(DIALECTS)
         assert "#!/bin/sh" in seen["POSIX shell script"]
         assert "kprobe_event=p:probewright/vfs_read__entry" in seen["kernel command line"]
         assert "bpftrace THIS" in seen["bpftrace script"]

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 from google.protobuf import json_format
@@ -82,7 +83,7 @@ class Collector:
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
 
-    def records(self) -> list[dict]:
+    def records(self) -> list[dict[str, Any]]:
         """Attributes of all log records that came."""
         found = []
         while not self.requests.empty():

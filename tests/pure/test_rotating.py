@@ -18,7 +18,7 @@ from events.export.source import Source
 from kernel.open import shipped_recording
 from tests.pure.export_events import format_of, record_of
 from tui.__main__ import main
-from tui.export_file import FileRefused
+from tui.export_file import ExportFile, FileRefused
 from tui.rotating import RotatingFiles, Rotation
 
 HERE = str(shipped_recording())
@@ -150,9 +150,7 @@ def test_run_into_a_folder(tmp_path, capsys):
 
 
 def test_a_full_disk_is_told(tmp_path, capsys, monkeypatch):
-    import tui.rotating
-
-    class Full(tui.rotating.ExportFile):
+    class Full(ExportFile):
         def __init__(self, path: Path, *, overwrite: bool = False) -> None:
             super().__init__(path, overwrite=overwrite)
             self.out.close()

@@ -21,6 +21,7 @@ from events.export.stacks import STACK_EVENT
 from events.record import Record
 from kernel.errors import KernelError
 from kernel.watch import Watch
+from tui.cli.journal import Level, saying
 from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
 from tui.cli.outlets import OTLP, BadSetting, WantedOutlet, outlet_of, wanted_outlet
 from tui.cli.output import connect, emit, plain, size_of
@@ -143,7 +144,8 @@ def refused(wanted: Wanted, error: Exception) -> int:
 
 def refuse(why: object, status: int) -> int:
     """Say why nothing is given out; gives the exit status."""
-    print(f"probewright: {plain(str(why))}", file=sys.stderr)
+    with saying(Level.ERROR):
+        print(f"probewright: {plain(str(why))}", file=sys.stderr)
     return status
 
 
@@ -213,7 +215,8 @@ class Export:
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         for note in self._writer.notes:
-            print(f"probewright: {plain(note)}", file=sys.stderr)
+            with saying(Level.WARNING):
+                print(f"probewright: {plain(note)}", file=sys.stderr)
         failed = False
         if isinstance(self._writer, Outlet):
             told = self._writer.told()

@@ -39,16 +39,20 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         sys.stdout.flush()
     except ProbeRefused as error:
         from tui.cli.check import refusal, show_verdict
+        from tui.cli.journal import Level, saying
         from tui.cli.output import emit
 
         if getattr(arguments, "json", False):
             emit(refusal(error.verdict.command, error.verdict))
-        show_verdict(error.verdict.command, error.verdict, [], sys.stderr)
+        with saying(Level.ERROR):
+            show_verdict(error.verdict.command, error.verdict, [], sys.stderr)
         return REFUSED
     except PresetError as error:
+        from tui.cli.journal import Level, saying
         from tui.cli.output import plain
 
-        print(f"probewright: {plain(str(error))}", file=sys.stderr)
+        with saying(Level.ERROR):
+            print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
     except TooFast as error:
         return fail(error, REFUSED)
@@ -65,9 +69,11 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
 
 def fail(error: KernelError, status: int) -> int:
     """Say what went wrong and the way out."""
+    from tui.cli.journal import Level, saying
     from tui.cli.output import plain
 
-    print(f"probewright: {plain(str(error))}", file=sys.stderr)
-    if error.remedy:
-        print(f"  {plain(error.remedy)}", file=sys.stderr)
+    with saying(Level.ERROR):
+        print(f"probewright: {plain(str(error))}", file=sys.stderr)
+        if error.remedy:
+            print(f"  {plain(error.remedy)}", file=sys.stderr)
     return status

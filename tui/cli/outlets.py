@@ -79,6 +79,7 @@ def _sink(watch: Watch, settings: Settings, unasked: Unasked) -> Outlet:
     import importlib.metadata
 
     from events.export.otlp import LogEncoder
+    from tui.cli.journal import Level, saying
     from tui.cli.output import plain
     from tui.otlp_http import OtlpHttp
     from tui.otlp_sink import OtlpSink
@@ -90,7 +91,8 @@ def _sink(watch: Watch, settings: Settings, unasked: Unasked) -> Outlet:
     encoder = LogEncoder(source_of(watch, unasked), resource, importlib.metadata.version("probewright"))
 
     def say(text: str) -> None:
-        print(f"probewright: {plain(text)}", file=sys.stderr, flush=True)
+        with saying(Level.WARNING):
+            print(f"probewright: {plain(text)}", file=sys.stderr, flush=True)
 
     return OtlpSink(OtlpHttp(settings), encoder, settings, _wall(watch), say=say)
 

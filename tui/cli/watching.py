@@ -28,6 +28,7 @@ from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 from tui.cli.attach import told
 from tui.cli.comeback import comes_back, tell_cuts
+from tui.cli.journal import Level, saying
 from tui.cli.output import plain
 
 _PATIENCE = 0.2
@@ -238,14 +239,16 @@ def account(watch: Watch, unprinted: int = 0) -> None:
     )
     for number, what in losses:
         if number:
-            print(f"probewright: {number:,} {what}", file=sys.stderr)
+            with saying(Level.WARNING):
+                print(f"probewright: {number:,} {what}", file=sys.stderr)
     tell_cuts(watch)
 
 
 def tell_stopped(watch: Watch) -> None:
     """Say on standard error what was stopped because it was too fast."""
     for stopped in watch.guard.take():
-        print(f"probewright: {plain(stopped.text)}; --storm sets the limit", file=sys.stderr)
+        with saying(Level.WARNING):
+            print(f"probewright: {plain(stopped.text)}; --storm sets the limit", file=sys.stderr)
 
 
 def tell_counts(watch: Watch) -> None:
@@ -259,7 +262,7 @@ def take_away(watch: Watch) -> int:
     """Close; gives 1 where something could not be taken away, and says what."""
     failures = watch.close()
     lost = [failure.error for failure in failures if isinstance(failure.error, TargetLost)]
-    with contextlib.suppress(OSError):  # the terminal may be gone
+    with contextlib.suppress(OSError), saying(Level.ERROR):  # the terminal may be gone
         if lost:
             print(f"probewright: {plain(str(lost[0]))}", file=sys.stderr)
             print(
