@@ -63,6 +63,9 @@ class Graphing:
                 self._app.post_message(GraphFailed(str(plan), str(error), error.remedy))
                 return
             self._begun = watching
+            if asked != self._asked:  # nobody waits for it any more
+                watching.close()
+                return
             self._app.post_message(GraphStarted(watching, tuple(str(failure.error) for failure in failures)))
         connection.load_symbols()
 
@@ -100,6 +103,12 @@ class Graphing:
         self.counts = event.counts
         self.watching.know_names(event.names)
         return True
+
+    def last(self) -> GraphWatch | None:
+        """The newest there is, also where the screen was never told of it; waits for a worker that begins one."""
+        self._asked += 1
+        with self._changing:
+            return self._begun or self.watching
 
     def leave(self) -> GraphWatch | None:
         """Another target will be open; gives what has to be closed."""

@@ -10,6 +10,7 @@ import pytest
 
 import kernel.graph_watch
 from kernel.errors import KernelError
+from tests.real.processes import until
 from tui.graphing import Graphing
 from tui.messages import Disarmed, GraphFailed, GraphStarted
 
@@ -127,6 +128,24 @@ def test_one_that_waits_is_not_begun_on_a_target_that_was_left(app: Workers, gra
     Tracer.go_on.set()
     app.join()
     assert Tracer.made == [] and app.told == []
+
+
+def test_one_that_is_beginning_when_its_target_is_left_is_closed(app: Workers, graphing: Graphing) -> None:
+    graphing.start(Symbols(), "late")  # type: ignore[arg-type]
+    assert until(lambda: Tracer.made)
+    graphing.leave()
+    Tracer.go_on.set()
+    app.join()
+    assert running() == [] and app.told == []
+
+
+def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, graphing: Graphing) -> None:
+    Tracer.go_on.set()
+    graphing.start(Symbols(), "begun")  # type: ignore[arg-type]
+    app.join()
+    assert graphing.watching is None
+    last = graphing.last()
+    assert last is not None and running() == [last.plan] == ["begun"]
 
 
 def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: Graphing) -> None:

@@ -104,8 +104,8 @@ def _take_away(app: Probewright) -> int:
                 if app.watching.armed:
                     print("taking the probes away ...", file=sys.stderr, flush=True)
             left = take_away(app.watching)
-        if app.graphing.watching is not None:
-            left |= take_away(app.graphing.watching)
+        if (graph := app.graphing.last()) is not None:
+            left |= take_away(graph)
     finally:
         app.opening.cancel.set()
         if app.connection is not None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from events.record import Record
 from kernel.arming import Mode
 from kernel.connection import Connection
-from kernel.errors import ProbeRefused, TargetLost
+from kernel.errors import LeftAlone, ProbeRefused, TargetLost
 from kernel.limits import Limits
 from kernel.replay import left_out
 from kernel.watch import Watch
@@ -270,10 +270,12 @@ def take_away(watch: Watch) -> int:
                 file=sys.stderr,
             )
         for failure in failures:
-            if failure.error not in lost:
+            if isinstance(failure.error, LeftAlone):
+                print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)
+            elif failure.error not in lost:
                 print(f"probewright: left behind: {plain(str(failure.error))}", file=sys.stderr)
                 print("  `clean` with this target tries again", file=sys.stderr)
-    return 1 if failures else 0
+    return 1 if any(not isinstance(failure.error, LeftAlone) for failure in failures) else 0
 
 
 class _Held:
