@@ -9,7 +9,7 @@ import pytest
 from events.record import Record
 from kernel.open import shipped_recording
 from tests.interface.test_app import SIZE, application
-from tests.interface.widget_host import screen_text, until
+from tests.interface.widget_host import paste, screen_text, until
 from tui.views.events_pane import EventsPane
 from widgets.column_choice import ColumnChoice
 from widgets.event_rows import FIXED, MARK, EventColumn
@@ -60,14 +60,17 @@ async def test_only_events_with_a_value_and_only_others():
 
 async def test_a_typed_condition_and_its_end():
     async with live() as (pilot, pane, every):
-        await pilot.press("f", *"count > 1024 || ret", "enter")
+        await pilot.press("f")
+        await paste(pilot, "count > 1024 || ret")
+        await pilot.press("enter")
         assert any("one of == != < <= > >= & ~ is missing, at 20" in line for line in screen_text(pilot.app))
         assert len(rows(pane)) == len(every), "nothing has changed yet"
-        await pilot.press(*" < 0", "enter")
+        await paste(pilot, " < 0")
+        await pilot.press("enter")
         wanted = [r for r in every if (r.values.get("count") or 0) > 1024 or (r.values.get("ret") or 0) < 0]
         assert rows(pane) == wanted
         assert 0 < len(wanted) < len(every)
-        await pilot.press("f", *["backspace"] * 30, "enter")
+        await pilot.press("f", "ctrl+u", "enter")
         assert rows(pane) == every
         assert pane.table.has_focus
 
@@ -136,7 +139,9 @@ async def test_marks_are_found_again():
 async def test_a_time_is_gone_to():
     async with live() as (pilot, pane, every):
         wanted = every[len(every) // 2]
-        await pilot.press("t", *f"{wanted.ts // 10**9}.{wanted.ts % 10**9:09}", "enter")
+        await pilot.press("t")
+        await paste(pilot, f"{wanted.ts // 10**9}.{wanted.ts % 10**9:09}")
+        await pilot.press("enter")
         assert pane.record == wanted
         await pilot.press("t", *"+0.5", "enter")
         assert pane.record == next(record for record in every if record.ts >= wanted.ts + 500_000_000)
@@ -146,9 +151,13 @@ async def test_a_time_is_gone_to():
 
 async def test_a_search_stays_within_what_is_chosen():
     async with live() as (pilot, pane, every):
-        await pilot.press("f", *"event ~ *exit", "enter")
+        await pilot.press("f")
+        await paste(pilot, "event ~ *exit")
+        await pilot.press("enter")
         chosen = rows(pane)
-        await pilot.press("slash", *"count > 1024", "enter")
+        await pilot.press("slash")
+        await paste(pilot, "count > 1024")
+        await pilot.press("enter")
         wanted = [r for r in every if r.event.endswith("exit") and (r.values.get("count") or 0) > 1024]
         await until(lambda: pane.record == wanted[-1], pilot)
         await pilot.press("N")
@@ -165,11 +174,15 @@ async def test_calls_are_chosen_by_latency_and_by_fields_of_either_end():
         every = [shown.records(row) for row in range(shown.first, shown.next)]
         pairs = [(entry, leave) for entry, leave in every if entry and leave]
         middle = sorted(leave.ts - entry.ts for entry, leave in pairs)[len(pairs) // 2]
-        await pilot.press("f", *f"latency >= {middle}ns", "enter")
+        await pilot.press("f")
+        await paste(pilot, f"latency >= {middle}ns")
+        await pilot.press("enter")
         chosen = [shown.records(row) for row in range(shown.first, shown.next)]
         assert chosen == [(entry, leave) for entry, leave in pairs if leave.ts - entry.ts >= middle]
         assert any(f"{len(chosen)} of {len(every)}" in line for line in screen_text(pilot.app))
-        await pilot.press("f", *["backspace"] * 40, *"dfd < 0 && ret > 2", "enter")
+        await pilot.press("f", "ctrl+u")
+        await paste(pilot, "dfd < 0 && ret > 2")
+        await pilot.press("enter")
         chosen = [shown.records(row) for row in range(shown.first, shown.next)]
 
         def value(ends, name):

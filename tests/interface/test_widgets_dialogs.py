@@ -48,7 +48,6 @@ class Asking(Host):
 async def test_a_question_by_keys(keys, careful, answer):
     app = Asking(Confirm("Arm it?", ["vfs_read: 812k/s", EVIL], yes="Arm", careful=careful))
     async with app.shown() as pilot:
-        app.picture("confirm")
         assert r"[/b]\x1b[31m[@click=app.quit]x[/]" in app.text
         await pilot.press(*keys)
         assert app.answers == [answer]
@@ -70,7 +69,6 @@ async def test_trouble_says_what_why_and_the_way_out():
         )
     )
     async with app.shown() as pilot:
-        app.picture("trouble")
         assert "✗ tracefs is not mounted" in app.text
         assert "way out: mount -t tracefs nodev /sys/kernel/tracing" in app.text
         assert app.text.count("way out") == 1  # an empty one is left out
@@ -87,7 +85,6 @@ async def test_progress_reports_and_asks_its_owner_to_stop():
         assert "····" in app.text
         dialog.report(f"unpacking {EVIL}", 0.48)
         await pilot.pause()
-        app.picture("progress")
         assert "48%" in app.text
         assert r"unpacking [/b]\x1b" in app.text
         painted = [count_paints(widget) for widget in dialog.query("*")]
@@ -109,7 +106,6 @@ async def test_help_is_made_from_the_tables():
     ]
     app = Asking(HelpScreen("keys", sections))
     async with app.shown() as pilot:
-        app.picture("help")
         assert "1 … 9  Tick the argument with that number" in app.text
         for binding in Binding.make_bindings([*ProbeEditor.BINDINGS, *FieldList.BINDINGS, *LineList.BINDINGS]):
             assert binding.id

@@ -37,7 +37,6 @@ async def test_fields_and_the_whole_of_one():
         assert header.index("type") == row.index("s64")
         assert "00 02 00" in row  # all of them are below
         await pilot.press("down", "down", "down")
-        app.picture("detail")
         assert r"name[/b] = \x1b[31m日本" in " ".join(app.text.split())
         assert "1b 5b 33 31 6d ff ff" in app.text
         assert "\x1b" not in app.text

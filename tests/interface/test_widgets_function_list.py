@@ -58,7 +58,6 @@ async def test_typing_filters_and_enter_picks():
         assert "3 of 7" in app.line(1)
         assert "vfs_read " in app.line(2)
         assert "f p" in app.line(2)
-        app.picture("functions")
         await pilot.press("down", "enter")
         assert [m.name for m in app.heard] == ["vfs_readlink"]
         await pilot.pause(0.2)  # keys after Enter wait for the keyboard to go elsewhere
@@ -111,7 +110,6 @@ async def test_armed_functions_show_their_rate_and_only_their_rows_are_painted()
         await pilot.pause()
         assert "● 1.2k/s" in app.line(4)
         assert painted[0] == 2
-        app.picture("functions_armed")
 
 
 async def test_mouse_picks_and_slash_goes_to_the_search_line():
@@ -139,7 +137,6 @@ async def test_sixteen_colours(theme):
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"vfs")
         await pilot.pause()
-        app.picture(f"functions_{theme}")
         assert "vfs_read" in app.text
 
 

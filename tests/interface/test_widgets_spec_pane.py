@@ -158,13 +158,11 @@ async def test_accepted_with_notes_and_lowered_lines():
         assert "6.1: no names" in app.text
         assert "→ r:pw_3f/x vfs_read ret=$retval" in app.text
         assert "arm64: no: no fprobes" in app.text
-        app.picture("spec_ok")
 
 
 async def test_refused_and_the_suggestion_is_taken():
     app = host(Specification(WRONG, REFUSED))
     async with app.shown() as pilot:
-        app.picture("spec_refused")
         app.widget.editor.focus()
         await pilot.press("enter")
         assert edits(app) == [WRONG.replace("f_poss", "f_pos")]
@@ -185,7 +183,6 @@ async def test_letters_open_the_list_and_keys_take_from_it():
         assert found.chosen == ITEMS[1]
         assert "loff_t" in app.text
         assert "+104" in app.text
-        app.picture("spec_completions")
         await pilot.press("down", "enter")
         assert edits(app)[-1] == "f_flags "
         await pilot.press("space", "tab")  # a blank that was put need not be typed
@@ -330,7 +327,6 @@ async def test_a_refusal_without_a_place_and_hostile_words():
     error = Refusal("missing_[/b]", "\x1b[31mno fprobe[/]", None, "", "use\na kprobe [red]")
     app = host(Specification(LINE + "[/x]\x1b]0;t\x07", Verdict(LINE, error), notes=("[/]\x1b",)), theme="ansi-dark")
     async with app.shown():
-        app.picture("spec_hostile")
         assert r"missing_[/b]  \x1b[31mno fprobe[/]" in app.text
         assert "\x1b" not in app.text
 

@@ -86,7 +86,6 @@ async def test_the_newest_are_at_the_bottom_and_columns_stand_under_their_titles
     app = host(store)
     async with app.shown() as pilot:
         header, row = app.line(0), app.line(23)
-        app.picture("events")
         assert "12.305116" in row
         assert "cat-812" in row
         assert "vfs_read__exit" in row
@@ -151,7 +150,6 @@ async def test_going_up_leaves_following_and_counts_what_is_new():
         await pilot.pause(0.4)
         assert rows(app) == picture
         assert app.widget.table.new == 1234
-        app.picture("events_paused")
         await pilot.press("end")
         assert app.widget.table.following
         assert " 2233 " in app.line(23)
@@ -237,7 +235,6 @@ async def test_search_goes_to_hits_in_steps():
         assert "777" in app.line(app.widget.table.cursor - app.widget.table.top + 1)
         await pilot.press("N")
         await until(lambda: app.widget.table.cursor == 7778, pilot)
-        app.picture("events_search")
         await pilot.press("n", "n")
         await until(lambda: "none after" in app.line(23), pilot)
         await pilot.press("escape")
@@ -253,7 +250,6 @@ async def test_hostile_text_and_sizes(size):
         assert "\x1b" not in app.text
         assert r"[/b]\x1b" in app.text
         assert all(cell_len(line) <= size[0] for line in app.text.split("\n"))
-        app.picture(f"events_{size[0]}")
         await pilot.press("right", "right", "left")
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
+from textual import events
 from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
@@ -60,20 +59,6 @@ class Host(App[None]):
     def line(self, y: int) -> str:
         return self.text.split("\n")[y]
 
-    def picture(self, name: str) -> None:
-        """For the eye: /tmp/shots/NAME.svg where that folder is."""
-        folder = Path("/tmp/shots")
-        if folder.is_dir():
-            svg = self.export_screenshot()
-            svg = re.sub(r'x="([\d.]+)"( y="[\d.]+" textLength=)"([\d.]+)"([^>]*)>((?:&#160;)+)', _shift, svg)
-            (folder / f"{name}.svg").write_text(svg)
-
-
-def _shift(run: re.Match[str]) -> str:
-    """Some renderers drop the blanks a run begins with: begin it behind them."""
-    blanks = 12.2 * run[5].count(";")
-    return f'x="{float(run[1]) + blanks:.1f}"{run[2]}"{max(0.1, float(run[3]) - blanks):.1f}"{run[4]}>'
-
 
 def count_paints(widget: Widget) -> list[int]:
     """Count how often lines of the widget are rendered from now on; the number is the list's only item."""
@@ -88,7 +73,13 @@ def count_paints(widget: Widget) -> list[int]:
     return painted
 
 
-async def until(condition: Callable[[], object], pilot: Pilot[Any], seconds: float = 15.0) -> None:
+async def paste(pilot: Pilot[Any], text: str) -> None:
+    """Text into the line that has the keyboard; a press for each letter would wait for an idle machine as often."""
+    pilot.app.post_message(events.Paste(text))
+    await pilot.pause()
+
+
+async def until(condition: Callable[[], object], pilot: Pilot[Any], seconds: float = 60.0) -> None:
     """Wait for the application to come to a state."""
     end = time.monotonic() + seconds
     while True:

@@ -1,0 +1,66 @@
+"""Pictures of the main places, on the recording that comes along.
+
+`--snapshot-update` takes new ones, to be looked at before they are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from kernel.open import shipped_recording
+from tests.interface.test_app import application
+from tests.interface.widget_host import paste, until
+
+Compare = Callable[..., bool]
+Walk = Callable[[Pilot[Any]], Awaitable[None]]
+
+
+async def events(pilot: Pilot[Any]) -> None:
+    app = pilot.app
+    await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+    await until(lambda: app.live_place.view.pane.table.rows.next == app.watching.store.next_seq, pilot)
+    await app.workers.wait_for_complete()
+    await pilot.press("space")
+
+
+async def calls(pilot: Pilot[Any]) -> None:
+    await events(pilot)
+    await pilot.press("x")
+    view = pilot.app.live_place.view
+    await until(lambda: view.pane.shown and view.pane.shown.counts[0] > 0 and not view.pane.tick(), pilot)
+
+
+async def signature(pilot: Pilot[Any]) -> None:
+    await events(pilot)
+    await pilot.press("f2")
+    await paste(pilot, "vfs_read")
+    await pilot.press("enter", "x", "3", "1", "right")
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Says what kind of terminal it is, whatever the one of the tests is."""
+
+    def say(term: str, colors: str) -> None:
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.setenv("COLORTERM", colors)
+
+    return say
+
+
+@pytest.mark.snapshot
+@pytest.mark.parametrize("walk", [events, calls, signature])
+def test_picture(walk: Walk, snap_compare: Compare, terminal: Callable[[str, str], None]) -> None:
+    terminal("xterm-256color", "truecolor")
+    assert snap_compare(application(shipped_recording()), run_before=walk, terminal_size=(100, 30))
+
+
+@pytest.mark.snapshot
+def test_picture_in_sixteen_colours(snap_compare: Compare, terminal: Callable[[str, str], None]) -> None:
+    terminal("xterm", "")
+    assert snap_compare(application(shipped_recording()), run_before=signature, terminal_size=(80, 24))
