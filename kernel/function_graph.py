@@ -26,6 +26,7 @@ from kernel.settings import configure, leave_out
 from kernel.target import Target
 from kernel.textstream import TextStream
 from kernel.tracefs import Instance, Tracefs
+from kernel.trampolines import refuse_second_start, started
 from kernel.undo import UndoFailure, UndoList
 from probes.facts import TargetFacts
 from probes.graph_plan import GraphPlan, GraphSupport
@@ -199,7 +200,9 @@ def _switch_on(target: Target, tracefs: Tracefs, instance: Instance, undo: UndoL
     _filter(target, instance, plan)
     TracerOptions(target, tracefs, instance, undo).set(_options(plan, found))
     GlobalSettings(target, tracefs, instance, undo).set(plan)
+    refuse_second_start(target, tracefs)
     undo.do(instance.write("current_tracer", TRACER), instance.write("current_tracer", "nop"))
+    started(target)
     return found
 
 
