@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from btf.btf import Btf
 from kernel.addresses import by_name, by_symbols, landing
@@ -56,7 +57,14 @@ class Connection(Knowledge):
             return self.check(text, look=True)  # what is there is all that a deletion is about
         return check_typed(text, self.types_of(text), self.facts, environment=self._around(text))
 
-    def lower(self, probe: Armable, group: str, taken: Container[str] = (), gone: Container[str] = ()) -> Plan:
+    def lower(
+        self,
+        probe: Armable,
+        group: str,
+        taken: Container[str] = (),
+        gone: Container[str] = (),
+        kinds: Mapping[str, object] = MappingProxyType({}),
+    ) -> Plan:
         """The lines this kernel takes for the probe. Raises `probes.refusal.CannotLower`.
 
         Args:
@@ -66,6 +74,7 @@ class Connection(Knowledge):
                 unless the user chose that name.
             gone: paths of events that were another probe's, which may still be seen: even a name that the user chose
                 gets a number then, and the plan says so.
+            kinds: what is armed, by path of the event, as `kind_of` tells it: probes of two kinds can't share one.
         """
         probe = by_name(probe, lambda: self.symbols)
         if (kept := self._recorded(probe)) is not None:
@@ -78,15 +87,15 @@ class Connection(Knowledge):
         chosen = _chosen_name(probe)
         # Of two events each puts its end behind the name it is given.
         name = chosen or (plan.events[0].event if len(plan.events) == 1 else probe.subject)
-        number, not_free = 2, gone if chosen else taken
-        while _can_be_numbered(probe) and any(event.path in not_free for event in plan.events):
+        number, not_free, why = 2, gone if chosen else taken, ""
+        while _can_be_numbered(probe) and (held := _held(plan, not_free, kinds)):
+            why = why or held
             numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
             plan = lower(probe, btf, facts, group, numbered, around)
             number += 1
         if not chosen or number == 2:
             return plan
-        why = f"{chosen}: events of an earlier probe of this name may still be seen; this one's are called {numbered}"
-        return replace(plan, losses=(*plan.losses, why))
+        return replace(plan, losses=(*plan.losses, f"{chosen}: {why}; this one's are called {numbered}"))
 
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
@@ -172,6 +181,20 @@ class Connection(Knowledge):
         if known.kind is Kind.TRACEPOINT:
             symbol = f"{STUB}{symbol}"
         return self.btf_of(known.place.module or self.function(symbol).module)
+
+
+def kind_of(event: PlannedEvent) -> tuple[str, bool]:
+    """What probes that share an event have in common (append_trace_kprobe, append_trace_fprobe_event)."""
+    return event.line[:1].replace("r", "p"), event.at_exit
+
+
+def _held(plan: Plan, not_free: Container[str], kinds: Mapping[str, object]) -> str:
+    """Why its events need other names; empty: they don't."""
+    if any(event.path in not_free for event in plan.events):
+        return "events of an earlier probe of this name may still be seen"
+    if any(kinds.get(event.path, kind) != kind for event, kind in ((one, kind_of(one)) for one in plan.events)):
+        return "an event of this name is of a probe of another kind"
+    return ""
 
 
 def _can_be_numbered(probe: Armable) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from events.batch import Batch
 from events.format import EventFormat
 from kernel.arming import Mode
-from kernel.connection import Connection
+from kernel.connection import Connection, kind_of
 from kernel.errors import GoneForGood, KernelError, ProbeRefused, TargetUnusable
 from kernel.guard import Guard
 from kernel.known import Known
@@ -103,7 +103,8 @@ class Holder:
                 others = [plan for plan in self.known.plans if plan.probe != probe]
                 plans = [*others, *(armed.plan for armed in session.armed)]
                 taken = _paths(plans)
-                plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session))
+                kinds = {event.path: kind_of(event) for armed in session.armed for event in armed.plan.events}
+                plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session), kinds)
                 plan = self.connection.with_triggers(plan, triggers)
                 # What is in the queue was made under the formats that hold until now.
                 self._inbox += session.pump.drain()

@@ -231,7 +231,7 @@ class FakeTarget:
                 self.files = {name: data for name, data in self.files.items() if f"/events/{event}/" not in name}
             lines = [known for known in lines if known not in gone]
         else:
-            if line in mine:
+            if line in mine or any(known[0] != line[0] for known in mine):
                 raise FileRefused(path, errno.EEXIST)
             lines.append(line)
             for place in [ROOT, *(f for f in self.folders if posixpath.dirname(f) == f"{ROOT}/instances")]:

@@ -145,7 +145,7 @@ def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, grap
     app.join()
     assert graphing.watching is None
     last = graphing.last()
-    assert last is not None and running() == [last.plan] == ["begun"]
+    assert last is not None and [str(last.plan)] == running() == ["begun"]
 
 
 def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: Graphing) -> None:

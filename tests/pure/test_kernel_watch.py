@@ -156,6 +156,26 @@ def test_a_name_that_the_user_chose_means_one_probe_while_its_rows_are_there():
     watch.close()
 
 
+KINDS = ("f:x/two vfs_read", "p:x/two vfs_read", "p:x/two vfs_read%return", "f:x/two vfs_read%return")
+
+
+@pytest.mark.parametrize("second", KINDS)
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("was_another", [False, True])
+def test_probes_of_two_kinds_never_share_an_event(first, second, was_another):
+    """Also where the name that was chosen was another probe's, so that the first of them got a number."""
+    watch = Watch(Connection(Target(facts=replace(FACTS, functions=("vfs_read", "vfs_write", "vfs_readv")))))
+    if was_another:
+        watch.disarm(watch.arm(armable("p:x/two vfs_readv")))
+    one = watch.arm(armable(first)).plan
+    other = watch.arm(armable(second.replace("vfs_read", "vfs_write"))).plan
+    (mine,), (its,) = one.events, other.events
+    assert (mine.path == its.path) == (first == second)
+    assert bool(other.losses) == (first != second or was_another)
+    assert first == second or "another kind" in other.losses[0] or was_another
+    watch.close()
+
+
 def test_what_came_before_a_refused_probe_is_told(watch, target):
     number = id_of(watch.arm(probe("vfs_read")))
     target.event(1000, number)
