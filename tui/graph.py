@@ -150,8 +150,8 @@ class ShownGraph:
         return None if found is None else self._reveal(found)
 
     def _usual_slow(self) -> int:
-        took = self.tree.columns.column("duration")[-_SAMPLE:]
-        took = took[took >= 0]
+        took, what = (self.tree.columns.column(name)[-_SAMPLE:] for name in ("duration", "what"))
+        took = took[(took >= 0) & (what == What.CALL)]  # a task may be off its CPU for ever
         return int(np.percentile(took, 99)) if len(took) else 0
 
     def _place(self, row: int) -> int:

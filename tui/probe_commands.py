@@ -66,7 +66,11 @@ class ProbeCommands(SpecScreen):
             self.notify("pick a function first", markup=False)
             return
         name = editor.probe.place.symbol
-        ask_depth(self.app, name, lambda depth: self.bench.trace(GraphPlan((name,), max_depth=depth, switches=True)))
+
+        def trace(depth: int) -> None:
+            self.bench.trace(GraphPlan((name,), max_depth=depth, switches=True, interrupts=True))
+
+        ask_depth(self.app, name, trace)
 
     def action_lowered(self) -> None:
         self.panes()[1].action_lowered()

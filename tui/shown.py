@@ -70,18 +70,23 @@ def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
 
 def note_of(watching: Watch) -> str:
     """What is going on, for the line above the events."""
-    recorder = watching.recorder
-    if recorder is not None:
-        dropped = recorder.dropped
-        note = f", which {grouped(dropped)} events were too fast for" if dropped else ""
-        return f"recording to {recorder.path.name}{note}"
-    if watching.recording_error:
-        return watching.recording_error
+    if note := note_of_recording(watching):
+        return note
     if watching.ended and watching.connection.cut_short:
         return "the recording is cut short here: its end is missing"
     if watching.ended:
         return "this is all that was recorded" if watching.error is None else watching.line_note
     return "" if watching.armed else "nothing is armed any more"
+
+
+def note_of_recording(watching: Watch) -> str:
+    """What becomes of the recording that is written; empty: none is."""
+    recorder = watching.recorder
+    if recorder is None:
+        return watching.recording_error
+    dropped = recorder.dropped
+    note = f", which {grouped(dropped)} events were too fast for" if dropped else ""
+    return f"recording to {recorder.path.name}{note}"
 
 
 def note_of_nothing(connection: Connection | None) -> str:

@@ -13,6 +13,8 @@ import numpy as np
 from events.graph.brackets import Ints, Mask, What
 from events.graph.tree import CallTree, Flag
 
+_INTERRUPTS = (What.IRQ, What.SOFTIRQ)
+
 
 class Wanted(NamedTuple):
     """What a person wants to see."""
@@ -76,6 +78,10 @@ class Visible:
             return
         start = max(self._upto, tree.first)
         if start < tree.next:
+            around = self._interrupt_around(start)
+            if around is not None:
+                self.renew(around)
+                return
             new = np.flatnonzero(self._seen(start, tree.next)) + start
             self._append(new)
             self._upto = tree.next
@@ -138,8 +144,14 @@ class Visible:
         part = slice(start - tree.first, stop - tree.first)
         level = tree.columns.column("level")[part]
         seen = level < wanted.levels
-        # Of a task that is in no call it is of no account when it is off its CPU.
-        seen &= (level > 0) | (tree.columns.column("what")[part] != What.SWITCH)
+        # Of a task that is in no call it is of no account when it is off its CPU, or interrupted and nothing inside.
+        what = tree.columns.column("what")[part]
+        seen &= (level > 0) | (what != What.SWITCH)
+        alone = (level == 0) & np.isin(what, _INTERRUPTS)
+        if alone.any():
+            around = tree.columns.column("parent")[part][level == 1] - start
+            alone[around[around >= 0]] = False
+            seen &= ~alone
         for row in sorted(self._turned):
             self._turn(seen, row, start, stop)
         if wanted.task is not None:
@@ -176,6 +188,18 @@ class Visible:
                 return False
             parent = self.tree.row(parent).parent
         return True
+
+    def _interrupt_around(self, start: int) -> int | None:
+        """The first row before `start` that was left out as nothing was inside, and now something is; None: none."""
+        columns, first = self.tree.columns, self.tree.first
+        part = slice(start - first, None)
+        around = columns.column("parent")[part][columns.column("level")[part] == 1]
+        around = around[(around >= first) & (around < start)]
+        around = around[np.isin(columns.column("what")[around - first], _INTERRUPTS)]
+        if self._wanted.task is not None:
+            around = around[columns.column("task")[around - first] == self._wanted.task]
+        around = around[~np.isin(around, self.rows)]
+        return int(around.min()) if len(around) else None
 
     def _append(self, rows: Ints) -> None:
         size = self._size + len(rows)

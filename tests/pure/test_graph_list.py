@@ -41,6 +41,9 @@ class Plain(NamedTuple):
             return False
         if row.what == What.SWITCH and not row.level:
             return False
+        is_interrupt = row.what in (What.IRQ, What.SOFTIRQ)
+        if is_interrupt and not row.level and not any(one.parent == row.row for one in rows.values()):
+            return False
         if row.parent < 0:
             return True
         around = rows[row.parent]
@@ -87,7 +90,7 @@ def test_it_grows_as_it_would_have_been_made(
 @settings(deadline=None)
 def test_a_row_that_is_searched_is_shown(events: list[Event], pieces: list[int], wanted: Wanted, row: int) -> None:
     tree = grown(events, pieces, by_depth)
-    if row < tree.next and tree.row(row).what != What.SWITCH:
+    if row < tree.next and tree.row(row).what in (What.CALL, What.COMMENT):
         visible = Visible(tree, wanted)
         visible.reveal(row)
         assert row in visible.rows

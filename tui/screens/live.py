@@ -252,7 +252,7 @@ class LiveScreen(Screen[None]):
         """Give the events out in a format of other tools."""
         from tui.screens.event_export import EventExportScreen
 
-        watching = self.bench.watching
+        watching = self._seen
         if watching is None or watching.store is None or not len(watching.store):
             self.notify("there are no events that could be given out", markup=False)
         else:

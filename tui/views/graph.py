@@ -8,7 +8,7 @@ from tui.calls import ShownCalls, detail_of_call
 from tui.graph import ShownGraph
 from tui.graph_names import GraphNames
 from tui.hot_spots import HotSpots
-from tui.shown import note_of
+from tui.shown import note_of, note_of_recording
 from tui.views.view import TableView
 from widgets.event_detail import DetailField
 from widgets.figures import duration, grouped
@@ -111,8 +111,11 @@ class GraphView(TableView):
         """How far it is, and what has only one end."""
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
             return "no calls: F2, a function, G traces what it calls; or b probes both its ends"
-        ended = note_of(watching) if not watching.live else ""
-        return ", ".join(filter(None, (self._shown.note(), ended)))
+        state = note_of_recording(watching)
+        if not state and not watching.live:
+            is_off = self._shown.growing.traced and watching.connection.target.owner and not watching.ended
+            state = "the tracer is off" if is_off else note_of(watching)
+        return ", ".join(filter(None, (state, self._shown.note())))
 
     def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Both events of the row. Raises IndexError where they were dropped."""
@@ -147,7 +150,7 @@ class GraphView(TableView):
         times = {"self": spot.own, "total": spot.total, "p50": spot.p50, "p99": spot.p99, "longest": spot.longest}
         values = {"calls": grouped(spot.calls), **{name: duration(took) for name, took in times.items()}}
         values["errors"] = grouped(spot.failed)
-        return spot.name, tuple(DetailField(name, value, "", 0, 0, b"") for name, value in values.items())
+        return spot.name, tuple(DetailField(name, value, "", -1, 0, b"") for name, value in values.items())
 
     def _timed(self, what: str, nanoseconds: int) -> None:
         """A time was said."""
