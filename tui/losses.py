@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kernel.counts import Counts
@@ -34,11 +36,23 @@ def sheet_of(watching: Watch, counts: Counts | None, buffer_kb: int, usual_kb: i
             CpuLoss(cpu, counts.overrun.get(cpu, 0), counts.full.get(cpu, 0))
             for cpu in sorted({*counts.overrun, *counts.full})
         )
-    probes = tuple(_probe(watching, armed, counts) for armed in watching.armed)
+    names = names_of([armed.plan for armed in watching.armed])
+    probes = tuple(_probe(watching, armed, counts, name) for armed, name in zip(watching.armed, names, strict=True))
     return LossSheet(losses_of(watching, counts), cpus, probes, buffer_kb, usual_kb)
 
 
-def _probe(watching: Watch, armed: Armed, counts: Counts | None) -> ProbeLoss:
+def names_of(plans: Sequence[Plan]) -> list[str]:
+    """What each probes; where several probe the same, the names of their events as well."""
+    often = Counter(plan.probe.subject for plan in plans)
+    return [
+        plan.probe.subject
+        if often[plan.probe.subject] == 1
+        else f"{plan.probe.subject}: {', '.join(event.event for event in plan.events)}"
+        for plan in plans
+    ]
+
+
+def _probe(watching: Watch, armed: Armed, counts: Counts | None, name: str) -> ProbeLoss:
     session, store = watching.session, watching.store
     paths = [event.path for event in armed.plan.events]
     pace = None
@@ -48,7 +62,7 @@ def _probe(watching: Watch, armed: Armed, counts: Counts | None) -> ProbeLoss:
     hits = [counts.hits[path] for path in paths if path in counts.hits] if counts else []
     missed = [number for path in paths if (number := counts.nmissed.get(path)) is not None] if counts else []
     return ProbeLoss(
-        armed.plan.probe.subject,
+        name,
         session.mode(armed).value if session is not None else "",
         pace,
         sum(hits) if hits else None,
