@@ -1,4 +1,4 @@
-"""`probewright export --as DIALECT SPEC…`: the probes in the words of another tool."""
+"""`probewright export --as DIALECT SPEC|PRESET…`: the probes in the words of another tool."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from probes.verdict import Verdict
 from tui.cli.check import show_verdict
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
+from tui.cli.presets import expand
 from tui.cli.watching import probes_of
 from tui.exporting import exported, save
 
@@ -20,7 +21,8 @@ from tui.exporting import exported, save
 def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
-        probes = probes_of(arguments.specs, connection)
+        specs = expand(arguments, connection).specs
+        probes = probes_of(specs, connection)
         dialect = dialect_named(arguments.dialect)
         try:
             made = exported(connection, probes, dialect)
@@ -29,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         except CannotLower as error:
             if arguments.json:
                 return _refused(arguments, (str(error),))
-            show_verdict(arguments.specs[0], Verdict(arguments.specs[0], error.refusal), [], sys.stderr)
+            show_verdict(specs[0], Verdict(specs[0], error.refusal), [], sys.stderr)
             return REFUSED
         return _write(arguments, made.text, made.notes)
     finally:

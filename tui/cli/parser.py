@@ -202,7 +202,7 @@ def _commands() -> argparse.ArgumentParser:
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
     sub = printing("export", "Say probes in the words of another tool: a script or text that arms them without us.")
-    _specs(sub)
+    _specs(sub, preset=True)
     sub.add_argument("--as", dest="dialect", required=True, choices=DIALECTS, help="what to make")
     sub.add_argument("-o", "--output", metavar="FILE", help="must not be there yet; else it is printed")
     printing("doctor", "Say what this machine or target can do, what it can not, and what would help.")
