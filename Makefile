@@ -13,14 +13,14 @@ run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
 
 test: $(TOOLS)
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not real" -q $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not real" -q $(ARGS)
 
 format: $(TOOLS)
 	$(BIN)/ruff format .
