@@ -18,7 +18,7 @@ from kernel.errors import FileRefused
 from kernel.far import FarTarget
 from kernel.local import LocalTarget
 from kernel.owner import GROUP_PREFIX
-from kernel.recording import RecordingTarget
+from kernel.recording import RecordingTarget, RememberedTarget
 from kernel.target import Target
 from kernel.tracefs import decode, parse_dynamic_events
 from probes.environment import Environment, EventField, SymbolCount, likely_file
@@ -27,6 +27,7 @@ from probes.program import NotPlaced, Program
 MAX_PROGRAM = 64 << 20
 """Bytes of a program whose symbols are read: it comes whole over the line."""
 _KALLSYMS = "/proc/kallsyms"
+_NO_FILES = "the files of that machine are not here: give an offset, /path:0x1000, or probe the machine itself"
 _PROGRAMS = 8
 """Programs that are remembered; the symbols of a large one take some ten megabytes."""
 
@@ -158,6 +159,8 @@ class Surroundings:
                 raise NotPlaced("unreadable_program", f"it is larger than {MAX_PROGRAM >> 20} MB; give an offset")
             return read_program(data)
         except FileRefused as error:
+            if isinstance(self._target, RememberedTarget):
+                raise NotPlaced("no_symbols", _NO_FILES) from None
             code = "FILE_NOT_FOUND" if error.errno == errno.ENOENT else "unreadable_program"
             raise NotPlaced(code, str(error)) from None
         except ProgramError as error:

@@ -34,6 +34,8 @@ class Checked(NamedTuple):
     verdict: Verdict
     plan: Plan | None
     """None where the probe is refused, or where its text is nothing to arm: a deletion."""
+    written: Verdict | None = None
+    """What the kernel says of the text as it was written, where that is refused and what it is lowered to is not."""
 
 
 def check(probe: Armable | str, btf: Btf | None, facts: TargetFacts) -> Verdict:
@@ -94,7 +96,9 @@ def check_typed(
     except ParseError:
         return checked
     other = check_plan(probe, btf, facts, group, environment, existing)
-    return checked if other.plan is not None and comes_back(checked.verdict, other.plan) else other
+    if other.plan is None:
+        return other
+    return checked if comes_back(checked.verdict, other.plan) else other._replace(written=checked.verdict)
 
 
 def comes_back(verdict: Verdict, plan: Plan) -> bool:

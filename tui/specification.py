@@ -12,6 +12,7 @@ from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.reasons import Why
 from probes.check import Checked, armable, is_function
 from probes.command import Armable, UserProbe
+from probes.corrected import corrected
 from probes.facts import TargetFacts
 from probes.lowering.elsewhere import Elsewhere, elsewhere
 from probes.probe import Probe, When
@@ -19,6 +20,8 @@ from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 from widgets.spec_text import OtherKernel, Specification
 
+_TRIED = 6
+"""Texts that are looked at for one that is right."""
 _CAST = re.compile(r"[ =(]\(")
 
 
@@ -47,7 +50,7 @@ def typed(connection: Connection, text: str) -> Typed:
     if not text.strip():
         return Typed(Specification(text), None, None)
     probe = _probe_of(text)
-    checked = _explained(connection, connection.check_typed(text))
+    checked = _put_right(connection, text, _explained(connection, connection.check_typed(text)))
     return Typed(_specification(text, probe, checked), probe, _with_fields(connection, probe))
 
 
@@ -99,14 +102,27 @@ def _explained(connection: Connection, checked: Checked) -> Checked:
     return checked._replace(verdict=with_reason(checked.verdict, about, near))
 
 
+def _put_right(connection: Connection, text: str, checked: Checked) -> Checked:
+    """A refusal with the whole text put right, where no name does it; few are tried, for this follows every key."""
+    verdict, error = checked.verdict, checked.verdict.error
+    if error is None or error.nearest:
+        return checked
+    right = corrected(text, verdict, lambda other: connection.check_typed(other).verdict, _TRIED)
+    return checked._replace(verdict=replace(verdict, error=replace(error, corrected=right)))
+
+
 def _specification(text: str, probe: Armable | None, checked: Checked) -> Specification:
     plan = checked.plan
     notes = plan.losses if plan else ()
+    if checked.written is not None and checked.written.error is not None:
+        notes = (f"as written this kernel refuses it ({checked.written.error.code}): ^L shows its lines", *notes)
     condition = probe.filter if isinstance(probe, Probe | UserProbe) else ""
     at_exit = isinstance(probe, Probe) and probe.when is When.EXIT
     if at_exit and any("->" in word for word in text.split()):
         notes += ("fields are read after the call; b reads them at both ends",)
-    return Specification(text, checked.verdict, plan.lines if plan else (), notes, condition)
+    return Specification(
+        text, checked.verdict, plan.lines if plan else (), notes, condition, lowered_only=checked.written is not None
+    )
 
 
 def others_of(

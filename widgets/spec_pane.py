@@ -146,19 +146,23 @@ class SpecPane(CompletingPane):
             self._lines.scroll_page_down(animate=False)
 
     def press(self, key: str) -> bool:
-        """As for the list; Enter takes a suggested name where no completion is marked."""
+        """As for the list; Enter takes a suggested name or text where no completion is marked."""
         if super().press(key):
             return True
         error = self.shown.verdict.error if self.shown.verdict else None
-        suggested = error is not None and error.nearest and self.shown.text == self.editor.value
+        offered = error is not None and (error.nearest or error.corrected)
+        suggested = offered and self.shown.text == self.editor.value
         if suggested and key == "enter":
             self.action_fix()
         return bool(suggested) and key == "enter"
 
     def action_fix(self) -> None:
-        """Put the suggested name in the place of the wrong one."""
+        """Put the suggested name in the place of the wrong one, else the text that was put right."""
         verdict, text = self.shown.verdict, self.editor.value
         error = verdict.error if verdict is not None else None
+        if error is not None and error.corrected and not error.nearest:
+            self.editor.put(error.corrected, len(error.corrected))
+            return
         if verdict is None or error is None or not error.nearest or not error.token:
             return
         at = column_in(text, verdict)

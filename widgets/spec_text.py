@@ -15,6 +15,7 @@ from widgets.spec_look import spans
 _INDENT: Final = 2
 _ELSEWHERE: Final = "other kernels, with the structures of this one:"
 _ACCEPTED: Final = "✓ this kernel"
+_LOWERED: Final = "✓ lowered"
 _WORD: Final = re.compile(r"\S+")
 
 
@@ -45,6 +46,8 @@ class Specification:
     """The filter in the text."""
     others: tuple[OtherKernel, ...] = ()
     """The other kernels; empty: not asked for."""
+    lowered_only: bool = False
+    """The kernel takes what the text is lowered to, not the text itself."""
 
 
 class Slice(NamedTuple):
@@ -101,7 +104,7 @@ def head(shown: Specification, columns: int, advised: bool = True) -> Laid:
     """
     text, error = safe(shown.text), shown.verdict.error if shown.verdict else None
     if error is not None and not advised:
-        error = replace(error, hint="", nearest=())
+        error = replace(error, hint="", nearest=(), corrected="")
     column = column_in(text, shown.verdict) if shown.verdict is not None else None
     lines, parts = _marked(text, error if column is not None else None, column or 0, columns)
     if error is not None and column is None:
@@ -111,13 +114,13 @@ def head(shown: Specification, columns: int, advised: bool = True) -> Laid:
         else:
             lines += _message(error, columns)
     elif error is None and shown.verdict is not None:
-        _accept(lines, columns)
+        _accept(lines, columns, _LOWERED if shown.lowered_only else _ACCEPTED)
     return Laid(lines, parts)
 
 
 def tail(shown: Specification, columns: int, lowered: bool) -> list[Content]:
     """What stands below: the notes, and the lines for the kernel and for others where they are wanted."""
-    lines = [Content.assemble(("note: ", "dim"), cut(safe(note), columns - 6)) for note in shown.notes]
+    lines = [line for note in shown.notes for line in _note(safe(note), columns)]
     if lowered:
         lines += [line for text in shown.lowered for line in _lowered(text, columns)]
         if shown.others:
@@ -143,18 +146,19 @@ def column_in(text: str, verdict: Verdict) -> int | None:
 
 
 def advice(error: Refusal) -> str:
-    """The way out: the nearest name that exists, or the hint."""
+    """The way out: the nearest name that exists, or the hint with the text put right."""
     if error.nearest:
         return f"did you mean {safe(error.nearest[0])}? (enter)"
-    return safe(error.hint)
+    right = f"put right (enter): {safe(error.corrected)}" if error.corrected else ""
+    return "   ".join(filter(None, (safe(error.hint), right)))
 
 
-def _accept(lines: list[Content], columns: int) -> None:
+def _accept(lines: list[Content], columns: int, sign: str) -> None:
     last = lines[-1]
     room = columns - width(last.plain)
-    mark = Content.styled(_ACCEPTED, "bold $text-success")
-    if room >= len(_ACCEPTED) + 2:
-        lines[-1:] = [Content.assemble(last, " " * (room - len(_ACCEPTED)), mark)]
+    mark = Content.styled(sign, "bold $text-success")
+    if room >= len(sign) + 2:
+        lines[-1:] = [Content.assemble(last, " " * (room - len(sign)), mark)]
     else:
         lines.append(mark)
 
@@ -223,12 +227,25 @@ def _lowered(text: str, columns: int) -> list[Content]:
     ]
 
 
+def _note(text: str, columns: int) -> list[Content]:
+    return [
+        Content.assemble(
+            ("note: " if n == 0 else " " * (6 - part.indent), "dim"), " " * part.indent, text[part.start : part.end]
+        )
+        for n, part in enumerate(broken(text, columns - 6))
+    ]
+
+
 def _other(other: OtherKernel, columns: int) -> list[Content]:
     """The kernels' names and what is told of them, and their lines below."""
     title = f"{safe(other.names)}: "
-    told = cut(safe(other.told), columns - width(title))
-    first = Content.assemble((title, "bold"), (told, "$text-warning" if other.refused else "dim"))
-    return [first, *(line for text in other.lines for line in _lowered(text, columns))]
+    text, style = f"{title}{safe(other.told)}", "$text-warning" if other.refused else "dim"
+    told = []
+    for part in broken(text, columns):
+        named = max(0, len(title) - part.start)
+        shown = text[part.start : part.end]
+        told.append(Content.assemble(" " * part.indent, (shown[:named], "bold"), (shown[named:], style)))
+    return [*told, *(line for text in other.lines for line in _lowered(text, columns))]
 
 
 def _line(text: str, part: Slice) -> Content:

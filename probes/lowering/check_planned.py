@@ -43,16 +43,28 @@ def check_planned(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: 
 def trigger_refusal(
     event: PlannedEvent, text: str, btf: Btf | None, facts: TargetFacts, environment: Environment
 ) -> Refusal | None:
-    """What the kernel would say of one more trigger of an armed event; None: it takes it, or can't be known."""
+    """What the kernel would say of one more trigger of an armed event; None: it takes it, or can't be known.
+
+    The column is in `text`.
+    """
     if not _is_known(event, btf, facts, environment):
         return None
     there = [*event.lines, *(f"events/{event.path}/trigger|{trigger}" for trigger in event.triggers)]
-    return _refusal(event, "trigger", text, there, btf, facts, environment)
+    verdict = kernel_verdict(text, btf, facts, there, f"events/{event.path}/trigger", environment)
+    error = verdict.error
+    if error is None or error.column is None or not text.endswith(verdict.command):
+        return error
+    # Of a trigger's filter the kernel shows the filter alone, and counts from where that begins.
+    start = len(text) - len(verdict.command)
+    return replace(error, column=start + _place(verdict.command, error.column, error.token)) if start else error
 
 
 def _place(text: str, column: int, token: str) -> int:
-    """Where a filter's wrong word begins: the kernel's caret mostly stands one column behind that."""
-    return column - 1 if token and text.startswith(token, column - 1) else min(column, len(text))
+    """Where a filter's wrong word begins: the kernel puts its caret one column behind that, or behind it."""
+    if token and text.startswith(token, column - 1):
+        return column - 1
+    begin = text.rfind(token, 0, column + 1) if token else -1
+    return begin if begin >= 0 and begin + len(token) >= column - 1 else min(column, len(text))
 
 
 def _is_known(event: PlannedEvent, btf: Btf | None, facts: TargetFacts, environment: Environment) -> bool:

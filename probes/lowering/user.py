@@ -126,7 +126,7 @@ def _unplaced(probe: UserProbe, error: NotPlaced, column: int) -> Refusal:
     if error.code in _OF_FILE:
         message = message_of(error.code)
         return (
-            Refusal(error.code, message, column, probe.path)
+            Refusal(error.code, message, column, probe.path, hint_for(error.code, probe.path)[0])
             if message
             else own(error.code, probe.path, column, str(error))
         )

@@ -66,7 +66,7 @@ def _judged(texts: tuple[str, ...], check: Callable[[Armable], Checked]) -> Judg
     refused: list[Judged] = []
     for text in texts:
         probe = armable(text)
-        verdict, plan = check(probe)
+        verdict, plan = check(probe)[:2]
         one = Judged(text, probe, verdict, plan, tuple(judged.verdict for judged in refused))
         if plan is not None:
             return one

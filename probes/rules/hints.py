@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from probes.rules.ways_out import WAYS_OUT
 
 _NEAREST = 3
+_LISTED = frozenset({"FIELD_NOT_FOUND", "NO_BTFARG", "NO_EVENT_FIELD", "BAD_ATTACH_ARG", "unknown_filter_field"})
+"""Errors where the names that there are can be told: they are few."""
+_MOST_LISTED = 6
 _ALIKE = 0.6
 """Share of letters; what is less alike was not meant."""
 
@@ -28,6 +31,9 @@ def hint_for(
     close = difflib.get_close_matches(token.lower(), others, _NEAREST, _ALIKE) if token else []
     nearest = tuple(dict.fromkeys((*meant, *(others[name] for name in close))))[:_NEAREST]
     hint = better or WAYS_OUT.get(code, "")
+    if code in _LISTED and not (nearest or better) and others:
+        told = [name for name in others.values() if not name.startswith(("__", "common_"))]
+        hint = f"{hint}: there are {', '.join(told[:_MOST_LISTED])}{', …' if len(told) > _MOST_LISTED else ''}"
     if nearest:
         hint = f"{hint}; did you mean {nearest[0]}?" if hint else f"Did you mean {nearest[0]}?"
     return hint, nearest

@@ -207,3 +207,19 @@ async def test_the_mouse_edits_too(kernel_only):  # noqa: F811
         found = spec.query_one(CompletionList)
         await pilot.click(found, offset=(4, 1))
         await until(lambda: spec.editor.value == "f vfs_read count", pilot)
+
+
+async def test_what_a_beginner_types_is_put_right_by_enter(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, _ = await editing(app, pilot)
+        await typed(pilot, "f vfs_read %di")
+        await until(lambda: spec.shown.text == "f vfs_read %di" and spec.shown.verdict, pilot)
+        assert spec.shown.verdict.error.corrected == "p vfs_read %di"
+        await pilot.press("escape", "enter")
+        await until(lambda: spec.shown.text == "p vfs_read %di" and spec.shown.verdict, pilot)
+        assert spec.shown.verdict.ok
+        await pilot.press("ctrl+u")
+        await typed(pilot, "f vfs_read $arg9")
+        await until(lambda: spec.shown.text == "f vfs_read $arg9" and spec.shown.verdict, pilot)
+        assert spec.shown.verdict.error.code == "NO_BTFARG"

@@ -348,3 +348,35 @@ async def test_idle():
         app.widget.show(Specification(WRONG, REFUSED))  # the same again
         await pilot.pause(0.5)
         assert sum(n[0] for n in painted) == 0
+
+
+@pytest.mark.parametrize("columns", [40, 78])
+def test_what_is_told_of_other_kernels_is_broken_not_cut(columns):
+    told = "no: this kernel has arguments at the entry only; an event of their own shows them before the call"
+    other = OtherKernel("6.1, arm64:6.12", (), told, refused=True)
+    note = "vfs_read has 1168 bytes: vfs_read+0x99999 is in fscrypt_free_bounce_page, 41 bytes in"
+    shown = tail(Specification("f x", Verdict("f x"), notes=(note,), others=(other,)), columns, lowered=True)
+    lines = [line.plain for line in shown]
+    assert all(len(line) <= columns for line in lines)
+    whole = " ".join(" ".join(lines).split())
+    assert f"note: {note}" in whole
+    assert f"6.1, arm64:6.12: {told}" in whole
+
+
+async def test_enter_takes_a_text_that_was_put_right():
+    error = Refusal(
+        "BAD_FETCH_ARG", "Invalid fetch argument", 11, "%di", "a kprobe has registers", (), "p vfs_read %di"
+    )
+    app = host(Specification("f vfs_read %di", Verdict("f vfs_read %di", error)))
+    async with app.shown() as pilot:
+        pane = app.query_one(SpecPane)
+        assert "put right (enter): p vfs_read %di" in " ".join(lines_of(pane.shown, 78))
+        pane.action_edit()
+        await pilot.press("enter")
+        assert pane.editor.value == "p vfs_read %di"
+        assert not [m for m in app.heard if isinstance(m, SpecPane.ArmRequested)]
+
+
+def test_what_is_only_lowered_says_so():
+    shown = Specification("f x%return a", Verdict("f x%return a"), ("r:g/x x a=$arg1",), lowered_only=True)
+    assert lines_of(shown, 60)[0].endswith("✓ lowered")

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from probes.check import check_plan
+from probes.environment import UNKNOWN
+from probes.lowering.check_planned import trigger_refusal
 from probes.lowering.lower import CannotLower, lower
 from probes.syntax.parse import parse_probe
 from tests.probes_data import KERNELS, environment, kernel
@@ -70,3 +72,28 @@ def test_triggers_are_judged_on_the_fields_that_will_be_there(name: str) -> None
         assert caught.value.refusal.code == code
         assert caught.value.refusal.token == trigger
         assert caught.value.refusal.hint
+
+
+@pytest.mark.parametrize(
+    ("trigger", "code", "under"),
+    [
+        ("hist:keys=cuont", "FIELD_NOT_FOUND", "cuont"),
+        ("hist:keys=count if cuont > 5", "FIELD_NOT_FOUND", "cuont"),
+        ("hist:keys=count if count = 5", "INVALID_OP", "= 5"),
+        ("stacktrace if cuont > 5", "FIELD_NOT_FOUND", "cuont"),
+    ],
+)
+def test_the_column_of_a_trigger_is_in_the_trigger(trigger: str, code: str, under: str) -> None:
+    btf, facts, _ = kernel("7.2")
+    plan = lower(parse_probe("f vfs_read count"), btf, facts, "pw_1")
+    error = trigger_refusal(plan.events[0], trigger, btf, facts, UNKNOWN)
+    assert error is not None
+    assert (error.code, error.column) == (code, trigger.rindex(under))
+
+
+def test_the_fields_there_are_are_told_where_none_is_near() -> None:
+    btf, facts, _ = kernel("7.2")
+    plan = lower(parse_probe("f vfs_read count file->f_pos"), btf, facts, "pw_1")
+    error = trigger_refusal(plan.events[0], "hist:keys=zzz", btf, facts, UNKNOWN)
+    assert error is not None
+    assert error.hint.startswith("The event has no field of this name: there are count, f_pos")

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         refused = False
         for spec in _specs(arguments):
-            verdict, plan = connection.check(spec, look=True)
+            verdict, plan = connection.check(spec, look=True)[:2]
             verdict = told(connection, spec, verdict, lambda text: connection.check(text, look=True).verdict)
             plan = plan or _lowered(connection, spec, verdict)
             refused |= not verdict.ok
