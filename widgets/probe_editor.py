@@ -1,31 +1,23 @@
-"""The signature pane: prototype, when, and the tree of arguments; each tick makes another `Probe`."""
+"""The signature pane, edited: each tick, and each other end of the call, makes another `Probe`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.message import Message
-from textual.reactive import reactive
-from textual.widgets import Static
 
-from probes.attaching.reasons import Attachability
 from probes.completion.type_choice import sensible_types
 from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.probe import Probe, When
 from widgets import probe_edit
-from widgets.attach_pane import AttachPane
 from widgets.field_list import FieldList, Tick
 from widgets.field_pane import FieldPane
-from widgets.field_tree import FieldTree, TreeRow
+from widgets.field_tree import TreeRow
 from widgets.probe_edit import EVERYTHING, Types
-from widgets.prototype import Prototype
-from widgets.safe_text import safe_content
-from widgets.say_line import SayLine
 from widgets.signature import Signature
+from widgets.signature_pane import SignaturePane
 from widgets.when_line import WhenLine
 
 _KEYS = [
@@ -51,27 +43,11 @@ _NUMBERS = [
     for n in range(1, 10)
 ]
 
-_HINT = """Pick a function: type part of its name, move with ↑ and ↓, enter.
 
-Its arguments come here, with all that is behind them: tick what to record."""
-
-
-class ProbeEditor(Vertical):
+class ProbeEditor(SignaturePane):
     """Edits one probe; see the module."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_KEYS, *_NUMBERS]
-
-    DEFAULT_CSS = """
-    ProbeEditor {
-        background: $surface;
-        & .hint { width: 1fr; height: auto; padding: 1 2; color: $text-muted; }
-    }
-    """
-
-    probe: reactive[Probe | None] = reactive(None, repaint=False)
-    """The probe; every change by the user is posted as `Changed`."""
-    mechanism: reactive[str] = reactive("", repaint=False)
-    """How it will attach: `fprobe`, `kprobe`; with a word why where that matters."""
 
     class Changed(Message):
         """The user changed the probe."""
@@ -102,85 +78,17 @@ class ProbeEditor(Vertical):
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self._types = types
-        self._signature: Signature | None = None
-        self._tree = FieldTree(())
         self._parked: tuple[FetchArg, ...] = ()
-        self._prototype, self._when, self._pane = Prototype(), WhenLine(), FieldPane()
-        self.why = AttachPane()
-        """In the place of the fields where nothing can attach, or when it is asked for."""
-        self._say = SayLine()
-        self._hint = Static(_HINT, classes="hint", markup=False)
-        self._has_function(False)
-
-    def _has_function(self, there: bool) -> None:
-        for widget in (self._prototype, self._when, self._pane, self._say):
-            widget.display = there
-        self._hint.display = not there
-        self.why.display = False
-
-    def compose(self) -> ComposeResult:
-        """Prototype, when, tree, a line that says more."""
-        yield self._hint
-        yield self._prototype
-        yield self._when
-        yield self._pane
-        yield self.why
-        yield self._say
 
     def show(self, signature: Signature, probe: Probe) -> None:
         """Edit the probe of another function; the cursor is on its first argument."""
-        self._signature = signature
-        self._has_function(True)
-        roots = signature.in_order()
-        self._tree = FieldTree(roots)
         self._parked = ()
-        self.border_title = safe_content(signature.name)
-        self._prototype.function, self._prototype.where = signature.name, signature.where
-        self._prototype.text = signature.prototype
-        self._pane.show(self._tree, self._tick_of)
-        self.probe = probe
-        if not roots:
-            self._explain(None)
-        if signature.about is not None:
-            self.explain(signature.about)
-
-    def explain(self, about: Attachability) -> None:
-        """Say what can attach, and what there is instead; in the place of the fields where nothing can."""
-        # Of twins one was chosen already.
-        if self.probe is not None and self.probe.place.symbol == about.name and not self.probe.place.address:
-            self.why.show(about)
-            if not about.kinds:
-                self._show_why(True)
-
-    def _show_why(self, there: bool) -> None:
-        focused = self._pane.has_focus_within or self.why.has_focus_within
-        self.why.display = there
-        for widget in (self._when, self._pane, self._say):
-            widget.display = not there
-        if focused:
-            self.focus_fields()
-
-    def action_instead(self) -> None:
-        """Show what can be taken instead, or the fields again."""
-        if self._signature is not None and self._signature.about is not None:
-            self._show_why(not self.why.display)
-
-    def focus_fields(self) -> None:
-        """Put the keyboard into the tree, or into what stands in its place."""
-        self.screen.set_focus(self.why.list if self.why.display else self._pane.list)
-
-    def watch_probe(self, probe: Probe | None) -> None:
-        """Show what is ticked now."""
-        self._when.when = probe.when if probe else When.ENTRY
-        self._pane.list.rows_changed()
-
-    def watch_mechanism(self, mechanism: str) -> None:
-        """Show how it will attach."""
-        self._when.mechanism = mechanism
+        super().show(signature, probe)
 
     # -- ticking ---------------------------------------------------------------------------------------------------
 
-    def _tick_of(self, row: TreeRow) -> Tick:
+    def tick_of(self, row: TreeRow) -> Tick:
+        """A cross with the type that was chosen; a star for what comes with all arguments."""
         arg, probe = row.node.fetcharg, self.probe
         if probe is None or arg is None:
             return Tick(" ")
@@ -276,6 +184,3 @@ class ProbeEditor(Vertical):
     def _highlighted(self, event: FieldList.Highlighted) -> None:
         event.stop()
         self._explain(self._pane.list.current)
-
-    def _explain(self, row: TreeRow | None) -> None:
-        self._say.explain(row, self._signature.trouble if self._signature else "")
