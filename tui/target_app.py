@@ -29,6 +29,8 @@ AFTER_PREVIEW = 0.03
 """Seconds from the preview to the opening of its target: two pictures."""
 PATIENCE = 0.5
 """Seconds after which a target that is being opened shows its progress."""
+PATIENCE_WITH_FUNCTIONS = 3.0
+"""The same where its functions are listed already: one may be typing the name of one."""
 
 
 class TargetApp(SayingApp):
@@ -105,7 +107,9 @@ class TargetApp(SayingApp):
         opening = self.opening
         self._wait_for_opening(opening)
         if not opening.seen:
-            self.set_timer(PATIENCE, lambda: dialogs.show_progress(self, opening) if opening.is_alive() else None)
+            listed = self._preview is not None and self._preview.preview is not None
+            patience = PATIENCE_WITH_FUNCTIONS if listed and not opening.by_hand else PATIENCE
+            self.set_timer(patience, lambda: dialogs.show_progress(self, opening) if opening.is_alive() else None)
 
     @work(thread=True, group="open")
     def _wait_for_opening(self, opening: Opening) -> None:

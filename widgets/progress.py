@@ -47,6 +47,7 @@ class ProgressDialog(Dialog[None]):
         self._title, self._bar, self._text = title, ProgressBar(), Static(safe_content(text))
         self._said, self._cancelled = text, False
         self._button = Button("Stop (esc)", compact=True)
+        self._button.can_focus = False  # it may come while one types: the Enter of that must not stop anything
 
     def compose(self) -> ComposeResult:
         """Text, bar, button."""

@@ -91,6 +91,8 @@ async def test_progress_reports_and_asks_its_owner_to_stop():
         dialog.report(f"unpacking {EVIL}", 0.48)
         await pilot.pause(0.3)
         assert sum(n[0] for n in painted) == 0
+        await pilot.press("enter")
+        assert app.heard == []  # it was meant for what was there before
         await pilot.press("escape", "escape")
         assert len(app.heard) == 1
         assert app.answers == []  # its owner closes it, when the undoing is done
