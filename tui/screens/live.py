@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 from textual.timer import Timer
 
 from probes.presets.substitute import least_latency
 from tui import arming
 from tui.commands import bindings
+from tui.live_commands import LiveCommands
 from tui.screens.detail import DetailScreen
 from tui.shown import fields_of, losses_of, note_of_nothing, status_of
 from tui.views.events_pane import EventsPane
@@ -27,9 +25,7 @@ from widgets.tail_table import TailTable
 
 if TYPE_CHECKING:
     from kernel.counts import Counts
-    from kernel.session import Armed
     from kernel.watch import Watch
-    from tui.app import Probewright
     from tui.screens.presets import Picked
     from tui.views.calls import CallsView
     from tui.views.events import EventsView
@@ -38,7 +34,7 @@ _SOON: Final = 0.01
 """Seconds to the next tick of a view that has more to do."""
 
 
-class LiveScreen(Screen[None]):
+class LiveScreen(LiveCommands):
     """See the module; what is shown is decided by the views (`tui.views`) and in `tui.shown`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("live")
@@ -51,11 +47,6 @@ class LiveScreen(Screen[None]):
         self._views = {view.name: view() for view in VIEWS}
         self._view = self._views["events"]
         self._more: Timer | None = None
-
-    @property
-    def bench(self) -> Probewright:
-        """The application, by its type."""
-        return cast("Probewright", self.app)
 
     @property
     def view(self) -> View:
@@ -82,14 +73,14 @@ class LiveScreen(Screen[None]):
         self.refresh_state()
 
     @property
-    def _seen(self) -> Watch | None:
+    def seen(self) -> Watch | None:
         """Where what is on the screen comes from."""
         graph = self.bench.graphing.watching
         return graph if self._view.of_graph and graph is not None else self.bench.watching
 
     def tick(self) -> None:
         """The store has grown."""
-        watching = self._seen
+        watching = self.seen
         if watching is None or watching.store is None:
             return
         if self._more is not None:
@@ -101,7 +92,7 @@ class LiveScreen(Screen[None]):
     @property
     def _counts(self) -> Counts | None:
         graphing = self.bench.graphing
-        return graphing.counts if self._seen is graphing.watching else self.bench.counts
+        return graphing.counts if self.seen is graphing.watching else self.bench.counts
 
     def _show_nothing(self) -> None:
         for view in self._views.values():
@@ -122,7 +113,7 @@ class LiveScreen(Screen[None]):
         self._show_line()
 
     def _show_line(self) -> None:
-        watching = self._seen
+        watching = self.seen
         store = watching.store if watching else None
         if watching is None or store is None:
             self._line.state = LiveState(note=note_of_nothing(self.bench.connection))
@@ -148,10 +139,10 @@ class LiveScreen(Screen[None]):
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:
         event.stop()
-        if self._seen is None:
+        if self.seen is None:
             return
         try:
-            self.app.push_screen(DetailScreen(*self._view.detail(self._seen, event.row)))
+            self.app.push_screen(DetailScreen(*self._view.detail(self.seen, event.row)))
         except IndexError:
             self.notify("this event was dropped to make room for newer ones", markup=False)
 
@@ -164,7 +155,7 @@ class LiveScreen(Screen[None]):
     @on(EventsPane.KernelFilterWanted)
     def _kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
         event.stop()
-        if (meant := self._meant()) is not None:
+        if (meant := self.meant()) is not None:
             clause = event.clause
             self.bench.remedy(lambda watching: arming.add_to_filter(watching, meant, clause))
 
@@ -187,87 +178,8 @@ class LiveScreen(Screen[None]):
         if least := least_latency(preset, picked.given):
             cast("CallsView", self._views["calls"]).only_slow(least)
 
-    def _event_under_cursor(self) -> str:
-        """Path of an event; empty where there is no cursor, or its row was dropped."""
-        store = self._seen.store if self._seen else None
-        record = self._view.record_under_cursor(store) if store else None
-        return record.event if record else ""
-
-    def action_disarm(self) -> None:
-        """Disarm the probe whose event is under the cursor; without a cursor the only one there is."""
-        if self._view.of_graph and self.bench.graphing.runs:
-            self.bench.graphing.stop()
-        elif (meant := self._meant()) is not None:
-            self.bench.disarm([meant])
-
-    def action_losses(self) -> None:
-        """What was lost, and what helps."""
-        from tui.screens.losses import LossScreen
-
-        self.app.push_screen(LossScreen())
-
-    def action_triggers(self) -> None:
-        """Triggers of the probe whose event is under the cursor; without a cursor of the only one there is."""
-        from tui.screens.triggers import TriggerScreen
-
-        watching = self.bench.watching
-        if watching is not None and not watching.connection.target.owner:
-            self.notify("a recording takes no triggers", markup=False)
-        elif watching is not None and (meant := self._meant()) is not None:
-            self.app.push_screen(TriggerScreen(watching, meant))
-
-    def _meant(self) -> Armed | None:
-        """The armed probe that a key is about; None: it is said why there is none."""
-        armed = self.bench.watching.armed if self.bench.watching else ()
-        event = self._event_under_cursor()
-        meant = [one for one in armed if not event or any(planned.path == event for planned in one.plan.events)]
-        if len(meant) == 1:
-            return meant[0]
-        if not armed:
-            self.notify("nothing is armed", markup=False)
-        elif event:
-            self.notify("the probe of this event is disarmed already", markup=False)
-        else:
-            self.notify("several probes are armed: space, then put the cursor on an event of one", markup=False)
-        return None
-
-    def action_disarm_all(self) -> None:
-        self.bench.graphing.stop()
-        if self.bench.watching is not None:
-            self.bench.disarm(self.bench.watching.armed)
-
-    def action_record(self) -> None:
-        """Begin to write a recording beside where probewright was started, or end it."""
-        watching = self._seen
-        if watching is None or not watching.live:
-            self.notify("nothing is armed that could be recorded", markup=False)
-            return
-        if watching.recorder is not None:
-            self.bench.stop_recording(watching)
-        else:
-            self.bench.record(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")), watching)
-        self.refresh_state()
-
-    def action_export(self) -> None:
-        """Give the events out in a format of other tools."""
-        from tui.screens.event_export import EventExportScreen
-
-        watching = self._seen
-        if watching is None or watching.store is None or not len(watching.store):
-            self.notify("there are no events that could be given out", markup=False)
-        else:
-            self.app.push_screen(EventExportScreen(watching, watching.store))
-
-    def action_probe(self) -> None:
-        """Build a probe on the function under the cursor."""
-        if name := self._view.function_under_cursor():
-            self.bench.switch_mode("compose")
-            self.bench.compose_place.pick(name)
-        else:
-            self.notify("no function is under the cursor: space, then put it on a call", markup=False)
-
     def action_clear(self) -> None:
-        watching = self._seen
+        watching = self.seen
         if watching is not None:
             watching.forget()
             self._show_nothing()

@@ -1,0 +1,118 @@
+"""The part of the live place that has the commands about what is under the cursor, and about all that came."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from kernel.session import Armed
+    from kernel.watch import Watch
+    from tui.app import Probewright
+    from tui.views.view import View
+
+
+class LiveCommands(Screen[None]):
+    """What a key does with probes that are armed and with their events."""
+
+    @property
+    def bench(self) -> Probewright:
+        """The application, by its type."""
+        return cast("Probewright", self.app)
+
+    @property
+    @abstractmethod
+    def view(self) -> View:
+        """What is on the screen."""
+
+    @property
+    @abstractmethod
+    def seen(self) -> Watch | None:
+        """Where what is on the screen comes from."""
+
+    @abstractmethod
+    def refresh_state(self) -> None:
+        """What is armed or lost has changed."""
+
+    def _event_under_cursor(self) -> str:
+        """Path of an event; empty where there is no cursor, or its row was dropped."""
+        store = self.seen.store if self.seen else None
+        record = self.view.record_under_cursor(store) if store else None
+        return record.event if record else ""
+
+    def action_disarm(self) -> None:
+        """Disarm the probe whose event is under the cursor; without a cursor the only one there is."""
+        if self.view.of_graph and self.bench.graphing.runs:
+            self.bench.graphing.stop()
+        elif (meant := self.meant()) is not None:
+            self.bench.disarm([meant])
+
+    def action_losses(self) -> None:
+        """What was lost, and what helps."""
+        from tui.screens.losses import LossScreen
+
+        self.app.push_screen(LossScreen())
+
+    def action_triggers(self) -> None:
+        """Triggers of the probe whose event is under the cursor; without a cursor of the only one there is."""
+        from tui.screens.triggers import TriggerScreen
+
+        watching = self.bench.watching
+        if watching is not None and not watching.connection.target.owner:
+            self.notify("a recording takes no triggers", markup=False)
+        elif watching is not None and (meant := self.meant()) is not None:
+            self.app.push_screen(TriggerScreen(watching, meant))
+
+    def meant(self) -> Armed | None:
+        """The armed probe that a key is about; None: it is said why there is none."""
+        armed = self.bench.watching.armed if self.bench.watching else ()
+        event = self._event_under_cursor()
+        meant = [one for one in armed if not event or any(planned.path == event for planned in one.plan.events)]
+        if len(meant) == 1:
+            return meant[0]
+        if not armed:
+            self.notify("nothing is armed", markup=False)
+        elif event:
+            self.notify("the probe of this event is disarmed already", markup=False)
+        else:
+            self.notify("several probes are armed: space, then put the cursor on an event of one", markup=False)
+        return None
+
+    def action_disarm_all(self) -> None:
+        self.bench.graphing.stop()
+        if self.bench.watching is not None:
+            self.bench.disarm(self.bench.watching.armed)
+
+    def action_record(self) -> None:
+        """Begin to write a recording beside where probewright was started, or end it."""
+        watching = self.seen
+        if watching is None or not watching.live:
+            self.notify("nothing is armed that could be recorded", markup=False)
+            return
+        if watching.recorder is not None:
+            self.bench.stop_recording(watching)
+        else:
+            self.bench.record(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")), watching)
+        self.refresh_state()
+
+    def action_export(self) -> None:
+        """Give the events out in a format of other tools."""
+        from tui.screens.event_export import EventExportScreen
+
+        watching = self.seen
+        if watching is None or watching.store is None or not len(watching.store):
+            self.notify("there are no events that could be given out", markup=False)
+        else:
+            self.app.push_screen(EventExportScreen(watching, watching.store))
+
+    def action_probe(self) -> None:
+        """Build a probe on the function under the cursor."""
+        if name := self.view.function_under_cursor():
+            self.bench.switch_mode("compose")
+            self.bench.compose_place.pick(name)
+        else:
+            self.notify("no function is under the cursor: space, then put it on a call", markup=False)
