@@ -257,7 +257,7 @@ def _options(plan: GraphPlan, found: GraphSupport) -> dict[str, bool]:
 def _events_beside(target: Target, instance: Instance, plan: GraphPlan) -> list[str]:
     """Paths of the events between the calls."""
     found = [*_SWITCH] if plan.switches else []
-    for system in _SYSTEMS if plan.interrupts else ():
+    for system in _SYSTEMS if plan.interrupts and plan.vectors else _SYSTEMS[:1] if plan.interrupts else ():
         names = sorted(_names(target, instance.file(f"events/{system}")))
         found += [f"{system}/{name}" for name in names if _of_interrupts(system, name)]
     return found

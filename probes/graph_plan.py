@@ -42,6 +42,10 @@ class GraphPlan:
     """sched_switch events between the calls."""
     interrupts: bool = False
     """Events of interrupts and softirqs between the calls."""
+    vectors: bool = True
+    """With `interrupts`: also of those that have no handler (irq_vectors on x86: timers, IPIs). They are two dozen
+    events, each of which a slow guest takes seconds to switch on.
+    """
     options: tuple[str, ...] = ()
     """Further options of the tracer as trace_options has them, `no` before what shall be off. They change what the
     kernel prints, nothing of what is recorded.

@@ -68,7 +68,9 @@ class ProbeCommands(SpecScreen):
         name = editor.probe.place.symbol
 
         def trace(depth: int) -> None:
-            self.bench.trace(GraphPlan((name,), max_depth=depth, switches=True, interrupts=True))
+            # Interrupts without a handler show by the functions in which they enter.
+            plan = GraphPlan((name,), max_depth=depth, switches=True, interrupts=True, vectors=False)
+            self.bench.trace(plan)
 
         ask_depth(self.app, name, trace)
 
