@@ -10,7 +10,15 @@ from events.clock import Offset
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.hosts.merged import Merged
-from widgets.status_bar import Losses
+
+
+class HostLosses(NamedTuple):
+    """Four ways to lose an event, as `widgets.status_bar.Losses` has them."""
+
+    lost: int = 0
+    missed: int = 0
+    dropped: int = 0
+    unread: int = 0
 
 
 class Account(NamedTuple):
@@ -18,7 +26,7 @@ class Account(NamedTuple):
 
     events: int
     """That were shown."""
-    losses: Losses
+    losses: HostLosses
     late: int
     unshown: int
     offset: Offset | None
@@ -65,16 +73,16 @@ class Account(NamedTuple):
         }
 
 
-def losses_of_host(host: Host) -> Losses:
+def losses_of_host(host: Host) -> HostLosses:
     """What did not reach the list, each kind apart."""
     store = host.watch.store if host.watch is not None else None
     if store is None:
-        return Losses()
+        return HostLosses()
     seen, counts = sum(store.overrun.values()), host.counts
     if counts is None:
-        return Losses(lost=seen, unread=store.undecodable)
+        return HostLosses(lost=seen, unread=store.undecodable)
     missed = sum(number or 0 for number in counts.nmissed.values())
-    return Losses(max(seen, counts.lost), missed, counts.dropped, store.undecodable)
+    return HostLosses(max(seen, counts.lost), missed, counts.dropped, store.undecodable)
 
 
 def account_of(fleet: Fleet, host: Host, shown: int) -> Account:

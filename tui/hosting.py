@@ -15,6 +15,7 @@ from tui.host_lines import clock_text, losses_of_host
 from tui.messages import HostsChanged
 from tui.startup import Opening
 from widgets.host_table import HostLine
+from widgets.status_bar import Losses
 
 if TYPE_CHECKING:
     from kernel.connection import Connection
@@ -117,7 +118,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         state=str(host.state),
         kernel=host.kernel,
         per_second=sum(store.rates().values()) if live and store is not None else None,
-        losses=losses_of_host(host),
+        losses=Losses(*losses_of_host(host)),
         late=fleet.events.late_of(host),
         unshown=fleet.events.unshown_of(host),
         offset=clock_text(offset) if offset else "",
