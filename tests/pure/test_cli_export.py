@@ -56,3 +56,14 @@ def test_without_a_dialect_the_choice_is_named(capsys):
     with pytest.raises(SystemExit) as end:
         parse(["export", SPEC])
     assert end.value.code == 2 and "--as" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dialect", ["sh", "ansible", "kubernetes"])
+def test_a_preset_is_exported_with_its_values(dialect, capsys):
+    assert run("--as", dialect, "slow-opens", "-p", "min_latency=2ms") == 0
+    text = capsys.readouterr().out
+    assert "lat >= 2000000" in text and "do_sys_openat2" in text
+    from tui.__main__ import main
+
+    assert main(["export", "--as", dialect, "no-such-preset", "-t", str(shipped_recording())]) == 2
+    assert "no-such-preset" in capsys.readouterr().err
