@@ -38,12 +38,12 @@ def fetch(far: Reader, host: str, module: str | None = None) -> bytes:
     if module and ("/" in module or module.startswith(".")):
         raise FileRefused(path, 22)
     key = _key(far, host, module)
-    kept = _load(key) if key else None
+    kept = load(key) if key else None
     if kept is None:
         kept = far.read(path, MAX_BTF)
         if key:
             with contextlib.suppress(OSError):  # a full or read-only disk costs time only
-                _save(key, kept)
+                save(key, kept)
     return kept
 
 
@@ -60,7 +60,8 @@ def _key(far: Reader, host: str, module: str | None) -> str:
     return hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()[:32]
 
 
-def _load(key: str) -> bytes | None:
+def load(key: str) -> bytes | None:
+    """An entry of that name; None where there is none, or a damaged one."""
     path = folder() / key
     try:
         data = path.read_bytes()
@@ -77,8 +78,8 @@ def _load(key: str) -> bytes | None:
     return None
 
 
-def _save(key: str, btf: bytes) -> None:
-    """Write beside and rename, so that two of us never see half an entry."""
+def save(key: str, btf: bytes) -> None:
+    """Keep an entry: written beside and renamed, so that two of us never see half an entry."""
     folder().mkdir(parents=True, exist_ok=True)
     fd, name = tempfile.mkstemp(dir=folder())
     try:

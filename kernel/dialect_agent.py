@@ -40,10 +40,10 @@ class AgentDialect:
         return tuple(decode(link) for link in self._line.request(frames.LINKS, encode(path), path=path))
 
     def guard(self, undo: Step) -> None:
-        self._step(frames.GUARD, undo, undo.expects)
+        self._tell(frames.GUARD, undo)
 
     def unguard(self, undo: Step) -> None:
-        self._step(frames.UNGUARD, undo, undo.expects)
+        self._tell(frames.UNGUARD, undo)
 
     def hold(self, path: str) -> None:
         self._line.request(frames.HOLD, encode(path), path=path)
@@ -56,6 +56,10 @@ class AgentDialect:
 
     def close(self) -> None:
         self._line.close()
+
+    def _tell(self, op: int, undo: Step) -> None:
+        # The agent takes one request after the other: the way back stands there before what comes next is done.
+        self._line.tell(op, undo.effect.value.encode(), encode(undo.path), undo.data, undo.expects)
 
     def _step(self, op: int, step: Step, *more: bytes) -> None:
         self._line.request(op, step.effect.value.encode(), encode(step.path), step.data, *more, path=step.path)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from kernel import ancestry, btfcache
+from kernel import ancestry, btfcache, listcache
 from kernel.errors import FileRefused, GoneForGood, TargetUnusable
 from kernel.facts import gather
 from kernel.target import Step, Stream
@@ -21,14 +21,16 @@ _SOON_WANTED = (
     *(f"/proc/self/{name}" for name in ("status", "auxv", "mounts", "uid_map")),
     *(f"/proc/sys/kernel/{name}" for name in ("arch", "osrelease", "version", "ftrace_enabled", "kptr_restrict")),
     *(f"/sys/kernel/{name}" for name in ("cpu_byteorder", "address_bits", "security/lockdown")),
-    *(f"/sys/kernel/debug/kprobes/{name}" for name in ("enabled", "blacklist")),
-    *(f"/sys/kernel/tracing/{name}" for name in ("README", "available_tracers", "available_filter_functions")),
+    "/sys/kernel/debug/kprobes/enabled",
+    *(f"/sys/kernel/tracing/{name}" for name in ("README", "available_tracers")),
     "/sys/kernel/tracing/events/header_page",
     "/sys/devices/system/cpu/online",
     "/proc/sys/kernel/random/boot_id",
     "/proc/filesystems",
+    "/proc/modules",
+    *(_LASTING := ("/sys/kernel/notes", "/proc/net/tcp", "/proc/net/tcp6")),
 )
-"""What `kernel.facts` reads of most kernels; a path that is missing here costs time only."""
+"""What `kernel.facts` and the start of a session read of most kernels; a path that is missing costs time only."""
 
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
@@ -145,6 +147,7 @@ class FarTarget:
                     raise TargetUnusable(f"{self._name} was left meanwhile")
                 self._reached, self._far = reached, reached.dialect
                 self._owner = self._line = None
+                self._ahead = {}
         except BaseException:
             reached.dialect.close()
             reached.hang_up()
@@ -179,15 +182,17 @@ class FarTarget:
     def facts(self) -> TargetFacts:
         if self._facts is None:
             self._ahead = self._far.ahead(_SOON_WANTED)
+            self._ahead = {**self._ahead, **listcache.fetch(self._far, self._name, self._ahead)}
             try:
                 facts = gather(self)
             finally:
-                self._ahead = {}
+                lasting = (*_LASTING, *_KERNEL)
+                self._ahead = {path: self._ahead[path] for path in lasting if path in self._ahead}
             self._facts = dataclasses.replace(facts, troubles=facts.troubles + self._reached.troubles)
         return self._facts
 
     def btf(self, module: str | None = None) -> bytes:
-        return btfcache.fetch(self._far, self._name, module)
+        return btfcache.fetch(self, self._name, module)
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
         known = self._ahead.get(path)
@@ -214,7 +219,7 @@ class FarTarget:
 
     def our_pids(self) -> Sequence[int]:
         if self._line is None:
-            self._line = ancestry.line(self._far, self._far.pid)
+            self._line = ancestry.line(_Files(self.read, self._far.links), self._far.pid)
         return (*self._line, *self._far.stream_pids())
 
     def stream(self, instance: str) -> Stream:
@@ -229,6 +234,13 @@ class FarTarget:
                 self._reached.hang_up()
             finally:
                 self._on_close()
+
+
+class _Files(NamedTuple):
+    """What `kernel.ancestry` asks; the sockets that listen were read at the start already."""
+
+    read: Callable[[str, int], bytes]
+    links: Callable[[str], Sequence[str]]
 
 
 def _word(far: Dialect, path: str) -> str:

@@ -37,13 +37,17 @@ if [ "$u" != 0 ]; then
   elif x=$(doas -n sh -c : 2>&1 </dev/null); then v='doas -n'
   fi
 fi
-p=; $v python3 -I -S -c 'import sys,os,select,struct,signal,contextlib; sys.exit(sys.version_info<(3,6))' \
-  </dev/null >/dev/null && p=yes
+p=; command -v python3 >/dev/null && p=yes
 """
 _ASKED = ("Permission denied", "Host key verification failed")
 """What ssh says where it would have asked, had it been allowed to."""
 _SAY = 'printf \'\\n%s\\n%s\\n%s\\n%s\\n%s %s\\n%s\\n\' {token} "$u" "$v" "$p" "$(hostname)" "$w" {token}\n'
-_BOOT = "import sys; sys.stdout.write({token!r}+chr(10)); sys.stdout.flush(); exec(sys.stdin.buffer.read({size}))"
+_UNFIT = "1|2|126|127"
+"""Exit statuses of a python3 that can't be the agent: what it needs is not there, or it is not to be started."""
+_BOOT = (
+    "import sys,os,select,struct,signal,contextlib; sys.version_info<(3,6) and sys.exit(1); "
+    "sys.stdout.write({token!r}+chr(10)); sys.stdout.flush(); exec(sys.stdin.buffer.read({size}))"
+)
 
 
 def agent_source() -> bytes:
@@ -57,22 +61,31 @@ def agent_source() -> bytes:
     return "\n".join(parts).encode()
 
 
-def boot_agent(process: subprocess.Popen[bytes], start: Callable[[str], str]) -> None:
-    """Make the shell behind `process` an agent; `start` makes its line from a Python program. Raises TargetLost."""
+def boot_agent(process: subprocess.Popen[bytes], start: Callable[[str], str], unfit: str = "") -> bool:
+    """Make the shell behind `process` an agent. Raises TargetLost.
+
+    Args:
+        process: reads its script from a pipe.
+        start: makes the shell's line from a Python program.
+        unfit: what that line prints where Python can't be the agent; the shell is there then, and False is given.
+    """
     source = agent_source()
     token = secrets.token_hex(16)
     _send(process, start(_BOOT.format(token=token, size=len(source))).encode() + b"\n")
-    hear(process, token.encode() + b"\n")
+    heard = hear(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])))
+    if not heard.endswith(token.encode() + b"\n"):
+        return False
     _send(process, source)
+    return True
 
 
 def hear(
     process: subprocess.Popen[bytes],
-    end: bytes,
+    end: bytes | tuple[bytes, ...],
     patience: float | None = 60.0,
     cancel: threading.Event | None = None,
 ) -> bytes:
-    """What a far side says up to and with `end`. Raises TargetLost, TargetUnusable when cancelled."""
+    """What a far side says up to and with `end`, or one of them. Raises TargetLost, TargetUnusable when cancelled."""
     if process.stdout is None:
         raise ValueError("the process needs pipes")
     heard, last = b"", time.monotonic()
@@ -145,8 +158,11 @@ def greet(door: Door, cancel: threading.Event | None = None) -> Hello:
 def begin(door: Door, hello: Hello, *, python: bool = True) -> AgentDialect | ShellDialect:
     """Turn that shell into the agent, or into root's shell. Raises TargetLost."""
     if python and hello.python:
-        boot_agent(door.process, lambda program: f'exec {hello.via} python3 -I -S -c "{program}"')
-        return AgentDialect(door.process)
+        # To try Python first takes as long as to start it: the shell stays behind it, for where it does not work.
+        no = secrets.token_hex(16)
+        after = f"case $? in {_UNFIT}) printf '\\n%s\\n' {no};; *) exit;; esac"
+        if boot_agent(door.process, lambda program: f'{hello.via} python3 -I -S -c "{program}"; {after}', no):
+            return AgentDialect(door.process)
     if not hello.via:
         return ShellDialect(door.process, lambda: door.session("exec sh"))
     token = secrets.token_hex(16)
@@ -207,9 +223,11 @@ def reach(
     master = Master(address, "exec sh", options, asking=asking)
     try:
         hello = greet(master, cancel)
-        how = ("agent" if python and hello.python else "sh") + (f" over {hello.via.split()[0]}" if hello.via else "")
-        say(f"starting {how} on {address}", None)
-        return Reached(begin(master, hello, python=python), how, hello.troubles(address), master.close)
+        say(f"starting what serves us on {address}", None)
+        dialect = begin(master, hello, python=python)
+        kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
+        how = f"{kind} over {hello.via.split()[0]}" if hello.via else kind
+        return Reached(dialect, how, hello.troubles(address), master.close)
     except TargetLost as error:
         words = master.words()
         master.close()

@@ -103,6 +103,10 @@ class Line:
         self.post(ident, op, *fields)
         return ident, reply
 
+    def tell(self, op: int, *fields: bytes) -> None:
+        """A request that can't fail, so that nobody waits for its answer; the next one finds it done."""
+        self.post(next(self._ids), op, *fields)
+
     def post(self, ident: int, op: int, *fields: bytes) -> None:
         """Send one frame. Raises TargetLost."""
         data = frames.frame(ident, op, *fields)
