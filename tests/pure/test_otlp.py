@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from events.export.source import Source
 from kernel.open import shipped_recording
 from tests.pure.export_events import record_of
 from tui.__main__ import main
+from tui.cli.outlets import _wall
 from tui.otlp_http import OtlpHttp, retry_after
 from tui.otlp_settings import BadSetting, resource_of, settings_of
 from tui.otlp_sink import Bounds, OtlpSink
@@ -424,3 +426,22 @@ def test_retry_after_is_a_number(text, seconds):
 def test_retry_after_is_a_date(ahead):
     now = 1_700_000_000
     assert retry_after(formatdate(now + ahead, usegmt=True), now) == min(max(0.0, ahead), 3600.0)
+
+
+class _Watch:
+    """Of what tells when an event happened: where it was, and by which clock."""
+
+    def __init__(self, target: str, clocks: str) -> None:
+        self.connection = SimpleNamespace(target=SimpleNamespace(name=target))
+        self.session = SimpleNamespace(instance=SimpleNamespace(read=lambda name: clocks))
+
+
+def test_when_an_event_happened_is_known_where_its_clock_is_ours():
+    wall = _wall(_Watch("local", "local global counter [mono] boot\n"))
+    assert wall is not None
+    first, later = wall(1_000), wall(2_000)
+    assert first is not None and later == first + 1_000
+    now = wall(time.monotonic_ns())
+    assert now is not None and abs(now - time.time_ns()) < 60 * 10**9
+    for target, clocks in (("local", "[local] global mono"), ("ssh://there", "local [mono]"), ("x.pwr", "[mono]")):
+        assert _wall(_Watch(target, clocks))(1_000) is None
