@@ -31,13 +31,17 @@ class LiveStream(FakeStream):
         super().__init__()
         self.queue: queue.Queue[Batch] = queue.Queue()
         self._target = target
+        self.taken = 0
+        """Passes that were read."""
 
     def read(self, timeout: float) -> Batch | None:
         try:
-            return self.queue.get(timeout=min(timeout, 0.01))
+            batch = self.queue.get(timeout=min(timeout, 0.01))
         except queue.Empty:
             self._target._alive()
             return None
+        self.taken += 1
+        return batch
 
 
 class FakeHost(FakeTarget):

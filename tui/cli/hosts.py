@@ -47,7 +47,7 @@ _ALONE = ("summary", "hist", "export", "output")
 
 def run(arguments: argparse.Namespace) -> int:
     """Arm on all, print what comes, take it away from all."""
-    alone = [name for name in _ALONE if getattr(arguments, name)]
+    alone = [name for name in _ALONE if getattr(arguments, name) not in (None, False)]
     if alone:
         print(f"probewright: --{alone[0]} is for one host: give one --target, or take --json", file=sys.stderr)
         return USAGE

@@ -1,0 +1,134 @@
+"""`run` on several hosts, which are dicts: one stream, each host accounted for, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+import tui.cli.hosts
+from kernel.hosts.fleet import Fleet
+from tests.pure.fake_hosts import FakeHost, Lan, is_clean
+from tui.cli.main import run
+from tui.cli.parser import parse
+
+SECOND = 10**9
+
+
+@pytest.fixture
+def lan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lan]:
+    made = Lan(FakeHost("one", behind=50 * SECOND), FakeHost("two", release="7.2.0-no_vfs_open"))
+    monkeypatch.setattr(tui.cli.hosts, "Fleet", partial(Fleet, opener=made.open))
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield made
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    assert all(is_clean(host) and (host.closed or not host.steps) for host in made.hosts.values())
+
+
+def feed(lan: Lan, *events: tuple[str, int]) -> None:
+    """Events as soon as their hosts are armed: name of the host, number of the task."""
+
+    def put() -> None:
+        for name, pid in events:
+            host = lan.hosts[name]
+            while not any("/instances/" in path and path.endswith("vfs_read/enable") for path in list(host.files)):
+                threading.Event().wait(0.01)
+            host.event(time.time_ns(), pid=pid)
+
+    threading.Thread(target=put, daemon=True).start()
+
+
+def objects(text: str) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Events, and what is said of each host."""
+    found = [json.loads(line) for line in text.splitlines()]
+    return [one for one in found if "event" in one], {one["host"]: one for one in found if "state" in one}
+
+
+def targets(*names: str) -> list[str]:
+    return [word for name in names for word in ("-t", f"ssh://{name}")]
+
+
+def test_one_stream_with_the_host_in_each_object(lan, capsys):
+    feed(lan, ("one", 1), ("two", 2), ("one", 3))
+    status = run(parse(["run", "f vfs_read", *targets("one", "two"), "--json", "--count", "3", "--window", "0.2"]))
+    events, hosts = objects(capsys.readouterr().out)
+    assert status == 0
+    assert [(one["host"], one["pid"]) for one in events] == [("one", 1), ("two", 2), ("one", 3)]
+    for one in events:
+        behind = lan.hosts[one["host"]].behind
+        assert (
+            abs(one["time"] - one["ts"] - behind) <= hosts[one["host"]]["clock"]["uncertainty"] + one["uncertainty"]
+        )
+    assert {name: (one["state"], one["events"], one["left"]) for name, one in hosts.items()} == {
+        "one": ("closed", 2, []),
+        "two": ("closed", 1, []),
+    }
+
+
+def test_text_has_the_host_as_a_column_and_says_what_became_of_each(lan, capsys):
+    feed(lan, ("one", 1))
+    status = run(parse(["run", "f vfs_read", *targets("one", "gone"), "--count", "1", "--window", "0.1"]))
+    told = capsys.readouterr()
+    assert status == 4
+    (line,) = told.out.splitlines()
+    assert line.split()[1:4] == ["one", "[000]", "<...>-1"]
+    assert "probewright: gone: unreachable: ssh://gone: Connection refused\n  check that sshd runs there" in told.err
+    assert "probewright: one: armed, Linux 6.12.0-fake x86-64, clock 0 at " in told.err
+    assert "probewright: one: 1 events, lost 0, missed 0, dropped 0, unread 0" in told.err
+
+
+@pytest.mark.parametrize(
+    ("hosts", "spec", "status"),
+    [
+        (("gone", "away"), "f vfs_read", 3),
+        (("two", "gone"), "f vfs_open", 1),
+        (("two", "one"), "f vfs_open", 4),
+        (("one", "two"), "nosuch probe", 1),
+    ],
+)
+def test_the_status_says_whether_all_some_or_none_did_it(lan, capsys, hosts, spec, status):
+    assert run(parse(["run", spec, *targets(*hosts), "--json", "--for", "0.3"])) == status
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("words", [["--summary"], ["--hist"], ["--export", "json"], ["-o", "x.json"]])
+def test_what_is_for_one_host_is_said_to_be(lan, capsys, words):
+    assert run(parse(["run", "f vfs_read", *targets("one", "two"), *words])) == 2
+    assert "is for one host" in capsys.readouterr().err
+
+
+def test_a_group_that_is_not_there(lan, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert run(parse(["run", "f vfs_read", "-g", "nosuch"])) == 3
+    assert "no group is named nosuch\n  write [hosts.nosuch] into" in capsys.readouterr().err
+
+
+def test_other_commands_take_one_target(capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(["list", "-t", "local", "-t", "lab"])
+    assert ended.value.code == 2 and "takes one --target" in capsys.readouterr().err
+
+
+def test_a_host_whose_line_is_cut_is_told_and_the_status_says_so(lan, capsys):
+    feed(lan, ("one", 1), ("two", 2))
+
+    def cut() -> None:
+        while not lan.hosts["two"].pages.taken:
+            threading.Event().wait(0.01)
+        lan.hosts["two"].lost = True
+
+    threading.Thread(target=cut, daemon=True).start()
+    status = run(parse(["run", "f vfs_read", *targets("one", "two"), "--json", "--for", "2", "--window", "0.1"]))
+    told = capsys.readouterr()
+    events, hosts = objects(told.out)
+    assert status == 4 and {one["host"] for one in events} == {"one", "two"}
+    assert (hosts["one"]["state"], hosts["two"]["state"]) == ("closed", "lost")
+    assert "probewright: two: lost: the line is cut" in told.err
+    lan.hosts.pop("two")
