@@ -31,6 +31,9 @@ _KEPT: Final = 512
 _EVENT: Final = 18
 """Columns that an event's name keeps: `vfs_read__entry` and `vfs_read__exit` differ at their ends."""
 
+_CLOCK: Final = 15
+"""Columns of a time of the day, `14:03:22.123456`: a part of one says nothing."""
+
 
 class Event(Protocol):
     """What every event has (`events.record.Record` is one)."""
@@ -96,7 +99,9 @@ class EventRows:
         self.hued = ""
         """`task` or `event`: what has its own colour for each value; empty: nothing."""
         event = columns.index(FIXED[3]) if FIXED[3] in columns else -1
-        self.columns = Columns([safe(column.name) for column in columns], {event: _EVENT} if event >= 0 else None)
+        least = {n: _CLOCK for n, column in enumerate(columns) if column.name == "time" and not column.of_all}
+        least |= {event: _EVENT} if event >= 0 else {}
+        self.columns = Columns([safe(column.name) for column in columns], least)
         self._shown = tuple(columns)
         self._cells = cells
         self._marks = marks
