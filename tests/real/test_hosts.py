@@ -1,0 +1,214 @@
+"""Three guests as three hosts: one preset, one list of events, one guest killed in the middle; nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from subprocess import Popen
+from typing import Any
+
+import pytest
+
+from kernel.lab.guest import Guest, boot
+from tests.real.command import Done, start
+from tests.real.conftest import prepared
+from tests.real.processes import descendants, remains
+from tests.real.test_ssh_guest import is_clean, left
+from tests.real.tmux import Tmux
+
+KERNELS = {"alpha": "7.2", "beta": "7.2", "gamma": "6.12"}
+PRESET = ("file-position",)
+ENOUGH = 12
+"""Events of a host that show that it goes on."""
+
+
+@pytest.fixture(scope="module")
+def guests() -> Iterator[dict[str, Guest]]:
+    for kernel in set(KERNELS.values()):
+        prepared(kernel)
+    made: dict[str, Guest] = {}
+    try:
+        with ThreadPoolExecutor(len(KERNELS)) as booting:
+            booted = {name: booting.submit(boot, kernel, workload=True) for name, kernel in KERNELS.items()}
+        for name, future in booted.items():
+            made[name] = future.result()
+        yield made
+    finally:
+        for guest in made.values():
+            guest.close()
+
+
+@pytest.fixture(scope="module")
+def env(guests: dict[str, Guest], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A home in which ssh knows the guests by their names, and a group has them, and one that is not there."""
+    home = tmp_path_factory.mktemp("home")
+    (home / ".ssh").mkdir()
+    config = home / ".ssh" / "config"
+    config.write_text("".join(_host(name, guest) for name, guest in guests.items()) + "Host gone\n  Port 9\n")
+    with config.open("a") as file:
+        file.write("  HostName 127.0.0.1\n  BatchMode yes\n")
+    groups = home / ".config" / "probewright"
+    groups.mkdir(parents=True)
+    (groups / "config.toml").write_text('[hosts.lab]\ntargets = ["ssh://alpha", "ssh://gone"]\nssh = "[bg][ea]*a"\n')
+    binary = shutil.which("ssh")
+    (home / "ssh").write_text(f'#!/bin/sh\nexec {binary} -F {config} "$@"\n')
+    (home / "ssh").chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    return {**kept, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}"}
+
+
+def _host(name: str, guest: Guest) -> str:
+    """What ssh's configuration says of a guest, by the options that reach it."""
+    words = guest.ssh_options
+    options = [word.replace("=", " ", 1) for before, word in pairwise(words) if before == "-o"]
+    options += [f"IdentityFile {words[words.index('-i') + 1]}", f"Port {guest.port}", "User root"]
+    return f"Host {name}\n  HostName 127.0.0.1\n" + "".join(f"  {option}\n" for option in options)
+
+
+class Reader(threading.Thread):
+    """What a command prints, as it does."""
+
+    def __init__(self, process: Popen[bytes]) -> None:
+        super().__init__(daemon=True)
+        self._process = process
+        self._lines: queue.Queue[dict[str, Any]] = queue.Queue()
+        self.objects: list[dict[str, Any]] = []
+        self.start()
+
+    def run(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as out:
+            for line in out:
+                self._lines.put(json.loads(line))
+
+    def more(self, *hosts: str) -> None:
+        """Wait until each of these hosts has given some events more."""
+        wanted = dict.fromkeys(hosts, ENOUGH)
+        end = time.monotonic() + 120
+        while any(count > 0 for count in wanted.values()):
+            ended = not self.is_alive() and self._lines.empty()
+            assert not ended, self.errors()
+            assert time.monotonic() < end, wanted
+            self._take(wanted)
+
+    def rest(self) -> None:
+        """All until the end."""
+        self.join(60)
+        while not self._lines.empty():
+            self._take({})
+
+    def errors(self) -> bytes:
+        """What it said on standard error, once it has ended."""
+        assert self._process.stderr is not None
+        with self._process.stderr as file:
+            return file.read()
+
+    def _take(self, wanted: dict[str, int]) -> None:
+        try:
+            one = self._lines.get(timeout=1)
+        except queue.Empty:
+            return
+        self.objects.append(one)
+        if one["host"] in wanted and "event" in one:
+            wanted[one["host"]] -= 1
+
+
+def began_at(guest: Guest) -> tuple[float, float]:
+    """When the guest's clock began by ours, in seconds since 1970, and how far that may be off."""
+    before = time.time()
+    uptime = float(guest.run("cat /proc/uptime").split()[0])
+    after = time.time()
+    return (before + after) / 2 - uptime, (after - before) / 2 + 0.02
+
+
+def test_one_preset_on_three_hosts_of_which_one_dies(guests: dict[str, Guest], env: dict[str, str]) -> None:
+    began = {name: began_at(guest) for name, guest in guests.items()}
+    process = start("run", *PRESET, "--group", "lab", "--json", env=env)
+    below: dict[int, str] = {}
+    try:
+        reader = Reader(process)
+        reader.more(*KERNELS)
+        below = descendants(process.pid)
+        assert list(below.values()).count("ssh") == 3, below
+        killed = time.time_ns()
+        guests["beta"].close()
+        reader.more("alpha", "gamma")
+        process.send_signal(signal.SIGINT)
+        reader.rest()
+        process.wait(60)
+        err = reader.errors()
+    finally:
+        process.kill()
+        process.wait()
+    done = Done(process.returncode, b"", err)
+    assert done.status == 4, done
+    events = [one for one in reader.objects if "event" in one]
+    hosts = {one["host"]: one for one in reader.objects if "state" in one}
+    assert {name: one["state"] for name, one in hosts.items()} == {
+        "alpha": "closed",
+        "beta": "lost",
+        "gamma": "closed",
+        "gone": "unreachable",
+    }
+    # One list, in order but for what is marked, by clocks that were measured rightly.
+    times = [one["time"] for one in events if not one.get("late")]
+    assert times == sorted(times)
+    assert len(events) - len(times) == sum(one["late"] for one in hosts.values())
+    for name, (seconds, unsure) in began.items():
+        clock = hosts[name]["clock"]
+        assert abs(clock["offset"] / 1e9 - seconds) <= unsure + clock["uncertainty"] / 1e9, (name, clock, began)
+        assert 0 < clock["uncertainty"] < 1e9
+        assert {one["time"] - one["ts"] for one in events if one["host"] == name}, name
+    # Each kernel says its own, and the values are those of what runs there: `head` reads by 1024 bytes.
+    for name in KERNELS:
+        assert len(hosts[name]["lowered"]) == 2 and KERNELS[name] in hosts[name]["kernel"], hosts[name]
+        own = [one for one in events if one["host"] == name]
+        assert len(own) == hosts[name]["events"] >= ENOUGH
+        ends = [one for one in own if one["event"].endswith("__exit") and one["comm"] == "head"]
+        assert ends and all(one["values"]["ret"] <= one["values"]["count"] == 1024 for one in ends), ends[:3]
+    # The death of one is told with the way out, and it has no events from after it.
+    assert re.search(r"beta: lost: .*\n  .*takes its probes away by itself", done.err), done
+    assert re.search(r"gone: unreachable: .*\n  \w", done.err), done
+    assert max(one["time"] for one in events if one["host"] == "beta") < killed + 1e9
+    for name in ("alpha", "gamma"):
+        assert max(one["time"] for one in events if one["host"] == name) > killed
+        assert hosts[name]["left"] == [] and hosts[name]["unshown"] == 0
+        assert is_clean(guests[name]), left(guests[name])
+    assert remains(process.pid, below) == []
+
+
+def test_the_others_on_the_screen_of_a_terminal(guests: dict[str, Guest], env: dict[str, str]) -> None:
+    """One of the three is dead, and is said to be."""
+    guests["beta"].close()
+    words = [sys.executable, "-m", "tui", "-g", "ssh:*a"]
+    row = re.compile(r"^.?\d\d:\d\d:\d\d\.\d{6} +(alpha|gamma) ", re.MULTILINE)
+    passed = [f"{name}={env[name]}" for name in ("HOME", "PATH")]
+    with Tmux(["env", "-u", "XDG_CONFIG_HOME", *passed, *words], columns=80, rows=24) as terminal:
+        terminal.wait(lambda screen: screen.count("○ open") == 2 and "✗ unreachable" in screen, 90)
+        below = descendants(terminal.pid)
+        terminal.press("F5")
+        terminal.wait(lambda screen: "╭─ presets" in screen)
+        terminal.press(*"slow-op")
+        terminal.wait(lambda screen: "accepted by" in screen)
+        terminal.press("Enter")
+        terminal.wait(lambda screen: "min_latency" in screen and "1ms" in screen)
+        terminal.press(*["BSpace"] * 3, *"1us", "Enter")
+        screen = terminal.wait(lambda screen: {"alpha", "gamma"} <= set(row.findall(screen)), 60)
+        assert "2 of 3 armed, 1 failed: slow-opens" in screen, screen
+        assert all(len(line) <= 80 for line in screen.splitlines())
+        terminal.press("C-q")
+        assert terminal.status() == 0
+        assert remains(terminal.pid, below) == []
+        assert "Traceback" not in terminal.screen()
+    for name in ("alpha", "gamma"):
+        assert is_clean(guests[name]), left(guests[name])
