@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 
 from events.format import EventFormat, FormatError, HeaderPage, parse_format
-from events.graph.decode import is_graph
 from events.subbuffer import events_in
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.graph_settings import GlobalSettings, TracerOptions
@@ -275,7 +274,7 @@ def _formats(tracefs: Tracefs, paths: Iterable[str], long_size: int = 8) -> dict
     for path in paths:
         with contextlib.suppress(FileRefused, FormatError):
             fmt = parse_format(tracefs.read(f"events/{path}/format"), path.split("/")[0], long_size)
-            if not path.startswith("ftrace/") or is_graph(fmt):
+            if not path.startswith("ftrace/") or fmt.name in _RECORDS:
                 found[fmt.id] = fmt
     return found
 

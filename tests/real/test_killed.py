@@ -59,7 +59,7 @@ def follow(guest: Guest, env: dict[str, str]) -> subprocess.Popen[bytes]:
     return process
 
 
-def _machine(guest: Guest) -> int:
+def machine_of(guest: Guest) -> int:
     """QEMU's process."""
     for pid, name in descendants(os.getpid()).items():
         if name.startswith("qemu") and f":{guest.port}-".encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -117,7 +117,7 @@ def test_vanished_guest_ends_the_command_and_leaves_nothing(tmp_path: Path) -> N
     with boot("7.2", workload=False) as guest:
         process = follow(guest, ssh_to(guest, tmp_path))
         below = descendants(process.pid)
-        os.kill(_machine(guest), signal.SIGKILL)
+        os.kill(machine_of(guest), signal.SIGKILL)
         done = finish(process)
         assert done.status == 3, done
         assert "Traceback" not in done.err
@@ -168,6 +168,8 @@ def bundle() -> bytes:
                 tar.add(path, str(path.relative_to(TOP)))
         for path in sorted(Path(platformdirs.__file__).parent.glob("*.py")):
             tar.add(path, f"platformdirs/{path.name}")
+        for name in ("__init__", "real/__init__", "real/life", "real/drill_inside"):
+            tar.add(TOP / f"tests/{name}.py", f"tests/{name}.py")
         _add(tar, "hold.py", HOLD)
         about = b"Metadata-Version: 2.1\nName: probewright\nVersion: 0\n"
         _add(tar, "probewright-0.dist-info/METADATA", about)

@@ -1,0 +1,188 @@
+"""Runs inside a guest: kills sessions there at given moments, and looks at what the next start leaves.
+
+Not a test by itself: `test_fault_drill.py` sends it there. Standard input has one moment a line, as JSON:
+`[victim, step, seconds]`; for each an object comes back. Victims:
+
+    local       the session on the machine's own kernel: nobody is left to undo anything
+    agent       the far side's agent, which a session talks to
+    near        the session that talks to the agent
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from kernel import files, leftovers
+from kernel.dialect_agent import AgentDialect
+from kernel.errors import KernelError
+from kernel.far import FarTarget, Reached
+from kernel.local import LocalTarget
+from kernel.ssh import boot_agent
+from kernel.target import Effect, Step, Target
+from tests.real.life import live
+
+TRACING = "/sys/kernel/tracing"
+PATIENCE = 20.0
+FILES = (
+    *("dynamic_events", "set_graph_function", "set_graph_notrace", "max_graph_depth", "tracing_thresh"),
+    *("current_tracer", "trace_options", "tracing_on", "trace_clock", "buffer_size_kb", "set_event", "kprobe_events"),
+    *("set_ftrace_filter", "enabled_functions"),
+)
+FOREIGN = {
+    "max_graph_depth": "7\n",
+    "set_graph_function": "vfs_write\nvfs_statx\n",
+    "set_ftrace_filter": "vfs_rmdir\n",
+    "current_tracer": "function",
+    "instances/theirs/trace_clock": "global",
+    "instances/theirs/events/theirs/open/enable": "1",
+    "instances/theirs/events/theirs/open/filter": "common_pid > 0",
+    "instances/theirs/events/sched/sched_switch/enable": "1",
+}
+"""What someone else has set, on the same kernel."""
+
+
+def whole(path: str) -> str:
+    try:
+        with open(path, errors="replace") as file:
+            return file.read()
+    except OSError as error:
+        return os.strerror(error.errno or 0)
+
+
+def prepare() -> None:
+    """Someone else is at work: with an instance, events, a tracer and settings of the whole kernel."""
+    os.mkdir(f"{TRACING}/instances/theirs")
+    for line in ("p:theirs/open do_sys_openat2", "s:synthetic/their_took u64 a"):
+        files.perform(Step(Effect.APPEND, f"{TRACING}/dynamic_events", f"{line}\n".encode()))
+    for name, text in FOREIGN.items():
+        files.perform(Step(Effect.WRITE, f"{TRACING}/{name}", text.encode()))
+
+
+def snapshot() -> dict[str, object]:
+    """All that a session may leave behind or change."""
+    theirs = f"{TRACING}/instances/theirs"
+    paths = [f"{TRACING}/{name}" for name in (*FILES, *(f"options/{o}" for o in os.listdir(f"{TRACING}/options")))]
+    paths += [f"{theirs}/{name}" for name in ("current_tracer", "trace_options", "trace_clock", "set_event")]
+    paths += [f"{theirs}/events/theirs/open/{name}" for name in ("enable", "filter", "trigger")]
+    found: dict[str, object] = {path: sorted(whole(path).splitlines()) for path in paths}
+    found["instances"] = sorted(os.listdir(f"{TRACING}/instances"))
+    found["journals"] = sorted(os.listdir("/run/probewright")) if os.path.isdir("/run/probewright") else []
+    found["processes"] = sum(
+        whole(f"/proc/{pid}/comm") == "python3\n" for pid in os.listdir("/proc") if pid.isdigit()
+    )
+    return found
+
+
+def difference(before: dict[str, object], now: dict[str, object]) -> list[str]:
+    return [f"{name}: {before.get(name)} -> {now.get(name)}" for name in now if before.get(name) != now[name]]
+
+
+class Beside(FarTarget):
+    """A far side that is this very machine: what we read from it must not make events there."""
+
+    def our_pids(self) -> Sequence[int]:
+        return (*super().our_pids(), *map(int, os.listdir("/proc/self/task")))
+
+
+def far() -> FarTarget:
+    process = subprocess.Popen(["sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    boot_agent(process, lambda program: f"exec python3 -I -S -c {json.dumps(program)}")
+
+    def hang_up() -> None:
+        process.kill()
+        process.wait()
+
+    return Beside(Reached(AgentDialect(process), "agent", hang_up=hang_up), "agent")
+
+
+def begin(victim: str) -> tuple[int, int]:
+    """Fork a session; gives its process, and where it tells its steps."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writing)
+        return pid, reading
+    os.close(reading)
+    status = 1
+    try:
+        tell = lambda: os.write(writing, b"step\n")  # noqa: E731
+        target: Target = LocalTarget()
+        if victim != "local":
+            target = far()
+            os.write(writing, f"agent {target.owner.partition('_')[0]}\n".encode())
+        try:
+            live(target, tell, lambda session: session.pump.drain)
+            status = 0
+        finally:
+            target.close()
+    except KernelError:
+        status = 3  # the line was cut
+    finally:
+        os._exit(status)
+
+
+def until(seen: Callable[[], bool]) -> bool:
+    end = time.monotonic() + PATIENCE
+    while not seen():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def play(victim: str, step: int, seconds: float, before: dict[str, object]) -> dict[str, object]:
+    """One moment: kill, let the next start clean, and compare."""
+    pid, reading = begin(victim)
+    seen, agent = 0, 0
+    with os.fdopen(reading) as lines:
+        for line in lines:
+            words = line.split()
+            agent = int(words[1]) if words[0] == "agent" else agent
+            seen += words[0] == "step"
+            if seen == step:
+                time.sleep(seconds)
+                os.kill(agent if victim == "agent" else pid, signal.SIGKILL)
+                break
+        else:
+            lines.close()
+    ended = until(lambda: os.waitpid(pid, os.WNOHANG)[0] == pid)
+    if victim == "near":  # the agent is there to undo all of it
+        until(lambda: not difference(before, snapshot()))
+    left = difference(before, snapshot())
+    told: list[str] = []
+    failed: list[str] = []
+    target = LocalTarget()
+    found = leftovers.find(target) if victim != "near" else []
+    for leftover in found:
+        failed += leftovers.remove(target, leftover, told.append)
+    after = difference(before, snapshot())
+    return {
+        "victim": victim,
+        "step": step,
+        "steps": seen,
+        "ended": ended,
+        "left": left,
+        "settings": sum(leftover.settings for leftover in found),
+        "failed": failed,
+        "told": told,
+        "after": after,
+    }
+
+
+def main() -> None:
+    os.chdir("/")
+    prepare()
+    before = snapshot()
+    for line in sys.stdin:
+        victim, step, seconds = json.loads(line)
+        print(json.dumps(play(victim, step, seconds, before)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""A session's life from begin to end, which tells each of its steps: what the fault drill kills somewhere inside.
+
+    python -m tests.real.life OPTIONS RECORDING         on a guest, over ssh with these options (JSON)
+
+It needs no numpy, so that it runs inside a guest, too (`drill_inside.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kernel.function_graph import open_graph
+from kernel.session import Session
+from kernel.session_start import open_session
+from kernel.target import Target
+from probes.graph_plan import GraphPlan
+from probes.plan import Plan, PlannedEvent
+from probes.probe import Place, Probe
+
+GRAPH = GraphPlan(
+    roots=("vfs_read",), not_below=("vfs_open",), functions=("vfs_read", "vfs_open"), max_depth=3, sleep_time=False
+)
+"""It changes four settings of the whole kernel, and before Linux 6.19 an option as well."""
+SYNTHETIC = "drill_took"
+"""An event under a name that tells nothing of us."""
+_PASSES = 6
+
+
+def tell_steps(target: Target, tell: Callable[[], object]) -> None:
+    """Call `tell` before each thing that is done on a target."""
+
+    def telling(method: Callable[..., object]) -> Callable[..., object]:
+        def told(*words: object) -> object:
+            tell()
+            return method(*words)
+
+        return told
+
+    for name in ("perform", "guard", "unguard", "hold", "stream"):
+        setattr(target, name, telling(getattr(target, name)))
+
+
+def live(target: Target, tell: Callable[[], object], record: Callable[[Session], Callable[[], object]]) -> None:
+    """All of a life: probes with a trigger, an event of another name, a function graph, and the way back."""
+    tell_steps(target, tell)
+    session = open_session(target)
+    ends = [event(session, "read", "f", "vfs_read", "$arg3"), event(session, "done", "f", "vfs_read%return")]
+    armed = session.arm(Plan(Probe(Place("vfs_read")), tuple(ends)))
+    counted = event(session, "open", "p", "vfs_open", triggers=("hist:keys=common_pid",))
+    session.arm(Plan(Probe(Place("vfs_open")), (counted,)))
+    line = f"s:synthetic/{SYNTHETIC} u64 took"
+    synthetic = PlannedEvent("synthetic", SYNTHETIC, line, f"-:synthetic/{SYNTHETIC}", recorded=False)
+    session.arm(Plan(Probe(Place("x")), (synthetic,)))
+    drain = record(session)
+    with open_graph(target, GRAPH, buffer_kb=64):
+        for _ in range(_PASSES):
+            drain()
+            tell()
+            session.pump.wait(0.1)
+    drain()
+    session.disarm(armed)
+    session.close()
+
+
+def event(session: Session, name: str, letter: str, *words: str, triggers: tuple[str, ...] = ()) -> PlannedEvent:
+    path = f"{session.group}/{name}"
+    return PlannedEvent(
+        session.group, name, " ".join([f"{letter}:{path}", *words]), f"-:{path}", words[0].endswith("n"), "", triggers
+    )
+
+
+def main() -> None:
+    from kernel.address import Address
+    from kernel.connection import Connection
+    from kernel.recorder import Recorder
+    from kernel.ssh import open_ssh
+
+    def tell() -> None:
+        print("step", flush=True)
+
+    tell()
+    target = open_ssh(Address("127.0.0.1", "root"), options=json.loads(sys.argv[1]))
+    tell()
+    print("ssh", flush=True)
+
+    def record(session: Session) -> Callable[[], object]:
+        recorder = Recorder(Path(sys.argv[2]), Connection(target))
+        recorder.begin(session.header, session.armed)
+        print("recording", flush=True)
+
+        def drain() -> None:
+            until = time.monotonic() + 0.5
+            while time.monotonic() < until:
+                session.pump.wait(0.1)
+                for batch in session.pump.drain():
+                    recorder.pages(batch)
+
+        return drain
+
+    try:
+        live(target, tell, record)
+    finally:
+        target.close()
+
+
+if __name__ == "__main__":
+    main()

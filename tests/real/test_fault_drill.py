@@ -1,0 +1,161 @@
+"""The fault drill: kill -9 of the application, of its agent, of ssh and of the guest at random moments of a session.
+
+After the next start nothing of it is left on the kernel, no setting of someone else's is changed, and a recording can
+be read up to the cut. A dozen moments by default; `PROBEWRIGHT_DRILL=50` (`make drill`) has fifty, and
+`PROBEWRIGHT_DRILL_SEED` others than the usual.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.recording import Recording
+from kernel.lab.guest import Guest, boot
+from tests.real.command import TOP
+from tests.real.conftest import prepared
+from tests.real.processes import descendants, ended, remains, until
+from tests.real.test_killed import bundle, machine_of
+from tests.real.test_ssh_guest import is_clean, left
+
+MOMENTS = int(os.environ.get("PROBEWRIGHT_DRILL", "12"))
+SEED = int(os.environ.get("PROBEWRIGHT_DRILL_SEED", "20"))
+SHARES = {"local": 4, "agent": 3, "near": 1, "application": 1, "ssh": 2, "guest": 1}
+"""Of twelve moments."""
+LATEST = 0.03
+"""Seconds after a step until it is killed: less than most steps take in a guest."""
+TOO_MANY = 10_000
+"""Steps; a life has fewer, so that it is not killed."""
+
+
+def share(victim: str) -> int:
+    return max(1, round(SHARES[victim] * MOMENTS / sum(SHARES.values())))
+
+
+def moments(victim: str, steps: int) -> list[tuple[str, int, float]]:
+    """Spread over all steps of a life, each at random within its part; the same for a seed."""
+    chance, count = random.Random(f"{SEED} {victim}"), share(victim)
+    edges = [round(1 + number * (steps - 1) / count) for number in range(count + 1)]
+    return [
+        (victim, chance.randint(low, max(low, high - 1)), chance.uniform(0, LATEST)) for low, high in pairwise(edges)
+    ]
+
+
+@pytest.fixture(scope="module")
+def drilled(guest_72: Guest) -> Iterator[Guest]:
+    """A guest with the application's files in it, and a workload."""
+    subprocess.run([*guest_72.ssh_command, "mkdir -p /pw && tar xz -C /pw"], input=bundle(), check=True, timeout=60)
+    guest_72.workload(True)
+    yield guest_72
+    guest_72.workload(False)
+
+
+@pytest.fixture(scope="module")
+def inside(drilled: Guest) -> Iterator[subprocess.Popen[str]]:
+    """The drill within the guest."""
+    command = [*drilled.ssh_command, "cd /pw && exec python3 -m tests.real.drill_inside"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield process
+    process.communicate()
+
+
+def play(inside: subprocess.Popen[str], victim: str, step: int, seconds: float) -> dict[str, Any]:
+    assert inside.stdin is not None and inside.stdout is not None
+    inside.stdin.write(json.dumps([victim, step, seconds]) + "\n")
+    inside.stdin.flush()
+    answer = inside.stdout.readline()
+    assert answer, "the drill in the guest broke"
+    found: dict[str, Any] = json.loads(answer)
+    return found
+
+
+@pytest.mark.parametrize("victim", ["local", "agent", "near"])
+@pytest.mark.timeout(120 + 10 * MOMENTS)
+def test_what_is_killed_in_the_guest_leaves_nothing(inside: subprocess.Popen[str], victim: str) -> None:
+    """Beside someone else's tracer, instance, events and settings."""
+    whole = play(inside, victim, TOO_MANY, 0)
+    assert (whole["left"], whole["after"]) == ([], []), "a life that nobody ends leaves nothing by itself"
+    assert whole["steps"] > 40
+    played = [play(inside, *moment) for moment in moments(victim, whole["steps"])]
+    for one in played:
+        assert (one["after"], one["failed"], one["told"], one["ended"]) == ([], [], [], True), one
+        assert victim != "near" or not one["left"], one
+    if victim != "near":
+        assert any(one["left"] for one in played), "the kills came too early or too late"
+        assert MOMENTS < 50 or any(one["settings"] for one in played)
+
+
+def begin(guest: Guest, recording: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.real.life", json.dumps(guest.ssh_options), str(recording)]
+    return subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def follow(process: subprocess.Popen[str], step: int) -> list[str]:
+    """Wait for a step; gives what was told on the way."""
+    assert process.stdout is not None
+    told: list[str] = []
+    while told.count("step") < step and (line := process.stdout.readline()):
+        told.append(line.strip())
+    return told
+
+
+def is_readable(path: Path, told: list[str]) -> bool:
+    """Whether a recording that was begun can be read, as far as it was written."""
+    if "recording" not in told:
+        return True
+    recording = Recording.open(path)
+    return recording.btf() is not None and list(recording.timeline()) is not None
+
+
+def steps_over_ssh(guest: Guest, folder: Path) -> int:
+    process = begin(guest, folder / "whole.pwr")
+    told = follow(process, TOO_MANY)
+    assert process.wait(60) == 0, process.communicate()
+    assert Recording.open(folder / "whole.pwr").plans != []
+    return told.count("step")
+
+
+@pytest.mark.timeout(300 + 20 * MOMENTS)
+def test_killed_application_and_killed_ssh_leave_nothing(drilled: Guest, tmp_path: Path) -> None:
+    steps = steps_over_ssh(drilled, tmp_path)
+    for number, (victim, step, seconds) in enumerate([*moments("application", steps), *moments("ssh", steps)]):
+        path = tmp_path / f"{number}.pwr"
+        process = begin(drilled, path)
+        told = follow(process, step)
+        below = descendants(process.pid)
+        masters = [pid for pid, name in below.items() if name == "ssh"]
+        until(lambda: False, seconds)
+        os.kill(min(masters) if victim == "ssh" and masters else process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+        assert process.returncode, "it was killed, or its line was cut"
+        assert until(lambda: all(map(ended, below))), below  # noqa: B023
+        assert is_clean(drilled), left(drilled)
+        assert is_readable(path, told)
+        assert remains(process.pid, below) == [] or victim == "application"
+
+
+@pytest.mark.timeout(120 + 10 * MOMENTS)
+@pytest.mark.parametrize("number", range(share("guest")))
+def test_killed_guest_ends_the_session_and_leaves_nothing_here(number: int, tmp_path: Path) -> None:
+    prepared("7.2")
+    _, step, seconds = moments("guest", 100)[number]
+    with boot("7.2") as guest:
+        process = begin(guest, tmp_path / "guest.pwr")
+        told = follow(process, step)
+        below = descendants(process.pid)
+        until(lambda: False, seconds)
+        os.kill(machine_of(guest), signal.SIGKILL)
+        process.communicate(timeout=90)
+    assert process.returncode
+    assert remains(process.pid, below) == []
+    assert is_readable(tmp_path / "guest.pwr", told)
