@@ -67,6 +67,7 @@ ANSIBLE = shutil.which("ansible-inventory", path=f"{Path(sys.executable).parent}
 def test_ansible_reads_the_same_hosts(tmp_path):
     file = tmp_path / "inventory.ini"
     file.write_text(INVENTORY)
+    assert ANSIBLE is not None
     told = subprocess.run([ANSIBLE, "-i", str(file), "--list"], capture_output=True, text=True, check=True).stdout
     for group in ("web", "db", "site", "all"):
         assert set(read_json(told).targets(group)) == set(read_ini(INVENTORY).targets(group)), group
