@@ -17,11 +17,11 @@ from probes.environment import UNKNOWN, Environment, Landing
 from probes.functions import index_of
 from probes.lowering.check_planned import trigger_refusal
 from probes.lowering.lower import lower
-from probes.lowering.tracepoint import STUB
 from probes.names import MAX_EVENT_NAME, event_name, split_name
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
+from probes.signature import STUB
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 
@@ -149,7 +149,9 @@ class Connection(Knowledge):
             return UNKNOWN
         if is_function(known):
             symbols = self.symbols if self._symbols_loaded or self._is_about_symbols(known) else None
-            return by_symbols(symbols) if symbols is not None else UNKNOWN
+            if symbols is None:
+                return UNKNOWN
+            return replace(by_symbols(symbols), call_at=self.surroundings.call_at)
         return self.surroundings.nearby
 
     def _is_about_symbols(self, probe: Armable) -> bool:

@@ -48,7 +48,28 @@ class Surroundings:
         """Lookups for `kernel_verdict`."""
         if not self._shows_symbols:
             return self.nearby
-        return replace(self.nearby, symbol=self._symbol, code_only=self._code_only)
+        return replace(self.nearby, symbol=self._symbol, code_only=self._code_only, call_at=self.call_at)
+
+    def call_at(self, name: str) -> int | None:
+        """How many bytes into a function the call is that ftrace uses; None: not known."""
+        at = self._addresses_of(self._traced, b" " + name.encode() + b"\n")
+        start = self._addresses_of(self._kallsyms, b" " + name.encode() + b"\n")
+        return at[0] - start[0] if len(at) == len(start) == 1 and start[0] else None
+
+    @staticmethod
+    def _addresses_of(table: bytes, line_end: bytes) -> list[int]:
+        """Addresses at the beginnings of the lines that end so; two are enough to know that there are several."""
+        found: list[int] = []
+        at = table.find(line_end)
+        while at >= 0 and len(found) < 2:
+            found.append(int(table[table.rfind(b"\n", 0, at) + 1 : at].split(b" ", 1)[0], 16))
+            at = table.find(line_end, at + 1)
+        return found
+
+    @cached_property
+    def _traced(self) -> bytes:
+        """Traceable functions with the addresses of their calls; read when a probe first asks for one."""
+        return b"\n" + self._text("available_filter_functions_addrs").encode()
 
     @property
     def nearby(self) -> Environment:

@@ -67,6 +67,10 @@ class Environment:
     """The symbols are those of code alone, as in a recording: of variables nothing is known."""
     landing: Callable[[str, int], Landing | None] | None = None
     """What lies so many bytes behind the only symbol of a name; None: nothing."""
+    call_at: Callable[[str], int | None] | None = None
+    """How many bytes into a function the call is that ftrace uses; None: not known. On x86-64 it is behind ENDBR64,
+    which functions have that are called by their address.
+    """
 
 
 UNKNOWN = Environment()

@@ -25,11 +25,22 @@ _MOST = 1 << 20
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     """See the module. Raises CannotExport."""
+    return with_ways(plans, facts, [(str(plan.probe),) for plan in plans])
+
+
+def with_ways(plans: Sequence[Plan], facts: TargetFacts, ways: Sequence[Sequence[str]]) -> Exported:
+    """As `write`, of probes that may be taken in several ways. Raises CannotExport.
+
+    Args:
+        plans: of the ways that this kernel takes.
+        facts: of this kernel.
+        ways: for each probe its specifications, of which a node takes the first that its kernel does.
+    """
     events_of(plans)
     gather(
         [f"{plan.probe.subject}: its file would be looked for in the container" for plan in plans if _is_file(plan)]
     )
-    preset = preset_of([str(plan.probe) for plan in plans])
+    preset = preset_of(ways)
     if len(preset) > _MOST:
         raise CannotExport("a ConfigMap holds 1 MiB at most")
     told = [f"DaemonSet for Kubernetes, made by probewright on {facts.title}", *(f"  {plan.probe}" for plan in plans)]
@@ -43,7 +54,7 @@ def _is_file(plan: Plan) -> bool:
     return isinstance(plan.probe, UserProbe)
 
 
-def preset_of(specs: Sequence[str]) -> str:
+def preset_of(ways: Sequence[Sequence[str]]) -> str:
     """The file of a preset that means these specifications and nothing else. Raises CannotExport."""
     # tomlkit takes long to import, and the other dialects have no use for it.
     from probes.presets.errors import PresetError
@@ -52,7 +63,7 @@ def preset_of(specs: Sequence[str]) -> str:
     from probes.presets.substitute import substituted
     from probes.presets.write import new_text
 
-    probes = tuple((" ".join(spec.split()),) for spec in specs)
+    probes = tuple(tuple(" ".join(text.split()) for text in texts) for texts in ways)
     try:
         text = _ascii(new_text(Preset(_NAME, "Exported for Kubernetes", probes)))
         means = substituted(read_preset(text), {})

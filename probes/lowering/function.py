@@ -47,7 +47,7 @@ def lower_function(
     if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
         _check_numbers(probe, chosen, signature)
     fields = name_fields(chosen)
-    losses = [*mechanism.losses, *_of_symbols(probe, environment), *chosen.losses]
+    losses = [*mechanism.losses, *_of_symbols(probe, facts, environment), *chosen.losses]
     ends, split_losses = _ends(probe, fields, facts)
     losses += split_losses
     events = []
@@ -78,7 +78,7 @@ def _check_numbers(probe: Probe, chosen: Selection, signature: Signature) -> Non
             raise refused_at(probe, wanted, beyond_last(str(arg), names), None)
 
 
-def _of_symbols(probe: Probe, environment: Environment) -> list[str]:
+def _of_symbols(probe: Probe, facts: TargetFacts, environment: Environment) -> list[str]:
     """What only the symbols tell of a probe: that its place is in another function, that a variable is not known."""
     place, told = probe.place, []
     if place.offset and environment.landing is not None and place.base is None and place.module is None:
@@ -87,6 +87,8 @@ def _of_symbols(probe: Probe, environment: Environment) -> list[str]:
             told.append(
                 f"{place.symbol} has {found.size} bytes: {place} is in {found.symbol}, {found.offset} bytes in"
             )
+        if found is not None and found.offset and facts.machine == "x86_64":
+            told.append(f"{place}: whether an instruction begins there is not known before it is armed")
     names = (name for arg in probe.fetchargs for name in untold(str(arg), environment))
     told += [f"@{name}: the symbols here are those of code, so nobody knows whether it is there" for name in names]
     return told

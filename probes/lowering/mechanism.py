@@ -13,6 +13,7 @@ from probes.functions import index_of
 from probes.probe import Kind, Place, Probe, When
 from probes.refusal import CannotLower, own
 from probes.rules.hints import hint_for
+from probes.rules.place import no_number_hint
 from probes.syntax.text import glob, kstrtoul
 from probes.verdict import Refusal
 
@@ -103,7 +104,7 @@ def _check_maxactive(probe: Probe, facts: TargetFacts) -> None:
     """Check what stands behind the `f`: one line of kernels took a number there, all others refuse it."""
     dialect = dialect_of(facts)
     if not dialect.fprobe or dialect.fprobe_on_graph:
-        hint, _ = hint_for("BAD_MAXACT", probe.maxactive)
+        hint, _ = hint_for("BAD_MAXACT", probe.maxactive, better=no_number_hint("f", probe.maxactive))
         raise CannotLower(Refusal("BAD_MAXACT", message_of("BAD_MAXACT"), 1, probe.maxactive, hint))
 
 

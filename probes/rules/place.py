@@ -50,8 +50,7 @@ def check_head(head: str, dialect: Dialect) -> str | None:
     count, colon, name = rest.partition(":")
     if letter in "ft" and dialect.fprobe_on_graph:
         if rest and not rest.startswith(":"):
-            hint = "" if rest[0].isdigit() else f"A blank, or a colon and a name, follows the {letter}"
-            raise Refused("BAD_MAXACT", 1, head, hint=hint)
+            raise Refused("BAD_MAXACT", 1, head, hint=no_number_hint(letter, rest))
         return name if colon else None
     if rest[:1].isascii() and rest[:1].isdigit():
         if letter == "p":
@@ -62,6 +61,11 @@ def check_head(head: str, dialect: Dialect) -> str | None:
         if value > MAX_MAXACTIVE:
             raise Refused("MAXACT_TOO_BIG", 1, count)
     return name if colon else None
+
+
+def no_number_hint(letter: str, rest: str) -> str:
+    """Say what may follow a letter that takes no number; empty where it is a number that does."""
+    return "" if rest[0].isdigit() else f"A blank, or a colon and a name, follows the {letter}"
 
 
 def fprobe_spot(words: list[str], dialect: Dialect, facts: TargetFacts, environment: Environment) -> Spot:
@@ -164,7 +168,7 @@ def kprobe_spot(
         return Spot(symbol, at_entry=False, at_exit=returns, late=late, place=place)
     notrace, late = _check_code(landing, facts, environment)
     part = "." in landing.symbol and not index_of(facts).count(landing.symbol)  # no ENDBR64, no call of ftrace
-    ibt = _has_ibt(btf, facts) and not part
+    ibt = _has_ibt(btf, facts) and not part and (landing.offset == 0 or _has_endbr(landing.symbol, environment))
     entry = landing.offset == 0 or (landing.offset == _IBT_ENTRY and ibt)
     if late is None and not entry:
         late = (
@@ -245,6 +249,11 @@ def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused 
     if machine == "x86_64" and 0 < offset < start + _FTRACE_CALL and offset != start:
         return Refused("BAD_INSN_BNDRY", 0, word)
     return Refused("FAIL_REG_PROBE", 0, word) if machine == "aarch64" and offset % 4 else None
+
+
+def _has_endbr(symbol: str, environment: Environment) -> bool:
+    """Whether a function begins with ENDBR64, as one does that is called by its address; believed if nobody knows."""
+    return environment.call_at is None or environment.call_at(symbol) != 0
 
 
 def _has_ibt(btf: Btf | None, facts: TargetFacts) -> bool:

@@ -145,3 +145,18 @@ def test_files_of_this_machine(tmp_path: Path) -> None:
     assert file_error(str(file)) == ""
     assert file_error(str(tmp_path)) == "NO_REGULAR_FILE"
     assert file_error(str(tmp_path / "nosuch")) == "FILE_NOT_FOUND"
+
+
+def test_where_the_call_of_ftrace_is() -> None:
+    target = FakeTarget(
+        {
+            "/proc/kallsyms": b"ffffffff81000100 T vfs_open\nffffffff81000200 t helper\nffffffff81000300 t twin\n"
+            b"ffffffff81000400 t twin\n",
+            f"{ROOT}/available_filter_functions_addrs": b"ffffffff81000104 vfs_open\nffffffff81000200 helper\n"
+            b"ffffffff81000304 twin\nffffffff81000404 twin\n",
+        }
+    )
+    call_at = Surroundings(target, ROOT).environment.call_at
+    assert call_at is not None
+    assert [call_at(name) for name in ("vfs_open", "helper", "twin", "nosuch")] == [4, 0, None, None]
+    assert Surroundings(FakeTarget({}), ROOT).call_at("vfs_open") is None

@@ -59,11 +59,36 @@ def test_the_boundary_is_one_of_the_function_that_lies_there() -> None:
     assert answer("p vfs_read+0x282", machine="aarch64")[0] == "FAIL_REG_PROBE"
 
 
+@pytest.mark.parametrize(
+    ("call_at", "spec", "code"),
+    [
+        (4, "p vfs_read+4", "ok"),
+        (4, "r vfs_read+4", "ok"),
+        (4, "p vfs_read+5", "BAD_INSN_BNDRY"),
+        (0, "p vfs_read+4", "BAD_INSN_BNDRY"),
+        (0, "r vfs_read+4", "BAD_RETPROBE"),
+        (0, "p vfs_read+5", "ok"),
+        (None, "p vfs_read+5", "BAD_INSN_BNDRY"),
+    ],
+)
+def test_a_function_that_is_only_called_directly_has_no_endbr64(call_at: int | None, spec: str, code: str) -> None:
+    btf, facts, _ = kernel("7.2")
+    facts = replace(facts, functions=("vfs_read",))
+    around = replace(by_symbols(Symbols(WHOLE)), call_at=lambda _: call_at)
+    error = check_plan(spec, btf, facts, environment=around).verdict.error
+    assert ("ok" if error is None else error.code) == code
+
+
 def test_another_function_is_told() -> None:
-    assert answer("p vfs_read+0x80")[1] == ()
+    unsure = "vfs_read+0x80: whether an instruction begins there is not known before it is armed"
+    assert answer("p vfs_read+0x80")[1] == (unsure,)
+    assert answer("p vfs_read+0x80", machine="aarch64")[1] == ()
     assert answer("p vfs_read+0x280") == (
         "ok",
-        ("vfs_read has 256 bytes: vfs_read+0x280 is in vfs_write, 128 bytes in",),
+        (
+            "vfs_read has 256 bytes: vfs_read+0x280 is in vfs_write, 128 bytes in",
+            "vfs_read+0x280: whether an instruction begins there is not known before it is armed",
+        ),
     )
 
 
