@@ -67,3 +67,19 @@ def test_a_preset_is_exported_with_its_values(dialect, capsys):
 
     assert main(["export", "--as", dialect, "no-such-preset", "-t", str(shipped_recording())]) == 2
     assert "no-such-preset" in capsys.readouterr().err
+
+
+def test_nodes_are_told_every_way_of_a_preset(capsys):
+    """Of a probe with several ways this kernel takes one, and another node's kernel may take another."""
+    import tomllib
+
+    import yaml
+
+    from probes.presets.substitute import substituted
+    from tui.cli.presets import found
+
+    assert run("--as", "kubernetes", "mutex-hold", "f vfs_read count") == 0
+    parts = {one["metadata"]["name"]: one for one in yaml.safe_load_all(capsys.readouterr().out)}
+    probes = tomllib.loads(parts["probewright-preset"]["data"]["preset.toml"])["probes"]
+    (ways,) = substituted(found("mutex-hold"), {})
+    assert probes == [list(ways), "f vfs_read count"] and len(ways) > 1

@@ -344,10 +344,10 @@ class _Said:
 
 def test_what_a_preset_cannot_hold_is_refused():
     with pytest.raises(CannotExport, match="no preset holds this"):
-        preset_of(['p vfs_read note=\\"${x}":string'])
+        preset_of([['p vfs_read note=\\"${x}":string']])
     with pytest.raises(CannotExport, match="looked for in the container"):
         text_of("kubernetes", "p /bin/true:0x1000 %di")
-    text = preset_of(['f vfs_read count if comm != "é\x1b\'"'])
+    text = preset_of([['f vfs_read count if comm != "é\x1b\'"'])
     assert text.isascii() and armable(tomllib.loads(text)["probes"][0])
 
 

@@ -94,13 +94,6 @@ def test_check_looks_and_changes_nothing(plays: Plays) -> None:
     assert not list((plays.folder / "probewright").glob("*"))
 
 
-def test_another_kernel_is_refused(plays: Plays) -> None:
-    done = plays.run("--check", "-e", "probewright_kernel='Linux 1.2.3 x86_64'")
-    assert done.returncode == 2
-    assert "the probes are made for Linux 1.2.3 x86_64" in done.stdout
-    assert plays.guest.run("uname -r").decode().strip() in done.stdout
-
-
 def test_it_records_fetches_and_leaves_nothing(plays: Plays) -> None:
     guest = plays.guest
     work = f"""

@@ -6,16 +6,20 @@ import argparse
 import sys
 from pathlib import Path
 
-from probes.export.dialect import CannotExport
+from kernel.connection import Connection
+from probes.command import Armable
+from probes.export import kubernetes
+from probes.export.dialect import CannotExport, Dialect, Exported
 from probes.export.export import dialect_named
+from probes.presets.substitute import substituted
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.cli.check import show_verdict
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
-from tui.cli.presets import expand
+from tui.cli.presets import expand, found, is_name, values_of
 from tui.cli.watching import probes_of
-from tui.exporting import exported, save
+from tui.exporting import exported, plans_for, save
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         probes = probes_of(specs, connection)
         dialect = dialect_named(arguments.dialect)
         try:
-            made = exported(connection, probes, dialect)
+            made = _made(arguments, connection, probes, dialect)
         except CannotExport as error:
             return _refused(arguments, error.reasons)
         except CannotLower as error:
@@ -36,6 +40,20 @@ def run(arguments: argparse.Namespace) -> int:
         return _write(arguments, made.text, made.notes)
     finally:
         connection.close()
+
+
+def _made(arguments: argparse.Namespace, connection: Connection, probes: list[Armable], dialect: Dialect) -> Exported:
+    """Raises CannotExport, CannotLower, KernelError."""
+    if dialect.write is not kubernetes.write:
+        return exported(connection, probes, dialect)
+    # The nodes' kernels may take a preset's probes in other ways than this one.
+    given = values_of(arguments.parameters)
+    ways = [
+        texts
+        for word in arguments.specs
+        for texts in (substituted(found(word), given) if is_name(word) else ((word,),))
+    ]
+    return kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
 
 
 def _write(arguments: argparse.Namespace, text: str, notes: tuple[str, ...]) -> int:
