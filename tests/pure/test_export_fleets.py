@@ -347,7 +347,7 @@ def test_what_a_preset_cannot_hold_is_refused():
         preset_of([['p vfs_read note=\\"${x}":string']])
     with pytest.raises(CannotExport, match="looked for in the container"):
         text_of("kubernetes", "p /bin/true:0x1000 %di")
-    text = preset_of([['f vfs_read count if comm != "é\x1b\'"'])
+    text = preset_of([['f vfs_read count if comm != "é\x1b\'"']])
     assert text.isascii() and armable(tomllib.loads(text)["probes"][0])
 
 
