@@ -17,7 +17,7 @@ from textual.widgets.input import Selection
 
 from widgets.history import History, State
 from widgets.safe_text import safe
-from widgets.spec_text import Laid, Specification, head
+from widgets.spec_text import Laid, Specification, head, unfinished
 from widgets.type_ahead import TypeAhead
 
 _EMPTY = "what is ticked forms a probe here; : or F6 to type one"
@@ -138,6 +138,8 @@ class SpecEditor(TypeAhead, Input):
     def _laid(self, columns: int) -> Laid:
         # The verdict follows a moment behind the keys: until then the text alone is drawn.
         shown = self.shown if safe(self.shown.text) == self.value else Specification(self.value)
+        if self.marked and unfinished(shown):
+            shown = Specification(self.value)  # the list says how it goes on
         return head(shown, max(9, columns - 1), not self.marked)  # a column is left for the cursor behind the text
 
     @property

@@ -118,6 +118,15 @@ def head(shown: Specification, columns: int, advised: bool = True) -> Laid:
     return Laid(lines, parts)
 
 
+def unfinished(shown: Specification) -> bool:
+    """Whether all that is wrong with the text is that something is missing at its end."""
+    error = shown.verdict.error if shown.verdict is not None else None
+    if shown.verdict is None or error is None or error.token:
+        return False
+    column = column_in(shown.text, shown.verdict)
+    return column is not None and column >= len(shown.text.rstrip())
+
+
 def tail(shown: Specification, columns: int, lowered: bool) -> list[Content]:
     """What stands below: the notes, and the lines for the kernel and for others where they are wanted."""
     lines = [line for note in shown.notes for line in _note(safe(note), columns)]

@@ -380,3 +380,23 @@ async def test_enter_takes_a_text_that_was_put_right():
 def test_what_is_only_lowered_says_so():
     shown = Specification("f x%return a", Verdict("f x%return a"), ("r:g/x x a=$arg1",), lowered_only=True)
     assert lines_of(shown, 60)[0].endswith("✓ lowered")
+
+
+async def test_a_text_that_goes_on_is_not_wrong_yet():
+    text = "file->"
+    error = Refusal("NO_BTF_FIELD", "This field is not found.", len(text), "", "the name of a member follows")
+    app = host(Specification("", None))
+    async with app.shown() as pilot:
+        pane = app.query_one(SpecPane)
+        pane.action_edit()
+        await typed(pilot, "fil")
+        await pilot.press("enter")
+        pane.shown = Specification(text, Verdict(text, error))
+        await pilot.pause()
+        assert pane.editor.value == text
+        pane.editor.marked = True
+        await pilot.pause()
+        assert "NO_BTF_FIELD" not in app.text
+        pane.close_list()
+        await pilot.pause()
+        assert "NO_BTF_FIELD" in app.text
