@@ -174,6 +174,7 @@ class Holder:
             lowered = self.connection.lower(wanted, session.group)
             filters = [event.filter for event in lowered.events]
             events = [replace(one, filter=own) for one, own in zip(armed.plan.events, filters, strict=True)]
+            session.pump.settle()  # what passed the filter of before comes before the mark
             self._inbox += session.pump.drain()
             changed = session.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
             if any(event.frame for event in changed.plan.events):

@@ -1,0 +1,223 @@
+"""The probes that are armed in one trace instance: each change to them, and the way back from it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from events.format import EventFormat
+from kernel.arming import Arming, Holding, Mode
+from kernel.counts import LossCounter
+from kernel.errors import KernelError, TargetUnusable
+from kernel.limits import Limits, Measured, refusal, too_fast
+from kernel.meter import measured
+from kernel.pump import Pump
+from kernel.settings import leave_out
+from kernel.sharing import refuse_joining, removals, shared
+from kernel.target import Target
+from kernel.tracefs import Instance, Tracefs
+from kernel.undo import UndoFailure
+from probes.plan import Plan, PlannedEvent
+
+UNLIMITED = Limits(0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Armed:
+    """One armed probe; equal only to itself."""
+
+    plan: Plan
+    formats: Mapping[int, EventFormat] = field(repr=False)
+    """Of its events, by id. A kernel may give the id of a removed event to the next one that is made."""
+    measured: Measured | None = None
+    """How often its events happened just before; None: that is not known."""
+    key: object = field(default_factory=object, repr=False)
+    """Stays the same when it gets another filter."""
+
+
+class ArmedProbes:
+    """What of a session is about its probes. Calls may come from any thread."""
+
+    def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, pump: Pump, long_size: int) -> None:
+        self.target = target
+        self.instance = instance
+        self.pump = pump
+        """Bytes of all CPUs; runs from the start."""
+        self.follows_forks = False
+        """Whether threads and children of our processes are kept out of the instance by themselves."""
+        self._tracefs = tracefs
+        self._lock = threading.RLock()
+        self._arming = Arming(target, tracefs, instance, long_size)
+        self._armed: dict[Armed, Holding] = {}
+        self._stuck: list[Holding] = []
+        self._formats: dict[int, EventFormat] = {}
+        self._losses = LossCounter(tracefs, instance)
+        self._closed = False
+
+    @property
+    def armed(self) -> tuple[Armed, ...]:
+        """Oldest first."""
+        return tuple(self._armed)
+
+    def arm(self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD) -> Armed:
+        """Define the events of a plan, set filters and triggers, and switch them on, in our instance only.
+
+        Raises:
+            ProbeRefused: the kernel said no; everything of this plan is undone.
+            TooFast: its events come faster than the limits allow; undone as well.
+            FileRefused: a file of the new events could not be read; undone as well.
+            TargetLost: the far side undoes what it was told to guard.
+        """
+        with self._lock:
+            if self._closed:
+                raise TargetUnusable("the session is closed")
+            refuse_joining(plan, [armed.plan for armed in self._armed])
+            holding = self._arming.holding()
+            try:
+                leave_out(self.target, self.instance, append=self.follows_forks)
+                self._arming.define(plan, holding.defined)
+                formats = MappingProxyType(self._arming.read_formats(plan))
+                self._arming.set_filters(plan, holding.defined)
+                armed = Armed(plan, formats, self._measure(plan, holding, limits))
+                for event in plan.events:
+                    for text in event.triggers:
+                        self._arming.add_trigger(event, text, holding)
+                self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
+            except BaseException:
+                # The way every probe goes: removing an event empties the buffer, and others have events in it.
+                self._leave_shared([*(one.plan for one in self._armed), plan], len(self._armed), holding)
+                self._remove([holding])
+                raise
+            self._armed[armed] = holding
+            self._formats |= armed.formats
+            return armed
+
+    def change_filters(self, armed: Armed, plan: Plan) -> Armed:
+        """Give an armed probe other filters, where it is; gives it as it is now.
+
+        Args:
+            armed: what is armed.
+            plan: its plan with other filters and, perhaps, another probe; nothing else differs.
+
+        Raises:
+            ProbeRefused: a filter is wrong, or the event is another probe's too; nothing has changed.
+            TargetLost: the far side takes all away.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                raise TargetUnusable("this probe is not armed any more")
+            refuse_joining(plan, [one.plan for one in self._armed if one is not armed])
+            self._arming.change_filters(armed.plan, plan)
+            changed = replace(armed, plan=plan)
+            self._armed = {changed if one is armed else one: holding for one, holding in self._armed.items()}
+            return changed
+
+    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
+        """Let a probe record, only count, or do nothing; the others go on, and what is in the buffer stays.
+
+        An event that another probe has too is switched for both. Returns the steps that failed; close() tries them
+        again. Raises ProbeRefused, FileRefused, TargetLost.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                return []
+            return self._arming.switch(armed.plan, self._armed[armed], mode)
+
+    def mode(self, armed: Armed) -> Mode:
+        """What an armed probe does; OFF where it is not armed any more."""
+        return self._armed[armed].mode if armed in self._armed else Mode.OFF
+
+    def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> Mapping[int, EventFormat]:
+        """Give an armed probe's event one more trigger; it goes with the probe.
+
+        Gives formats of what the trigger may put into the buffer. Raises ProbeRefused, FileRefused, TargetLost.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                raise TargetUnusable("this probe is not armed any more")
+            self._arming.add_trigger(event, text, self._armed[armed])
+            formats = self._arming.read_formats(armed.plan, stacks=True)
+            self._formats |= formats
+            return MappingProxyType(formats)
+
+    def add_event(self, armed: Armed, event: PlannedEvent) -> None:
+        """Make an event that an armed probe's triggers fire; it goes with it. Raises ProbeRefused, TargetLost."""
+        with self._lock:
+            if armed not in self._armed:
+                raise TargetUnusable("this probe is not armed any more")
+            self._arming.define(Plan(armed.plan.probe, (event,)), self._armed[armed].defined)
+
+    def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
+        """Take a trigger away; one that is not there is no error. Raises FileRefused, TargetLost."""
+        with self._lock:
+            if armed in self._armed:
+                self._arming.remove_trigger(event, text, self._armed[armed])
+
+    def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
+        """The triggers of an armed probe, the oldest first; of one that is not armed none."""
+        return tuple(self._armed[armed].triggers) if armed in self._armed else ()
+
+    def disarm(self, armed: Armed) -> list[UndoFailure]:
+        """Switch off, let the pump read what is in the buffers, then remove the events.
+
+        Returns the steps that failed; close() tries them again. A probe that is not armed any more is no error.
+        """
+        with self._lock:
+            if armed not in self._armed:
+                return []
+            missed: dict[str, int | None] = {}
+            with contextlib.suppress(KernelError):
+                missed = self._losses.missed(armed.plan.events)
+            plans = [one.plan for one in self._armed]
+            failures = self._leave_shared(plans, list(self._armed).index(armed), self._armed[armed])
+            failures += self._remove([self._armed.pop(armed)])
+            with contextlib.suppress(KernelError):
+                self._losses.remember(armed.plan.events, missed)
+            return failures
+
+    def _leave_shared(self, plans: list[Plan], number: int, holding: Holding) -> list[UndoFailure]:
+        """Take a probe's part of events that others have too; the events stay for those, and so does what fails.
+
+        `plans` are those that are armed, in this order; the `number`-th is the one that goes, all of it or what there
+        is of it.
+        """
+        failures: list[UndoFailure] = []
+        for one in shared(plans, number):
+            step = self._tracefs.define(one.event.remove)
+            try:
+                for step in removals(self._tracefs, one):
+                    self.target.perform(step)
+            except KernelError as error:
+                failures.append(UndoFailure(step, error))
+            with contextlib.suppress(KernelError):  # the far side then does it twice, which does no harm
+                holding.enabled.forget(self.instance.enable(one.event.path, False))
+                holding.defined.forget(self._tracefs.define(one.event.remove))
+        return failures
+
+    def _measure(self, plan: Plan, holding: Holding, limits: Limits) -> Measured | None:
+        """How often its events happen, where limits ask for it. Raises TooFast, TargetLost."""
+        taken = {event.path for armed in self._armed for event in armed.plan.events}
+        # A synthetic event does not happen until its triggers are there.
+        events = [event for event in plan.events if event.recorded and not event.line.startswith("s:")]
+        # An event that another probe has too would count both.
+        if not limits.max_rate or not events or any(event.path in taken for event in events):
+            return None
+        found = measured(self.instance, events, holding.counted)
+        if found is not None and too_fast(plan, found, limits):
+            raise refusal(plan, found, limits)
+        return found
+
+    def _remove(self, holdings: list[Holding]) -> list[UndoFailure]:
+        """Switch off first, all of them; then let the pump read on, for removing an event empties our buffer."""
+        if not holdings:
+            return []
+        failures = [failure for holding in reversed(holdings) for failure in holding.switch_off()]
+        self.pump.settle()
+        with contextlib.suppress(KernelError):
+            self._losses.look()
+        failures += [failure for holding in reversed(holdings) for failure in holding.defined.run()]
+        self._stuck += [holding for holding in holdings if holding.stuck]
+        return failures
