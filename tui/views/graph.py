@@ -111,11 +111,14 @@ class GraphView(TableView):
         """How far it is, and what has only one end."""
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
             return "no calls: F2, a function, G traces what it calls; or b probes both its ends"
-        state = note_of_recording(watching)
-        if not state and not watching.live:
-            is_off = self._shown.growing.traced and watching.connection.target.owner and not watching.ended
-            state = "the tracer is off" if is_off else note_of(watching)
-        return ", ".join(filter(None, (state, self._shown.note())))
+        counted = self._shown.note()
+        if state := note_of_recording(watching):
+            return state
+        if watching.live:
+            return counted
+        if self._shown.growing.traced and watching.connection.target.owner and not watching.ended:
+            return f"the tracer is off, {counted.partition(', ')[0]}"
+        return ", ".join(filter(None, (counted, note_of(watching))))
 
     def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Both events of the row. Raises IndexError where they were dropped."""
