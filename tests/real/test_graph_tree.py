@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from events.graph.brackets import What
 from events.graph.growing import GrowingTree
 from events.graph.tree import Flag
+from events.pairing import EndOf
+from events.store import Store
 from kernel.connection import Connection
 from kernel.graph_watch import GraphWatch
 from kernel.lab.guest import Guest
@@ -17,7 +20,9 @@ from kernel.lab_target import connect
 from kernel.open import open_target
 from kernel.watch import Watch
 from probes.graph_plan import GraphPlan
+from probes.syntax.parse import parse_probe
 from tests.real.graph_runs import names_of, run
+from tui.ends import ends_of
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -110,3 +115,53 @@ def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
     assert len(trees[0]) > 50
     assert trees[0] == trees[1]
     again.connection.close()
+
+
+NESTED = ("vfs_read", "rw_verify_area", "security_file_permission")
+
+
+def _trees(store: Store, ends: Mapping[str, EndOf], name: Callable[[int], str]) -> dict[int, list[Nested]]:
+    """By thread the calls of `NESTED` below vfs_read, each with its level."""
+    growing = GrowingTree(store, ends)
+    while growing.tick(1.0):
+        pass
+    assert growing.traced == (not ends)
+    found: dict[int, list[Nested]] = {}
+    for row in map(growing.tree.row, range(growing.tree.next)):
+        called = name(row.function)
+        if row.what == What.CALL and called in NESTED and not row.flags & Flag.NO_ENTRY:
+            calls = found.setdefault(row.task, [])
+            if row.level == NESTED.index(called):  # else it is below another function, as vfs_write
+                calls.append((called, row.level))
+    return found
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_probes_at_both_ends_give_the_tree_that_the_tracer_gives(guest: Guest) -> None:
+    connection = Connection(connect(guest, "guest"))
+    graph, probes = GraphWatch(connection, GraphPlan(NESTED[:1], max_depth=3)), Watch(connection)
+    try:
+        for function in NESTED:
+            probes.arm(parse_probe(f"f {function}%both"))
+        graph.begin()
+        pids = guest.run(
+            "for one in 1 2 3; do sh -c 'echo $$; exec dd if=/proc/meminfo of=/dev/null bs=64 count=8'; done"
+        ).decode()
+        graph.settle_queue()
+        for watch in (graph, probes):
+            watch.settle()
+            watch.tick()
+        symbols, _ = names_of(connection.target)
+        plans = probes.known.plans
+        assert graph.store is not None and probes.store is not None
+        traced = _trees(graph.store, {}, lambda number: symbols.text(number, offset=False))
+        paired = _trees(probes.store, ends_of(plans), lambda number: plans[number].probe.subject)
+    finally:
+        assert not probes.close()
+        assert not graph.close()
+        connection.close()
+    tasks = [int(line) for line in pids.splitlines() if line.isdecimal()]
+    assert len(tasks) == 3
+    for task in tasks:
+        assert paired[task] == traced[task]
+        assert paired[task].count((NESTED[2], 2)) >= 4
