@@ -31,9 +31,9 @@ def landing(symbols: Symbols, name: str, offset: int) -> Landing | None:
         return None
     at = start.address + offset - found.offset
     if at == start.address:
-        return Landing(name, offset, whole.size, start.code)
+        return Landing(name, offset, whole.size, start.code, at)
     code = any(entry.code for entry in symbols.at(at) if entry.name == found.name)
-    return Landing(found.name, found.offset, whole.size, code)
+    return Landing(found.name, found.offset, whole.size, code, at)
 
 
 def by_symbols(symbols: Symbols) -> Environment:

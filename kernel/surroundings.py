@@ -27,6 +27,8 @@ from probes.program import NotPlaced, Program
 MAX_PROGRAM = 64 << 20
 """Bytes of a program whose symbols are read: it comes whole over the line."""
 _KALLSYMS = "/proc/kallsyms"
+_ENDBR64 = 4
+"""Bytes of that instruction."""
 _NO_FILES = "the files of that machine are not here: give an offset, /path:0x1000, or probe the machine itself"
 _PROGRAMS = 8
 """Programs that are remembered; the symbols of a large one take some ten megabytes."""
@@ -50,21 +52,9 @@ class Surroundings:
             return self.nearby
         return replace(self.nearby, symbol=self._symbol, code_only=self._code_only, call_at=self.call_at)
 
-    def call_at(self, name: str) -> int | None:
-        """How many bytes into a function the call is that ftrace uses; None: not known."""
-        at = self._addresses_of(self._traced, b" " + name.encode() + b"\n")
-        start = self._addresses_of(self._kallsyms, b" " + name.encode() + b"\n")
-        return at[0] - start[0] if len(at) == len(start) == 1 and start[0] else None
-
-    @staticmethod
-    def _addresses_of(table: bytes, line_end: bytes) -> list[int]:
-        """Addresses at the beginnings of the lines that end so; two are enough to know that there are several."""
-        found: list[int] = []
-        at = table.find(line_end)
-        while at >= 0 and len(found) < 2:
-            found.append(int(table[table.rfind(b"\n", 0, at) + 1 : at].split(b" ", 1)[0], 16))
-            at = table.find(line_end, at + 1)
-        return found
+    def call_at(self, address: int) -> int | None:
+        """How many bytes into the function at an address the call is that ftrace uses; None: not known."""
+        return next((at for at in (0, _ENDBR64) if b"\n%x " % (address + at) in self._traced), None)
 
     @cached_property
     def _traced(self) -> bytes:

@@ -44,6 +44,8 @@ class Landing(NamedTuple):
     """Of the symbol that was named, in bytes."""
     code: bool
     """Whether there are instructions."""
+    start: int = 0
+    """Address of the symbol that the place belongs to; 0: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,9 @@ class Environment:
     """The symbols are those of code alone, as in a recording: of variables nothing is known."""
     landing: Callable[[str, int], Landing | None] | None = None
     """What lies so many bytes behind the only symbol of a name; None: nothing."""
-    call_at: Callable[[str], int | None] | None = None
-    """How many bytes into a function the call is that ftrace uses; None: not known. On x86-64 it is behind ENDBR64,
-    which functions have that are called by their address.
+    call_at: Callable[[int], int | None] | None = None
+    """How many bytes into the function at an address the call is that ftrace uses; None: not known. On x86-64 it is
+    behind ENDBR64, which functions have that are called by their address.
     """
 
 

@@ -168,7 +168,7 @@ def kprobe_spot(
         return Spot(symbol, at_entry=False, at_exit=returns, late=late, place=place)
     notrace, late = _check_code(landing, facts, environment)
     part = "." in landing.symbol and not index_of(facts).count(landing.symbol)  # no ENDBR64, no call of ftrace
-    ibt = _has_ibt(btf, facts) and not part and (landing.offset == 0 or _has_endbr(landing.symbol, environment))
+    ibt = _has_ibt(btf, facts) and not part and (landing.offset == 0 or _has_endbr(landing, environment))
     entry = landing.offset == 0 or (landing.offset == _IBT_ENTRY and ibt)
     if late is None and not entry:
         late = (
@@ -251,9 +251,9 @@ def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused 
     return Refused("FAIL_REG_PROBE", 0, word) if machine == "aarch64" and offset % 4 else None
 
 
-def _has_endbr(symbol: str, environment: Environment) -> bool:
+def _has_endbr(at: Landing, environment: Environment) -> bool:
     """Whether a function begins with ENDBR64, as one does that is called by its address; believed if nobody knows."""
-    return environment.call_at is None or environment.call_at(symbol) != 0
+    return not at.start or environment.call_at is None or environment.call_at(at.start) != 0
 
 
 def _has_ibt(btf: Btf | None, facts: TargetFacts) -> bool:

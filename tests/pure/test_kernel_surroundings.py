@@ -148,15 +148,7 @@ def test_files_of_this_machine(tmp_path: Path) -> None:
 
 
 def test_where_the_call_of_ftrace_is() -> None:
-    target = FakeTarget(
-        {
-            "/proc/kallsyms": b"ffffffff81000100 T vfs_open\nffffffff81000200 t helper\nffffffff81000300 t twin\n"
-            b"ffffffff81000400 t twin\n",
-            f"{ROOT}/available_filter_functions_addrs": b"ffffffff81000104 vfs_open\nffffffff81000200 helper\n"
-            b"ffffffff81000304 twin\nffffffff81000404 twin\n",
-        }
-    )
-    call_at = Surroundings(target, ROOT).environment.call_at
-    assert call_at is not None
-    assert [call_at(name) for name in ("vfs_open", "helper", "twin", "nosuch")] == [4, 0, None, None]
-    assert Surroundings(FakeTarget({}), ROOT).call_at("vfs_open") is None
+    traced = b"ffffffff81000104 vfs_open\nffffffff81000200 helper\n"
+    call_at = Surroundings(FakeTarget({f"{ROOT}/available_filter_functions_addrs": traced}), ROOT).call_at
+    assert [call_at(0xFFFFFFFF81000000 + at) for at in (0x100, 0x200, 0x300)] == [4, 0, None]
+    assert Surroundings(FakeTarget({}), ROOT).call_at(0xFFFFFFFF81000100) is None
