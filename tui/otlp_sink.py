@@ -261,9 +261,9 @@ class OtlpSink(Outlet):
         return True
 
     def _complain(self, text: str) -> None:
-        """Say it, but not a line a second: what is dropped is summed up at the end."""
+        """Say it, but not a line a second, nor at the end, where what was dropped is summed up."""
         now = time.monotonic()
-        if now - self._complained >= _SILENCE:
+        if self._end is None and now - self._complained >= _SILENCE:
             self._complained = now
             self._say(text)
 

@@ -277,6 +277,7 @@ def test_what_is_taken_in_part_is_counted(collector):
     collector.replies = [(200, {}, partial)]
     sink = Sink(collector.url)
     sink.give(1, 2, 3)
+    assert until(lambda: sink.said)
     sink.sink.finish()
     assert (sink.sink.sent, sink.sink.refused, len(collector.times)) == (1, 2, 1)
     assert sink.said == [f"{collector.url}/v1/logs: 2 events dropped: too old"]

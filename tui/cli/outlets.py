@@ -91,8 +91,9 @@ def _sink(watch: Watch, settings: Settings, unasked: Unasked) -> Outlet:
     encoder = LogEncoder(source_of(watch, unasked), resource, importlib.metadata.version("probewright"))
 
     def say(text: str) -> None:
+        clear = "\r\x1b[K" if sys.stderr.isatty() else ""  # how far it is stands there
         with saying(Level.WARNING):
-            print(f"probewright: {plain(text)}", file=sys.stderr, flush=True)
+            print(f"{clear}probewright: {plain(text)}", file=sys.stderr, flush=True)
 
     return OtlpSink(OtlpHttp(settings), encoder, settings, _wall(watch), say=say)
 
