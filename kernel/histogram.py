@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.summary.hist_text import Histogram, parse_hist
@@ -71,19 +71,18 @@ class Histograms:
         self.end()
         self._wanted = tuple(fields), recording
         try:
-            # A trigger with times sets the clock, which empties the buffer: it has to be read before.
             for armed in probes:
                 self.watch.switch(armed, Mode.OFF if recording else Mode.COUNT)
-            session.pump.settle()
-            for armed in probes:
-                number = self._numbers.get(armed.key, len(self._numbers))
-                wanted = keeping(
-                    armed.plan, session.group, clock[1] if clock else "global", _of(armed, fields), number
-                )
-                self._keeping[armed.key], self._plans[armed.key] = wanted, armed.plan
-                self._write(session, armed, wanted)
-                if recording:
-                    self.watch.switch(armed, Mode.RECORD)
+            with self._still(session):
+                for armed in probes:
+                    number = self._numbers.get(armed.key, len(self._numbers))
+                    wanted = keeping(
+                        armed.plan, session.group, clock[1] if clock else "global", _of(armed, fields), number
+                    )
+                    self._keeping[armed.key], self._plans[armed.key] = wanted, armed.plan
+                    self._write(session, armed, wanted)
+            for armed in probes if recording else ():
+                self.watch.switch(armed, Mode.RECORD)
         except BaseException:
             with contextlib.suppress(KernelError):
                 self.end()
@@ -125,6 +124,20 @@ class Histograms:
         if record:
             for armed in counting:
                 self.watch.switch(armed, Mode.RECORD)
+
+    @contextlib.contextmanager
+    def _still(self, session: Session) -> Iterator[None]:
+        """A trigger with times sets the clock, which empties the buffer of all probes (tracing_set_clock).
+
+        So nothing is recorded meanwhile, what was recorded is read before, and a gap stands in between.
+        """
+        session.target.perform(session.instance.write("tracing_on", "0"))
+        try:
+            session.pump.settle()
+            self.watch.mark_gap()
+            yield
+        finally:
+            session.target.perform(session.instance.write("tracing_on", "1"))
 
     def _write(self, session: Session, armed: Armed, wanted: Keeping) -> None:
         if wanted.synthetic is not None and armed.key not in self._numbers:

@@ -153,6 +153,13 @@ class Holder:
         self.on_data()
         return failures
 
+    def mark_gap(self) -> None:
+        """What was read until now is the last before a gap: no call goes over it."""
+        with self._lock:
+            if self._session is not None:
+                self._inbox += [*self._session.pump.drain(), Batch((), drained=False, after_gap=True)]
+        self.on_data()
+
     def resize(self, kb: int) -> None:
         """Make the ring buffer of each CPU so large. Raises FileRefused, TargetUnusable, TargetLost."""
         if self._session is not None:

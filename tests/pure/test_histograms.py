@@ -9,11 +9,12 @@ import pytest
 
 from kernel import leftovers
 from kernel.arming import Mode
-from kernel.errors import KernelError, TargetLost
+from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.histogram import Histograms
 from kernel.meter import TRIGGER
 from kernel.session import Armed, Session
 from kernel.session_start import open_session
+from kernel.target import Step
 from probes.hist.kept import LATENCY, TASK, is_of, keeping
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
@@ -29,6 +30,10 @@ class OneSession:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.gaps = 0
+
+    def mark_gap(self) -> None:
+        self.gaps += 1
 
     @property
     def armed(self) -> tuple[Armed, ...]:
@@ -120,6 +125,31 @@ def test_they_count_instead_of_recording_and_go_with_the_probe():
         assert session.mode(armed) is Mode.RECORD and len(triggers(target, entry)) == 2
         session.disarm(armed)
         assert kept.counting == () and synthetic not in target.files[f"{ROOT}/dynamic_events"].decode()
+    assert not target.traces and not target.guarded
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_others_are_read_and_stand_still_while_the_kernel_empties_the_buffer(refused):
+    """Each trigger with times empties it, whoever has events in it."""
+    target = FakeTarget()
+    with open_session(target) as session:
+        armed = session.arm(plan(session.group))
+        watch = OneSession(session)
+        recording = f"{OURS}/tracing_on"
+        asked: list[bytes] = []
+
+        def before(step: Step) -> None:
+            if step.path.endswith("/trigger") and b"common_timestamp" in step.data and step.data[:1] != b"!":
+                asked.append(target.files[recording])
+                if refused:
+                    raise FileRefused(step.path, 22)
+
+        target.before = before
+        with contextlib.suppress(KernelError):
+            Histograms(watch).begin([armed])
+        assert asked and set(asked) == {b"0"}
+        assert target.files[recording] == b"1"
+        assert watch.gaps == 1
     assert not target.traces and not target.guarded
 
 
