@@ -68,15 +68,15 @@ def machine_of(guest: Guest) -> int:
 
 
 @DIALECTS
-@pytest.mark.timeout(600)  # some twenty sessions on an emulated machine
+@pytest.mark.timeout(300)  # six sessions on an emulated machine
 def test_kill_9_at_any_moment(guest: Guest, env: dict[str, str]) -> None:
-    """From before ssh has started until events come, and while everything is taken away again."""
+    """Of the command, by either dialect; `test_fault_drill.py` takes the agent's sessions step by step."""
     began = time.monotonic()
     kill(follow(guest, env))
     whole = time.monotonic() - began
     assert is_clean(guest), left(guest)
     seen = set()
-    for tenths in (1, 2, 3, 4, 5, 6, 7, 8, 10, 13):
+    for tenths in (3, 6, 9, 12):
         process = start("run", "--target", address(guest), SPEC, "f vfs_open%both $$args", env=env)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(whole * tenths / 10)
@@ -86,12 +86,11 @@ def test_kill_9_at_any_moment(guest: Guest, env: dict[str, str]) -> None:
         assert all_ended(below), below
         assert is_clean(guest), left(guest)
     assert {"probewright-", "pw_"} < seen
-    for _ in range(3):
-        process = follow(guest, env)
-        process.terminate()
-        below = kill(process)
-        assert all_ended(below), below
-        assert is_clean(guest), left(guest)
+    process = follow(guest, env)
+    process.terminate()  # and while everything is taken away again
+    below = kill(process)
+    assert all_ended(below), below
+    assert is_clean(guest), left(guest)
     # The next start sweeps away what lay in folders here; there is nothing else to do.
     done = command.run("clean", "--target", address(guest), env=env)
     assert (done.status, done.out) == (0, "nothing was left behind\n")
