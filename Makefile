@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check format bench all-args screenshots docs lab recording kernels lock clean
+.PHONY: drill run test check format bench all-args screenshots docs lab recording kernels lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
@@ -28,6 +28,10 @@ format: $(TOOLS)
 
 bench: $(TOOLS)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+# Fifty kills at random moments of a session: PROBEWRIGHT_DRILL_SEED=N for others than the usual.
+drill: $(TOOLS)
+	PROBEWRIGHT_DRILL=50 $(BIN)/python -m pytest -q tests/real/test_fault_drill.py $(ARGS)
 
 # $$args on every function of booted kernels: ARGS="7.2 6.1", else all five.
 all-args: $(TOOLS)
