@@ -10,18 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from kernel import leftovers
 from kernel.address import Address
 from kernel.connection import Connection
 from kernel.far import FarTarget
 from kernel.lab.guest import Guest
 from kernel.line_cut import EVENT
 from kernel.reconnect import Reconnecting, can_come_back
+from kernel.session_start import open_session
 from kernel.ssh import open_ssh
 from kernel.watch import Watch
 from probes.check import armable
 from tests.real import command
+from tests.real.openssh import Server
 from tests.real.processes import children, until
-from tests.real.test_ssh_guest import DIALECTS, is_clean, left, sshs
+from tests.real.test_ssh_guest import DIALECTS, drained, is_clean, left, plan, sshs
 from tests.slow_line import SlowLine
 
 READ = "f vfs_read count"
@@ -117,7 +120,89 @@ def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> No
     told = [command.Done(0, b"".join(early), b""), done]
     events = [one["event"].rpartition("/")[2] for part in told for one in part.objects]
     assert events == [NAME, NAME, EVENT, NAME, NAME]
-    assert all(set(one["values"]) == {"count"} for part in told for one in part.objects if one["event"] != EVENT)
+    (fields,) = {frozenset(one["values"]) for part in told for one in part.objects if one["event"] != EVENT}
+    assert "count" in fields, "and the same of the probe that was armed again"
     assert "trying again for 120 s" in done.err
     assert "events of that time are lost" in done.err
     assert is_clean(guest_72), left(guest_72)
+
+
+@pytest.mark.parametrize("delay", [0.025, 0.150], ids=["50 ms", "300 ms"])
+def test_every_event_is_accounted_for_on_a_slow_line(guest_72: Guest, delay: float) -> None:
+    """What 1 Mbit/s can't carry stays in the kernel's buffer, which counts what it has no room for; never in ours."""
+    with contextlib.ExitStack() as far:
+        line = far.enter_context(SlowLine(guest_72.port, delay, 1e6))
+        target = far.enter_context(contextlib.closing(reach(through(line, guest_72))))
+        session = far.enter_context(open_session(target, buffer_kb=64))
+        # Random bytes, which nobody can pack.
+        session.arm(
+            plan(
+                session,
+                "read",
+                "f vfs_read%return a=+u0($arg2):x64 b=+u8($arg2):x64 c=+u16($arg2):x64 d=+u24($arg2):x64",
+            )
+        )
+        guest_72.run("dd if=/dev/urandom of=/dev/null bs=32 count=30000", 120)
+        came = 0
+
+        def all_came() -> bool:
+            nonlocal came
+            came += len(drained(session))
+            counts = session.counts()
+            return came + counts.lost >= counts.written
+
+        assert until(all_came, 90)
+        counts = session.counts()
+        assert came + counts.lost == counts.written >= 30_000
+        assert counts.lost > 0, "the kernel's buffer was full"
+        assert counts.dropped == 0
+        assert session.pump.received_bytes < 4 << 20, "what waited did so over there"
+        assert session.close() == []
+    assert is_clean(guest_72), left(guest_72)
+
+
+def test_through_a_jump_host(guest_72: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenSSH's server here is the jump, dropbear in the guest is behind it: by the user's own configuration."""
+    with Server(tmp_path) as jump:
+        words = dict(word.split("=", 1) for word in guest_72.ssh_options if "=" in word)
+        behind = {
+            "Port": str(guest_72.port),
+            "User": "root",
+            "IdentityFile": guest_72.ssh_options[guest_72.ssh_options.index("-i") + 1],
+            "UserKnownHostsFile": words["UserKnownHostsFile"],
+            "ProxyJump": "gate",
+        }
+        monkeypatch.setenv("PATH", jump.client(far=behind, gate={})["PATH"])
+        with contextlib.closing(open_ssh(Address("far"))) as target, open_session(target) as session:
+            assert target.facts().release == guest_72.kernel.release
+            session.arm(plan(session, "read", "p vfs_read count=%dx:u64"))
+            guest_72.run("dd if=/dev/zero of=/dev/null bs=4711 count=5")
+            assert len(drained(session)) >= 5
+            assert session.close() == []
+        assert jump.log().count("Accepted publickey") == 1
+    assert is_clean(guest_72), left(guest_72)
+
+
+def test_the_line_is_asked_whether_it_lives(guest_72: Guest) -> None:
+    """A configuration that says otherwise does not count: ssh takes the first that it is given, and that is ours."""
+    with contextlib.closing(reach([*guest_72.ssh_options, "-o", "ServerAliveInterval=0"])):
+        (master,) = sshs(os.getpid(), master=True)
+        words = Path(f"/proc/{master}/cmdline").read_bytes().split(b"\0")
+        told = [word for word in words if word.startswith(b"ServerAlive")]
+        assert told == [b"ServerAliveInterval=5", b"ServerAliveCountMax=3", b"ServerAliveInterval=0"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_far_side_that_dies_leaves_nobody_here(guest_72: Guest, dialect: str) -> None:
+    target = reach(guest_72.ssh_options, python=dialect == "agent")
+    session = open_session(target)
+    group = session.group
+    guest_72.run(f"kill -9 {target.owner.split('_')[0]}")
+    assert until(lambda: session.pump.error is not None or dialect == "sh")
+    session.close()
+    target.close()
+    assert not sshs(os.getpid()) and not zombies()
+    with contextlib.closing(reach(guest_72.ssh_options)) as again:
+        for leftover in leftovers.find(again):
+            leftovers.remove(again, leftover)
+    assert group not in left(guest_72)
