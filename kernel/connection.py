@@ -14,14 +14,13 @@ from kernel.replay import recorded_plans
 from probes.check import Checked, armable, check_plan, check_typed, is_function
 from probes.command import Armable, Deletion, UserProbe, is_own, parse_command
 from probes.environment import UNKNOWN, Environment, Landing
-from probes.functions import index_of
+from probes.functions import STUB, index_of
 from probes.lowering.check_planned import trigger_refusal
 from probes.lowering.lower import lower
 from probes.names import MAX_EVENT_NAME, event_name, split_name
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
-from probes.signature import STUB
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from probes.facts import TargetFacts
 
+STUB = "__probestub_"
+"""What the name of the function that a tracepoint probe sits on begins with."""
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionIndex:
@@ -19,6 +22,8 @@ class FunctionIndex:
     loaded: frozenset[str] = frozenset()
     """Modules that have traceable functions."""
 
+    tracepoints: tuple[str, ...] = ()
+    """Tracepoints that can be probed: those whose stubs are traceable."""
     copies: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Name -> what the compiler made of it: `name.isra.0`, `name.constprop.0`, ..."""
 
@@ -55,4 +60,13 @@ def _build(functions: tuple[str, ...]) -> FunctionIndex:
         if "." in name:
             base = name.partition(".")[0]
             copies[base] = (*copies.get(base, ()), name)
-    return FunctionIndex(modules, repeated, frozenset(modules.values()) - {""}, copies)
+    tracepoints = tuple(name.removeprefix(STUB) for name in modules if name.startswith(STUB))
+    return FunctionIndex(modules, repeated, frozenset(modules.values()) - {""}, tracepoints, copies)
+
+
+def tracepoints_like(name: str, facts: TargetFacts) -> tuple[str, ...]:
+    """Give the tracepoints that may be meant by a name: those that begin like it, else all; none where it is one."""
+    known = index_of(facts).tracepoints
+    if name in known:
+        return ()
+    return tuple(one for one in known if one[:3] == name[:3]) or known

@@ -10,10 +10,9 @@ from btf.btf import Btf
 from btf.layout import PathError, fields, resolve
 from btf.types import Array, Enum, Enum64, Float, Func, Int, Param, Ptr, Struct
 from btf.walk import strip
+from probes.functions import STUB
 from probes.types import default_type
 
-STUB = "__probestub_"
-"""What the name of the function that a tracepoint probe sits on begins with."""
 _DENTRY = (0x28, 0x48)
 """Offsets most kernels have (`d_name.name`, `f_path.dentry`), where BTF can't say."""
 

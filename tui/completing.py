@@ -20,9 +20,9 @@ from probes.attaching.catalog import Function
 from probes.completion.choice import Completions, Known, ranked
 from probes.completion.complete import complete
 from probes.environment import Environment, EventField
+from probes.functions import STUB
 from probes.names import split_name
 from probes.program import NotPlaced, Program
-from probes.signature import STUB
 from probes.syntax.text import is_identifier
 from tui.functions import Functions
 

@@ -12,7 +12,7 @@ from probes.environment import Environment
 from probes.facts import Feature, TargetFacts
 from probes.fetcharg import EventField as FieldValue
 from probes.fetcharg import FetchArg, Variable
-from probes.functions import index_of
+from probes.functions import STUB, tracepoints_like
 from probes.lowering.capture import Capturer, word_of
 from probes.lowering.event import EventWriter, event_probe, event_site, select
 from probes.lowering.field_types import field_type
@@ -25,7 +25,7 @@ from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from probes.rules.hints import hint_for
 from probes.rules.site import Site
-from probes.signature import STUB, Signature, signature_of, tracepoint_of
+from probes.signature import Signature, signature_of, tracepoint_of
 from probes.syntax.refused import Refused
 from probes.value import NotThere, Value, locate
 
@@ -72,10 +72,10 @@ def _where(btf: Btf | None, stub: str, facts: TargetFacts) -> Where:
 
 def _absence(name: str, facts: TargetFacts) -> list[str]:
     """A tracepoint that isn't there may come with a module: the kernel takes its name, and so do we."""
-    stubs = [known.removeprefix(STUB) for known in index_of(facts).modules if known.startswith(STUB)]
-    if not stubs or name in stubs:
+    near = tracepoints_like(name, facts)
+    if not near:
         return []
-    hint, _ = hint_for("", name, stubs)
+    hint, _ = hint_for("", name, near)
     return [f"{name}: there is no such tracepoint now; the probe waits for a module that has it. {hint}".strip()]
 
 

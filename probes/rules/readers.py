@@ -14,7 +14,7 @@ from btf.btf import Btf
 from probes.dialect import MAX_ARGS, Dialect
 from probes.environment import Environment, EventField, events_like
 from probes.facts import Feature, TargetFacts
-from probes.functions import index_of
+from probes.functions import STUB, index_of, tracepoints_like
 from probes.names import MAX_EVENT_NAME, check_name, split_name
 from probes.rules.argument import check_argument, check_entry_data, unread_argument
 from probes.rules.built import Built, BuiltArgument
@@ -25,7 +25,7 @@ from probes.rules.expand import expand_dentry, expand_meta
 from probes.rules.place import Spot, check_head, fprobe_spot, kprobe_spot, tprobe_spot
 from probes.rules.site import Site
 from probes.rules.user_verdict import is_user, user_spot
-from probes.signature import STUB, Signature, signature_of, tracepoint_of
+from probes.signature import Signature, signature_of, tracepoint_of
 from probes.syntax.refused import At, Refused
 
 
@@ -126,8 +126,8 @@ def fprobe(words: list[str], reading: Reading) -> Built | None:
 
 def _no_tracepoint(error: At, name: str, reading: Reading) -> At:
     """What is said of an argument of a tracepoint that there is not: it is the tracepoint that is wrong."""
-    known = tuple(one.removeprefix(STUB) for one in index_of(reading.facts).modules if one.startswith(STUB))
-    if not known or name in known:
+    known = tracepoints_like(name, reading.facts)
+    if not known:
         return error
     found = error.refused
     hint = f"There is no tracepoint {name} now, so nobody knows its arguments"
