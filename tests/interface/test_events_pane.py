@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from events.cgroups import Home
 from events.record import Record
 from kernel.open import shipped_recording
 from tests.interface.test_app import SIZE, application
@@ -210,3 +211,23 @@ def test_a_field_that_goes_takes_its_column_along():
     assert choice.shown == (*FIXED, EventColumn("c"))
     assert choice.current is None
     assert choice.with_all().shown == (*FIXED, EventColumn("a"), EventColumn("c"))
+
+
+async def test_a_condition_on_cgroups_completes_names_and_says_what_is_not_known():
+    async with live() as (pilot, pane, every):
+        store = pane.shown.store
+        inside, elsewhere = sorted({record.pid for record in every})[:2]
+        store.cgroups.know({inside: Home("/system.slice/docker-3f2a.scope"), elsewhere: Home("/user.slice")}, 0)
+        await pilot.press("f")
+        await paste(pilot, "cgroup == docker-3")
+        await until(lambda: "docker-3f2a.scope" in "\n".join(screen_text(pilot.app)), pilot)
+        await pilot.press("right", "enter")
+        assert pane.condition == "cgroup == docker-3f2a.scope"
+        assert rows(pane) == [record for record in every if record.pid == inside]
+        unknown = {record.pid for record in every} - {inside, elsewhere}
+        said = f"1 cgroup, {len(unknown)} tasks in unknown ones" if unknown else "1 cgroup"
+        assert said in "\n".join(screen_text(pilot.app))
+        store.cgroups.know({next(iter(unknown)): Home("/system.slice/docker-3f2a.scope")}, 0)
+        pane.names_changed()
+        await pilot.pause()
+        assert len(rows(pane)) > sum(record.pid == inside for record in every)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import random
+from dataclasses import replace
 
 import pytest
 
+from events.cgroups import Home
 from events.needle import TextMatch
 from events.recording import Recording
 from kernel.connection import Connection
 from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
+from tui.losses import names_of
+from tui.shown import detail_of
 from tui.shown_events import ShownEvents
 
 
@@ -65,3 +69,25 @@ def test_comparisons_find_numbers(text):
 def test_a_comparison_with_no_such_field_is_a_text():
     _, events, _ = shown()
     assert events.find("nosuch > 1", events.first_seq, budget=60).seq is None
+
+
+def test_several_probes_of_one_function_are_told_apart():
+    first = shown()[0].known.plans[0]
+    renamed = [replace(event, event=f"{event.event}_2") for event in first.events]
+    other = replace(first, events=tuple(renamed))
+    assert names_of([first]) == [first.probe.subject]
+    both = names_of([first, other])
+    assert len(set(both)) == 2 and all(name.startswith(f"{first.probe.subject}: ") for name in both)
+    assert renamed[0].event in both[1]
+
+
+def test_what_was_asked_for_comes_first_in_the_details_and_the_cgroup_is_said():
+    watch, events, _ = shown()
+    record = events.record(events.first_seq)
+    before = [field.name for field in detail_of(watch, record)]
+    events.store.cgroups.know({record.pid: Home("/web")}, 0)
+    fields = {field.name: field.value for field in detail_of(watch, record)}
+    names = list(fields)
+    assert fields["cgroup"] == "/web" and "cgroup" not in before
+    kinds = [2 if name.startswith("common_") else 1 if name.startswith("__probe_") else 0 for name in names]
+    assert kinds == sorted(kinds) and set(kinds) == {0, 1, 2}

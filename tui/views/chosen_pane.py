@@ -109,6 +109,7 @@ class ChosenPane(TablePane):
     def names_changed(self) -> None:
         """Tasks have names now: what is chosen by name is chosen anew."""
         if self.shown is not None and self.shown.names_changed():
+            self._look_on()
             self.refill()
         self.table.names_changed()
 
