@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from events.kallsyms import Symbols
+from kernel.addresses import by_symbols
 from kernel.connection import Connection
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
@@ -148,7 +150,8 @@ class Differential:
         guest.run("mkdir -p /sys/kernel/debug; mount -t debugfs nodev /sys/kernel/debug 2>/dev/null || true")
         connection = Connection(connect(guest, "guest"))
         kallsyms = connection.target.read("/proc/kallsyms").decode()
-        asked = replace(connection.surroundings.environment, symbol=count_symbols(kallsyms))
+        landing = by_symbols(Symbols.parse(kallsyms.encode())).landing
+        asked = replace(connection.surroundings.environment, symbol=count_symbols(kallsyms), landing=landing)
         available = connection.target.read(f"{connection.facts.tracefs}/available_events").decode().split()
         return cls(guest, connection, asked, kallsyms, available)
 

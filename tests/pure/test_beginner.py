@@ -12,6 +12,106 @@ from probes.corrected import corrected
 from probes.verdict import Verdict
 from tests.probes_data import kernel
 
+WRONG = [
+    # the kind
+    ("vfs_read count", "NO_MATCHING_TYPE", "f vfs_read count"),
+    ("vfs_read%return $retval", "NO_MATCHING_TYPE", "f vfs_read%return $retval"),
+    ("fvfs_read count", "BAD_MAXACT", "f vfs_read count"),
+    ("x vfs_read", "NO_MATCHING_TYPE", "f vfs_read"),
+    ("kprobe:vfs_read", "NO_MATCHING_TYPE", "p vfs_read"),
+    ("kretprobe:vfs_read $retval", "NO_MATCHING_TYPE", "r vfs_read $retval"),
+    ("fexit vfs_read $retval", "BAD_MAXACT", "f vfs_read%return $retval"),
+    ("tracepoint:sched:sched_switch", "NO_MATCHING_TYPE", "t sched_switch"),
+    ("s lat u64 lat", "NO_MATCHING_TYPE", "s:lat u64 lat"),
+    # the event's name
+    ("f: vfs_read", "NO_EVENT_NAME", "f vfs_read"),
+    ("p:/x vfs_read", "NO_GROUP_NAME", "p:x vfs_read"),
+    ("p:my/my-event vfs_read", "BAD_EVENT_NAME", "p:my/my_event vfs_read"),
+    ("p:1a vfs_read", "BAD_EVENT_NAME", "p:_1a vfs_read"),
+    # the place
+    ("f vfs_read(count)", "BAD_PROBE_ADDR", "f vfs_read count"),
+    ("f vfs_read(file, count)", "NO_BTF_ENTRY", "f vfs_read file count"),
+    ("f vfs_read:count", "BAD_PROBE_ADDR", "f vfs_read count"),
+    ("f vfs_read+0x20", "BAD_PROBE_ADDR", "p vfs_read+0x20"),
+    ("f VFS_READ", "BAD_PROBE_ADDR", "f vfs_read"),
+    ("f vfs-read", "BAD_PROBE_ADDR", "f vfs_read"),
+    ("p /bin/bash 0x1000", "BAD_PROBE_ADDR", "p /bin/bash:0x1000"),
+    ("f vfs_read%exit", "BAD_ADDR_SUFFIX", "f vfs_read%return"),
+    ("f vfs_read%entry count", "BAD_ADDR_SUFFIX", "f vfs_read count"),
+    # what an argument begins with
+    ("f vfs_read %di", "BAD_FETCH_ARG", "p vfs_read %di"),
+    ("f vfs_read $file", "BAD_VAR", "f vfs_read file"),
+    ("f vfs_read *pos", "BAD_FETCH_ARG", "f vfs_read +0(pos)"),
+    ("f vfs_read &file", "BAD_FETCH_ARG", "f vfs_read file"),
+    ("f vfs_read $ret", "BAD_VAR", "f vfs_read $retval"),
+    ("p vfs_read $ret", "BAD_VAR", "p vfs_read%return $retval"),
+    ("r vfs_read retval", "NO_BTFARG", "r vfs_read $retval"),
+    ("f vfs_read return", "NO_BTFARG", "f vfs_read $retval"),
+    ("f vfs_read comm", "NO_BTFARG", "f vfs_read $comm"),
+    ("f vfs_read $args", "BAD_VAR", "f vfs_read $$args"),
+    ("f vfs_read args", "NO_BTFARG", "f vfs_read $$args"),
+    ("f vfs_read arg1", "NO_BTFARG", "f vfs_read $arg1"),
+    ("f vfs_read $arg1->f_pos", "BAD_VAR", "f vfs_read file->f_pos"),
+    ("f vfs_read f_pos", "NO_BTFARG", "f vfs_read file->f_pos"),
+    ("f vfs_read FILE", "NO_BTFARG", "f vfs_read file"),
+    ("p vfs_read rdi", "NO_BTFARG", "p vfs_read %di"),
+    ("p vfs_read di", "NO_BTFARG", "p vfs_read %di"),
+    ("p vfs_read 8(%di)", "BAD_FETCH_ARG", "p vfs_read +8(%di)"),
+    ("p vfs_read +8%di", "DEREF_NEED_BRACE", "p vfs_read +8(%di)"),
+    ("p vfs_read x=+8(%di:u32", "DEREF_OPEN_BRACE", "p vfs_read x=+8(%di):u32"),
+    ("p vfs_read +(%di)", "BAD_DEREF_OFFS", "p vfs_read +0(%di)"),
+    ('f vfs_read "hello"', "BAD_FETCH_ARG", 'f vfs_read \\"hello"'),
+    ('f vfs_read \\"hello', "IMMSTR_NO_CLOSE", 'f vfs_read \\"hello"'),
+    ("f vfs_read \\hello", "BAD_IMM", 'f vfs_read \\"hello"'),
+    ("f vfs_read (u64)count", "TYPECAST_NOT_EVENT", "f vfs_read count:u64"),
+    ("f vfs_read (struct file *)file", "TYPECAST_NOT_EVENT", "f vfs_read file"),
+    ("f vfs_read count, pos", "NO_BTFARG", "f vfs_read count pos"),
+    ("f vfs_read count;", "NO_BTFARG", "f vfs_read count"),
+    # the path
+    ("f vfs_read file->dentry", "NO_BTF_FIELD", "f vfs_read file->f_path.dentry"),
+    (
+        "f vfs_read file->f_path.dentry->d_name:string",
+        "BAD_TYPE4STR",
+        "f vfs_read file->f_path.dentry->d_name.name:string",
+    ),
+    (
+        "f vfs_read file->f_path.dentry->d_iname:string",
+        "NO_BTF_FIELD",
+        "f vfs_read file->f_path.dentry->d_name.name:string",
+    ),
+    ("f vfs_read file:string", "BAD_TYPE4STR", "f vfs_read file:%pD"),
+    # the type
+    ("f vfs_read count:int", "BAD_TYPE", "f vfs_read count:s32"),
+    ("f vfs_read count:size_t", "BAD_TYPE", "f vfs_read count:u64"),
+    ("f vfs_read count:uint16_t", "BAD_TYPE", "f vfs_read count:u16"),
+    ("f vfs_read count:lx", "BAD_TYPE", "f vfs_read count:x64"),
+    ("f vfs_read count:%d", "BAD_TYPE", "f vfs_read count:s32"),
+    ("f vfs_read buf:str", "BAD_TYPE", "f vfs_read buf:string"),
+    ("f vfs_read $comm:u8", "NEED_STRING_TYPE", "f vfs_read $comm"),
+    ("f vfs_read +0(buf):u8[100]", "ARRAY_TOO_BIG", "f vfs_read +0(buf):u8[64]"),
+    ("f vfs_read +0(buf):u8[4", "ARRAY_NO_CLOSE", "f vfs_read +0(buf):u8[4]"),
+    # the name
+    ("f vfs_read a=count a=pos", "USED_ARG_NAME", "f vfs_read a=count a_2=pos"),
+    ("f vfs_read 1x=count", "BAD_ARG_NAME", "f vfs_read _1x=count"),
+    ("f vfs_read my-name=count", "BAD_ARG_NAME", "f vfs_read my_name=count"),
+    ("f vfs_read x=$arg*", "BAD_VAR", "f vfs_read $arg*"),
+    ("f vfs_read $arg* $arg*", "DOUBLE_ARGS", "f vfs_read $arg*"),
+    # the condition
+    ("f vfs_read count if count = 5", "INVALID_OP", "f vfs_read count if count == 5"),
+    ("f vfs_read count if count => 5", "INVALID_OP", "f vfs_read count if count >= 5"),
+    (
+        "f vfs_read count if count>4096 and count<9000",
+        "TOO_MANY_PREDS",
+        "f vfs_read count if count>4096 && count<9000",
+    ),
+    ("f vfs_read count where count > 5", "NO_BTFARG", "f vfs_read count if count > 5"),
+    ("f vfs_read count if cuont > 5", "unknown_filter_field", "f vfs_read count if count > 5"),
+    ('f vfs_read count if comm == "sh', "MISSING_QUOTE", 'f vfs_read count if comm == "sh"'),
+    ("f vfs_read count if (count > 5", "TOO_MANY_OPEN", "f vfs_read count if (count > 5)"),
+    ("f vfs_read count if", "no_filter", "f vfs_read count"),
+]
+"""What is typed, the kernel's error (7.2), and what was meant."""
+
 
 def verdict(text: str, name: str = "7.2") -> Verdict:
     known = kernel(name)
@@ -23,107 +123,7 @@ def verdict(text: str, name: str = "7.2") -> Verdict:
     return with_reason(found, about, catalog.near(function) if about.has(Why.UNKNOWN) else ())
 
 
-@pytest.mark.parametrize(
-    ("wrong", "code", "right"),
-    [
-        # the kind
-        ("vfs_read count", "NO_MATCHING_TYPE", "f vfs_read count"),
-        ("vfs_read%return $retval", "NO_MATCHING_TYPE", "f vfs_read%return $retval"),
-        ("fvfs_read count", "BAD_MAXACT", "f vfs_read count"),
-        ("x vfs_read", "NO_MATCHING_TYPE", "f vfs_read"),
-        ("kprobe:vfs_read", "NO_MATCHING_TYPE", "p vfs_read"),
-        ("kretprobe:vfs_read $retval", "NO_MATCHING_TYPE", "r vfs_read $retval"),
-        ("fexit vfs_read $retval", "BAD_MAXACT", "f vfs_read%return $retval"),
-        ("tracepoint:sched:sched_switch", "NO_MATCHING_TYPE", "t sched_switch"),
-        ("s lat u64 lat", "NO_MATCHING_TYPE", "s:lat u64 lat"),
-        # the event's name
-        ("f: vfs_read", "NO_EVENT_NAME", "f vfs_read"),
-        ("p:/x vfs_read", "NO_GROUP_NAME", "p:x vfs_read"),
-        ("p:my/my-event vfs_read", "BAD_EVENT_NAME", "p:my/my_event vfs_read"),
-        ("p:1a vfs_read", "BAD_EVENT_NAME", "p:_1a vfs_read"),
-        # the place
-        ("f vfs_read(count)", "BAD_PROBE_ADDR", "f vfs_read count"),
-        ("f vfs_read(file, count)", "NO_BTF_ENTRY", "f vfs_read file count"),
-        ("f vfs_read:count", "BAD_PROBE_ADDR", "f vfs_read count"),
-        ("f vfs_read+0x20", "BAD_PROBE_ADDR", "p vfs_read+0x20"),
-        ("f VFS_READ", "BAD_PROBE_ADDR", "f vfs_read"),
-        ("f vfs-read", "BAD_PROBE_ADDR", "f vfs_read"),
-        ("p /bin/bash 0x1000", "BAD_PROBE_ADDR", "p /bin/bash:0x1000"),
-        ("f vfs_read%exit", "BAD_ADDR_SUFFIX", "f vfs_read%return"),
-        ("f vfs_read%entry count", "BAD_ADDR_SUFFIX", "f vfs_read count"),
-        # what an argument begins with
-        ("f vfs_read %di", "BAD_FETCH_ARG", "p vfs_read %di"),
-        ("f vfs_read $file", "BAD_VAR", "f vfs_read file"),
-        ("f vfs_read *pos", "BAD_FETCH_ARG", "f vfs_read +0(pos)"),
-        ("f vfs_read &file", "BAD_FETCH_ARG", "f vfs_read file"),
-        ("f vfs_read $ret", "BAD_VAR", "f vfs_read $retval"),
-        ("p vfs_read $ret", "BAD_VAR", "p vfs_read%return $retval"),
-        ("r vfs_read retval", "NO_BTFARG", "r vfs_read $retval"),
-        ("f vfs_read return", "NO_BTFARG", "f vfs_read $retval"),
-        ("f vfs_read comm", "NO_BTFARG", "f vfs_read $comm"),
-        ("f vfs_read $args", "BAD_VAR", "f vfs_read $$args"),
-        ("f vfs_read args", "NO_BTFARG", "f vfs_read $$args"),
-        ("f vfs_read arg1", "NO_BTFARG", "f vfs_read $arg1"),
-        ("f vfs_read $arg1->f_pos", "BAD_VAR", "f vfs_read file->f_pos"),
-        ("f vfs_read f_pos", "NO_BTFARG", "f vfs_read file->f_pos"),
-        ("f vfs_read FILE", "NO_BTFARG", "f vfs_read file"),
-        ("p vfs_read rdi", "NO_BTFARG", "p vfs_read %di"),
-        ("p vfs_read di", "NO_BTFARG", "p vfs_read %di"),
-        ("p vfs_read 8(%di)", "BAD_FETCH_ARG", "p vfs_read +8(%di)"),
-        ("p vfs_read +8%di", "DEREF_NEED_BRACE", "p vfs_read +8(%di)"),
-        ("p vfs_read x=+8(%di:u32", "DEREF_OPEN_BRACE", "p vfs_read x=+8(%di):u32"),
-        ("p vfs_read +(%di)", "BAD_DEREF_OFFS", "p vfs_read +0(%di)"),
-        ('f vfs_read "hello"', "BAD_FETCH_ARG", 'f vfs_read \\"hello"'),
-        ('f vfs_read \\"hello', "IMMSTR_NO_CLOSE", 'f vfs_read \\"hello"'),
-        ("f vfs_read \\hello", "BAD_IMM", 'f vfs_read \\"hello"'),
-        ("f vfs_read (u64)count", "TYPECAST_NOT_EVENT", "f vfs_read count:u64"),
-        ("f vfs_read (struct file *)file", "TYPECAST_NOT_EVENT", "f vfs_read file"),
-        ("f vfs_read count, pos", "NO_BTFARG", "f vfs_read count pos"),
-        ("f vfs_read count;", "NO_BTFARG", "f vfs_read count"),
-        # the path
-        ("f vfs_read file->dentry", "NO_BTF_FIELD", "f vfs_read file->f_path.dentry"),
-        (
-            "f vfs_read file->f_path.dentry->d_name:string",
-            "BAD_TYPE4STR",
-            "f vfs_read file->f_path.dentry->d_name.name:string",
-        ),
-        (
-            "f vfs_read file->f_path.dentry->d_iname:string",
-            "NO_BTF_FIELD",
-            "f vfs_read file->f_path.dentry->d_name.name:string",
-        ),
-        ("f vfs_read file:string", "BAD_TYPE4STR", "f vfs_read file:%pD"),
-        # the type
-        ("f vfs_read count:int", "BAD_TYPE", "f vfs_read count:s32"),
-        ("f vfs_read count:size_t", "BAD_TYPE", "f vfs_read count:u64"),
-        ("f vfs_read count:uint16_t", "BAD_TYPE", "f vfs_read count:u16"),
-        ("f vfs_read count:lx", "BAD_TYPE", "f vfs_read count:x64"),
-        ("f vfs_read count:%d", "BAD_TYPE", "f vfs_read count:s32"),
-        ("f vfs_read buf:str", "BAD_TYPE", "f vfs_read buf:string"),
-        ("f vfs_read $comm:u8", "NEED_STRING_TYPE", "f vfs_read $comm"),
-        ("f vfs_read +0(buf):u8[100]", "ARRAY_TOO_BIG", "f vfs_read +0(buf):u8[64]"),
-        ("f vfs_read +0(buf):u8[4", "ARRAY_NO_CLOSE", "f vfs_read +0(buf):u8[4]"),
-        # the name
-        ("f vfs_read a=count a=pos", "USED_ARG_NAME", "f vfs_read a=count a_2=pos"),
-        ("f vfs_read 1x=count", "BAD_ARG_NAME", "f vfs_read _1x=count"),
-        ("f vfs_read my-name=count", "BAD_ARG_NAME", "f vfs_read my_name=count"),
-        ("f vfs_read x=$arg*", "BAD_VAR", "f vfs_read $arg*"),
-        ("f vfs_read $arg* $arg*", "DOUBLE_ARGS", "f vfs_read $arg*"),
-        # the condition
-        ("f vfs_read count if count = 5", "INVALID_OP", "f vfs_read count if count == 5"),
-        ("f vfs_read count if count => 5", "INVALID_OP", "f vfs_read count if count >= 5"),
-        (
-            "f vfs_read count if count>4096 and count<9000",
-            "TOO_MANY_PREDS",
-            "f vfs_read count if count>4096 && count<9000",
-        ),
-        ("f vfs_read count where count > 5", "NO_BTFARG", "f vfs_read count if count > 5"),
-        ("f vfs_read count if cuont > 5", "unknown_filter_field", "f vfs_read count if count > 5"),
-        ('f vfs_read count if comm == "sh', "MISSING_QUOTE", 'f vfs_read count if comm == "sh"'),
-        ("f vfs_read count if (count > 5", "TOO_MANY_OPEN", "f vfs_read count if (count > 5)"),
-        ("f vfs_read count if", "no_filter", "f vfs_read count"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "code", "right"), WRONG)
 def test_what_was_meant(wrong: str, code: str, right: str) -> None:
     found = verdict(wrong)
     assert found.error is not None

@@ -13,8 +13,12 @@ import os
 
 import pytest
 
+from events.kallsyms import Symbols
 from kernel.lab.guest import Guest
+from probes.command import is_own
 from tests.differential import Differential
+from tests.pure.test_beginner import WRONG
+from tests.spec_generator import Command
 
 KERNELS = ["6.1", "6.12", "7.2", "full", "arm64:6.12"]
 SEED, COUNT = map(int, os.environ.get("PROBEWRIGHT_DIFFERENTIAL", "1:2000").split(":"))
@@ -37,3 +41,25 @@ def test_verdict_is_the_kernels(guest: Guest) -> None:
     assert not wrong, "accepted or not:\n" + "\n".join(wrong)
     different = [str(row) for row in rows if not row.alike]
     assert len(different) <= COUNT * (1 - ALIKE), "code or column:\n" + "\n".join(different)
+
+
+@pytest.mark.parametrize("guest", ["6.1", "7.2"], indirect=True, scope="module")
+def test_what_a_beginner_types_is_refused_in_the_kernels_words(guest: Guest) -> None:
+    differential = Differential.of(guest)
+    groups = [[Command("dynamic_events", text)] for text, _, _ in WRONG if not is_own(text)]
+    rows = [row for rows in differential.compare(groups) for row in rows]
+    assert not [str(row) for row in rows if not row.alike]
+
+
+@pytest.mark.parametrize("guest", ["6.1", "7.2"], indirect=True, scope="module")
+def test_an_offset_counts_from_what_lies_there(guest: Guest) -> None:
+    """Beyond a function's end, where others begin: with ENDBR64 and without, traceable or not."""
+    differential = Differential.of(guest)
+    symbols = Symbols.parse(differential.kallsyms.encode())
+    start = symbols.named("vfs_read")[0].address
+    there = [next(symbols.preceding(start + 90_000 * step)).address - start for step in range(1, 41)]
+    texts = [f"p vfs_read+{distance + more}" for distance in there for more in (0, 1, 4, 5)]
+    texts += [f"r vfs_read+{distance}" for distance in there] + ["p vfs_read+0xffffffff", "r vfs_read+0xffffffff"]
+    rows = [row for rows in differential.compare([[Command("dynamic_events", t)] for t in texts]) for row in rows]
+    assert {row.kernels.split()[0] for row in rows} > {"ok", "FAIL_REG_PROBE", "BAD_PROBE_ADDR"}
+    assert not [str(row) for row in rows if not row.alike]
