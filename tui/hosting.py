@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _BUDGET = 0.004
 """Seconds of CPU time for the events of one host in a tick."""
+_OPEN = ("open", "arming", "armed", "refused")
+"""States of a host that can be asked."""
 _LOOK_EVERY = 1.0
 """Seconds between two questions for losses, names and clocks."""
 
@@ -53,6 +55,12 @@ class Hosting:
         if self._place is None:
             self._place = HostsScreen(self.fleet)
         return self._place
+
+    @property
+    def connection(self) -> Connection | None:
+        """Of the first host that is open: what it makes of a preset is seen before that is armed on all."""
+        watches = (host.watch for host in self.fleet.hosts if host.state in _OPEN)
+        return next((watch.connection for watch in watches if watch is not None), None)
 
     def arm_preset(self, picked: Picked) -> None:
         """On all hosts, each by the alternative that its kernel takes."""
@@ -175,7 +183,7 @@ class LentOpening(Opening):
             hosts = self._fleet.hosts
             self.state = (f"opening {len(hosts)} hosts", None)
             for host in hosts:
-                if host.state in ("open", "arming", "armed", "refused"):
+                if host.state in _OPEN:
                     return host
                 if not host.state.failed:
                     break

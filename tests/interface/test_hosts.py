@@ -159,6 +159,22 @@ async def test_the_workbench_has_the_first_host_that_could_be_opened(lan):
         assert not lan.hosts["web1"].closed, "it is only lent"
 
 
+async def test_a_preset_is_chosen_for_all_while_the_workbench_waits(lan):
+    from tui.screens.presets import PresetScreen
+
+    async with running(lan, "slow", "web1") as (app, pilot):
+        await until(lambda: "○ open" in text(app), pilot)
+        assert app.connection is None, "the first host is waited for"
+        await pilot.press("f5")
+        await until(lambda: isinstance(app.screen, PresetScreen), pilot)
+        await pilot.press(*"who-kills")
+        await until(lambda: "accepted by Linux 6.12.0-fake" in text(app), pilot)
+        lan.held.set()
+        await until(lambda: app.connection is not None, pilot)
+        assert isinstance(app.screen, PresetScreen), "nobody takes it from who chooses"
+        await pilot.press("escape")
+
+
 async def test_it_ends_while_a_host_is_being_opened(lan):
     async with running(lan, "web1", "slow") as (app, pilot):
         await until(lambda: "… opening" in text(app) and "○ open" in text(app), pilot)
