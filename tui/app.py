@@ -284,7 +284,8 @@ class Probewright(ArmingApp):
         dialogs.choose_target(self, self.open_target)
 
     def action_presets(self) -> None:
-        dialogs.choose_preset(self, self.connection, self.arm_preset)
+        hosts = self.hosting.connection if self.hosting is not None and self.current_mode == "hosts" else None
+        dialogs.choose_preset(self, hosts or self.connection, self.arm_preset)
 
     def action_help(self) -> None:
         dialogs.show_help(self)

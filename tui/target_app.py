@@ -123,7 +123,8 @@ class TargetApp(SayingApp):
         if event.opening is not self.opening:  # another one was chosen meanwhile
             self.run_worker(event.connection.close, thread=True)
             return
-        dialogs.close_all(self)
+        if not event.opening.seen:
+            dialogs.close_all(self)
         fatal = [trouble for trouble in event.connection.facts.troubles if trouble.fatal]
         if self.connection is not None and fatal and event.connection.target.owner:
             self.run_worker(event.connection.close, thread=True)
