@@ -27,5 +27,7 @@ class LineCut(NamedTuple):
     def batch(self, ts: int) -> Batch:
         """As a line of trace_pipe at a time in nanoseconds; nothing of before is paired with what comes after."""
         # A line's end first: the text of before may have been cut in the middle of one.
-        line = f'\n  probewright-0 [000] {ts}: {EVENT}: seconds={self.seconds:.1f} note="{self.text}"\n'
+        # In the place of a task's name, which every view shows, stands how much is missing.
+        task = f"{self.seconds:.1f} s lost"[:16]
+        line = f'\n  {task}-0 [000] {ts}: {EVENT}: seconds={self.seconds:.1f} note="{self.text}"\n'
         return Batch((Chunk(-1, line.encode(), text=True),), drained=False, after_gap=True)

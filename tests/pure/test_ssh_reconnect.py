@@ -154,6 +154,7 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
     mark = store.record(1)
     assert mark.values["seconds"] == f"{back.cut.seconds:.1f}"
     assert "lost" in str(mark.values["note"])
+    assert mark.comm == f"{back.cut.seconds:.1f} s lost"
     assert store.lost_between(1000, 2000), "no call is paired across it"
     assert [store.record(seq).ts for seq in (0, 2)] == [1000, 2000]
     assert watch.cuts == (back.cut,) and watch.error is None and watch.live
