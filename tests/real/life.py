@@ -93,7 +93,7 @@ def main() -> None:
         print("recording", flush=True)
 
         def drain() -> None:
-            until = time.monotonic() + 0.5
+            until = time.monotonic() + 0.1
             while time.monotonic() < until:
                 session.pump.wait(0.1)
                 for batch in session.pump.drain():
