@@ -40,7 +40,7 @@ def words_of(command: str, settings: dict[str, str]) -> list[str]:
 
 def test_its_commands_are_ours():
     settings = environment() | {"PROBEWRIGHT_OPTIONS": "-p min_latency=10ms"}
-    program, *words = words_of(*values("ExecStart"), settings)
+    program, *words = words_of(values("ExecStart")[0], settings)
     arguments = parse(words)
     assert program.endswith("/probewright")
     assert (arguments.command, arguments.target, arguments.specs) == ("run", "local", ["slow-opens"])
@@ -49,7 +49,7 @@ def test_its_commands_are_ours():
     assert wanted is not None and wanted.outlet is not None
     assert Presets().find("slow-opens").preset is not None
     for name in ("ExecStartPre", "ExecStopPost"):
-        cleaning = parse(words_of(*values(name), settings)[1:])
+        cleaning = parse(words_of(values(name)[0], settings)[1:])
         assert (cleaning.command, cleaning.target) == ("clean", "local")
 
 
