@@ -172,15 +172,7 @@ def open_graph(
         pump.events_in = lambda chunk: events_in(chunk, header)
         session = Session(target, tracefs, instance, undo, pump, header)
         session.follows_forks = follows_forks
-        beside = _events_beside(target, instance, plan)
-        formats = _formats(tracefs, [*(f"ftrace/{name}" for name in _RECORDS), *beside], header.long_size)
-        for event in beside:
-            undo.do(instance.enable(event, True), instance.enable(event, False))
-        pump.start()
-        leave_out(target, instance, append=False)
-        _leave_out(target, instance)  # the stream may have brought processes of ours
-        target.perform(instance.write("tracing_on", "1"))
-        return GraphTracing(session, plan, found, MappingProxyType(formats))
+        return GraphTracing(session, plan, found, MappingProxyType(_record(session, tracefs, undo, plan)))
     except BaseException as error:
         if pump:
             pump.close()
@@ -188,6 +180,20 @@ def open_graph(
         if isinstance(error, FileRefused | FormatError):
             raise TargetUnusable(f"{target.name}: {error}", troubles=facts.troubles) from error
         raise
+
+
+def _record(session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan) -> dict[int, EventFormat]:
+    """Switch on what is recorded beside the calls, then recording; gives the formats of all of it."""
+    target, instance = session.target, session.instance
+    beside = _events_beside(target, instance, plan)
+    formats = _formats(tracefs, [*(f"ftrace/{name}" for name in _RECORDS), *beside], session.header.long_size)
+    for event in beside:
+        undo.do(instance.enable(event, True), instance.enable(event, False))
+    session.pump.start()
+    leave_out(target, instance, append=False)
+    _leave_out(target, instance)  # the stream may have brought processes of ours
+    target.perform(instance.write("tracing_on", "1"))
+    return formats
 
 
 def _switch_on(target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList, plan: GraphPlan) -> GraphSupport:
