@@ -83,3 +83,26 @@ def test_a_recording() -> None:
         terminal.press("C-q")
         assert terminal.status() == 0
         assert remains(terminal.pid, below) == []
+
+
+POSITIONS = ("F5", "p", "o", "s", "Enter", "Enter")
+"""Presets, the one about positions, every thread."""
+MOVED = re.compile(r" pos (\d+) → (\d+)")
+
+
+def test_what_a_read_changed_in_six_keystrokes() -> None:
+    prepared("7.2")
+    with Tmux([*PROBEWRIGHT, "--target", "lab"]) as terminal:
+        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen), 180)
+        terminal.press(POSITIONS[0])
+        terminal.wait(lambda screen: "words, #tag" in screen)
+        terminal.press(*POSITIONS[1:4])
+        terminal.wait(lambda screen: "/  pos" in screen and "▌file-position" in screen and "accepted by" in screen)
+        terminal.press(POSITIONS[4])
+        terminal.wait(lambda screen: "Only of this thread" in screen)
+        terminal.press(POSITIONS[5])
+        screen = terminal.wait(lambda screen: ("0", "1024") in MOVED.findall(screen))
+        assert "[entry→exit]" in screen
+        assert re.search(r" 1024  pos 0 → 1024  file \S+  f_pos 0  count 1024", screen), screen
+        terminal.press("C-q")
+        assert terminal.status() == 0
