@@ -38,7 +38,8 @@ class RecordingWriter:
 
         Args:
             kind: `btf` (name: module, empty for the kernel), `format` (name: `system/event`), `header_page`,
-                `symbols` (kallsyms), `cmdlines` (saved_cmdlines), `cgroups` (`events.cgroups.pack`), or one of your own.
+                `symbols` (kallsyms), `cmdlines` (saved_cmdlines), `cgroups` (`events.cgroups.pack`), or one of your
+                own.
             name: which of its kind; a later one of the same name replaces it.
             data: its content.
             codec: another one than the writer's.
