@@ -6,9 +6,20 @@ Without a command the application starts; a lone argument that is no command is 
 from __future__ import annotations
 
 import argparse
-import math
 
-from events.export.formats import OF_EVENTS
+from tui.cli import argument_types as types
+from tui.cli.options import (
+    add_bounds,
+    add_common,
+    add_export,
+    add_hosts,
+    add_limits,
+    add_line,
+    add_rates,
+    add_specs,
+    add_summary,
+    add_values,
+)
 from tui.cli.plain import COMMANDS
 
 DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "ansible", "kubernetes", "comment")
@@ -73,91 +84,19 @@ def _application() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("recording", nargs="?", metavar="TARGET", help="what to open (as --target)")
-    _common(parser)
-    _hosts(parser)
-    _export(parser)
-    _rates(parser)
+    add_common(parser)
+    add_hosts(parser)
+    add_export(parser)
+    add_rates(parser)
     parser.set_defaults(command="app")
     return parser
-
-
-def _export(parser: argparse.ArgumentParser) -> None:
-    """Where events go in place of a screen, or of printed lines."""
-    formats = ", ".join(OF_EVENTS)
-    parser.add_argument(
-        "--export",
-        metavar="FORMAT[:PATH]",
-        help=f"give the events out as {formats}; without a path: printed; FOLDER/: a row of files; otlp[:URL]: as "
-        "log records to a collector of OpenTelemetry",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="PATH", help="the file for it (- prints), whose name may say the format"
-    )
-    parser.add_argument("--overwrite", action="store_true", help="also where the file is there already")
-    parser.add_argument(
-        "--rotate-size", type=_megabytes, metavar="MB", help="in FOLDER/: end a file at about this size (default: 64)"
-    )
-    parser.add_argument(
-        "--rotate-age", type=_seconds, metavar="SECONDS", help="in FOLDER/: end a file at this age (default: 300)"
-    )
-    parser.add_argument(
-        "--keep",
-        dest="rotate_keep",
-        type=_natural,
-        metavar="N",
-        help="in FOLDER/: keep the newest N files of this machine (default: 0, all)",
-    )
-
-
-def _common(parser: argparse.ArgumentParser, said: str = "auto", default: str | None = None) -> None:
-    text = f"what to probe, see below (default: {said})"
-    parser.add_argument("-t", "--target", action=_Target, default=default, metavar="TARGET", help=text)
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-
-
-class _Target(argparse.Action):
-    """The last one is `target`, all of them are `targets`; those behind a command count, where there are such."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002 - as argparse calls it
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,  # noqa: ARG002
-    ) -> None:
-        namespace.target = values
-        namespace.targets = (*(getattr(namespace, "targets", None) or ()), values)
-
-
-def _hosts(parser: argparse.ArgumentParser) -> None:
-    """Several machines at once; -t may be given more than once, too."""
-    text = "all hosts of a group: one of config.toml, INVENTORY:GROUP (Ansible), ssh:PATTERN (~/.ssh/config); again "
-    parser.add_argument(
-        "-g", "--group", dest="groups", action="append", default=[], metavar="GROUP", help=f"{text}for another"
-    )
-    parser.add_argument(
-        "--window",
-        type=_seconds,
-        metavar="SECONDS",
-        help="how long an event waits for older ones of other hosts, where there are several (default: 1)",
-    )
-
-
-class _Version(argparse.Action):
-    """The version is looked up when it is asked for: that takes longer than all the rest of the arguments."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:  # noqa: ARG002 - as argparse calls it
-        import importlib.metadata
-
-        print(importlib.metadata.version("probewright"))
-        parser.exit()
 
 
 def _commands() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="probewright", epilog=_TARGETS, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    _common(parser)
+    add_common(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def command(name: str, text: str, epilog: str = _TARGETS) -> argparse.ArgumentParser:
@@ -167,42 +106,42 @@ def _commands() -> argparse.ArgumentParser:
     def printing(name: str, text: str) -> argparse.ArgumentParser:
         sub = command(name, text)
         # Its default must not stand over what stood in front of the command.
-        _common(sub, "local" if name in _OF_THIS_MACHINE else "auto", argparse.SUPPRESS)
+        add_common(sub, "local" if name in _OF_THIS_MACHINE else "auto", argparse.SUPPRESS)
         sub.add_argument("--json", action="store_true", help="one JSON object a line")
         return sub
 
     sub = printing("list", "List functions and what kind of probe can attach to them.")
     sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold, in any order")
-    sub.add_argument("--limit", type=_natural, default=0, metavar="N", help="at most N (0: all)")
+    sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
     sub = printing("show", "Show a function's signature and fields, or a type with its offsets.")
-    sub.add_argument("name", type=_name, metavar="FUNCTION|TYPE", help="vfs_read, file, 'struct file'")
+    sub.add_argument("name", type=types.name, metavar="FUNCTION|TYPE", help="vfs_read, file, 'struct file'")
     sub.add_argument("--callers", action="store_true", help="who calls the function, by the kernel's own code")
     sub.add_argument("--vmlinux", metavar="FILE", help="debug information of that kernel, to see what was inlined")
     sub = printing("check", "Say what the kernel would answer to a specification, and what would be written.")
-    _specs(sub, required=False)
+    add_specs(sub, required=False)
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
     sub.add_argument("--matrix", action="store_true", help="also what other kernels would be given, by these types")
     sub = printing("run", "Arm probes, print their events, and take the probes away again.")
-    _hosts(sub)
-    _specs(sub, preset=True)
-    _bounds(sub)
-    _summary(sub)
-    _export(sub)
-    _limits(sub)
-    _line(sub)
+    add_hosts(sub)
+    add_specs(sub, preset=True)
+    add_bounds(sub)
+    add_summary(sub)
+    add_export(sub)
+    add_limits(sub)
+    add_line(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")
-    _specs(sub)
-    _bounds(sub)
-    _limits(sub)
-    _line(sub)
+    add_specs(sub)
+    add_bounds(sub)
+    add_limits(sub)
+    add_line(sub)
     sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
     sub = printing("graph", "Trace what functions call, and print each call as a tree; a recording prints its own.")
     _graph(sub)
-    _bounds(sub)
+    add_bounds(sub)
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
     sub = printing("export", "Say probes in the words of another tool: a script or text that arms them without us.")
-    _specs(sub, preset=True)
+    add_specs(sub, preset=True)
     sub.add_argument("--as", dest="dialect", required=True, choices=DIALECTS, help="what to make")
     sub.add_argument("-o", "--output", metavar="FILE", help="must not be there yet; else it is printed")
     printing("doctor", "Say what this machine or target can do, what it can not, and what would help.")
@@ -216,10 +155,12 @@ def _commands() -> argparse.ArgumentParser:
 
 
 def _graph(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("functions", nargs="*", type=_name, metavar="FUNCTION", help="vfs_read, or a glob: 'vfs_*'")
-    parser.add_argument("--depth", type=_natural, default=0, metavar="N", help="at most N levels (0: all)")
     parser.add_argument(
-        "--slower", type=_natural, default=0, metavar="US", help="only calls that took so many microseconds"
+        "functions", nargs="*", type=types.name, metavar="FUNCTION", help="vfs_read, or a glob: 'vfs_*'"
+    )
+    parser.add_argument("--depth", type=types.natural, default=0, metavar="N", help="at most N levels (0: all)")
+    parser.add_argument(
+        "--slower", type=types.natural, default=0, metavar="US", help="only calls that took so many microseconds"
     )
     parser.add_argument("-o", "--output", metavar="FILE.pwr", help="write a recording too; must not be there yet")
 
@@ -230,7 +171,7 @@ def _preset(parser: argparse.ArgumentParser) -> None:
 
     def action(word: str, text: str) -> argparse.ArgumentParser:
         sub = actions.add_parser(word, help=text, description=text, epilog=_STATUS)
-        _common(sub, default=argparse.SUPPRESS)
+        add_common(sub, default=argparse.SUPPRESS)
         sub.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object a line")
         return sub
 
@@ -241,7 +182,7 @@ def _preset(parser: argparse.ArgumentParser) -> None:
     sub.add_argument("names", nargs="+", metavar="PRESET", help=name)
     sub = action("check", "Say what a target makes of a preset: what is accepted, written and lost.")
     sub.add_argument("names", nargs="+", metavar="PRESET", help=name)
-    _values(sub)
+    add_values(sub)
     sub = action("diff", "Compare two presets; the exit status is 1 where they differ.")
     sub.add_argument("names", nargs=2, metavar="PRESET", help=name)
     sub = action("save", "Save specifications, or another preset, under a new name.")
@@ -251,129 +192,3 @@ def _preset(parser: argparse.ArgumentParser) -> None:
     sub.add_argument("--tags", default="", metavar="TAG,…", help="words to find it by")
     sub.add_argument("--project", action="store_true", help="into the project's .probewright folder")
     sub.add_argument("--replace", action="store_true", help="also where the file is there already")
-
-
-def _values(parser: argparse.ArgumentParser) -> None:
-    text = "a value for a preset's parameter; again for another"
-    parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help=text)
-
-
-def _specs(parser: argparse.ArgumentParser, *, required: bool = True, preset: bool = False) -> None:
-    if preset:
-        _values(parser)
-    parser.add_argument(
-        "specs",
-        nargs="+" if required else "*",
-        metavar="SPEC|PRESET" if preset else "SPEC",
-        type=_spec,
-        help="a probe in the kernel's syntax, e.g. 'f vfs_read%%return file->f_pos count $retval'",
-    )
-
-
-def _bounds(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--for", dest="seconds", type=_seconds, metavar="SECONDS", help="stop after this time; else Ctrl+C does"
-    )
-    parser.add_argument("--count", type=_positive, metavar="N", help="stop after N events; else Ctrl+C does")
-
-
-def _line(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--reconnect",
-        type=_natural,
-        default=60,
-        metavar="SECONDS",
-        help="try so long to reach a machine again when the line is cut (default: 60; 0: end then)",
-    )
-
-
-def _rates(parser: argparse.ArgumentParser) -> None:
-    """Defaults are those of `kernel.limits`, which takes longer to import than all of this."""
-    parser.add_argument(
-        "--max-rate",
-        type=_natural,
-        metavar="N",
-        help="ask, or refuse, before a probe brings more than N events a second (default: 50000; 0: do not measure)",
-    )
-    parser.add_argument(
-        "--storm",
-        type=_natural,
-        metavar="N",
-        help="stop a probe that brings more than N events a second (default: 2000000; 0: never)",
-    )
-
-
-def _limits(parser: argparse.ArgumentParser) -> None:
-    _rates(parser)
-    parser.add_argument("--force", action="store_true", help="arm it at any rate")
-    parser.add_argument("--count-only", action="store_true", help="have the kernel count the hits, record nothing")
-    parser.add_argument(
-        "--trigger",
-        dest="triggers",
-        action="append",
-        default=[],
-        type=_trigger,
-        metavar="TRIGGER",
-        help="put a trigger on each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
-    )
-
-
-def _trigger(text: str) -> str:
-    if not text.strip():
-        raise argparse.ArgumentTypeError("an empty trigger")
-    return text.strip()
-
-
-def _summary(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--summary",
-        nargs="?",
-        const="",
-        metavar="FIELD",
-        help="print no events but their sum at the end: latencies, rates, processes, and the values of a field",
-    )
-    parser.add_argument(
-        "--hist", action="store_true", help="the same, counted in the kernel, which then records nothing"
-    )
-
-
-def _spec(text: str) -> str:
-    if not text.strip():
-        raise argparse.ArgumentTypeError("an empty specification")
-    return text
-
-
-def _name(text: str) -> str:
-    if not text.strip():
-        raise argparse.ArgumentTypeError("say a function or a type")
-    return text
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
-    return int(text)
-
-
-def _megabytes(text: str) -> int:
-    number = _natural(text)
-    if not number:
-        raise argparse.ArgumentTypeError("a file of 0 MB holds nothing")
-    return number << 20
-
-
-def _positive(text: str) -> int:
-    number = _natural(text)
-    if not number:
-        raise argparse.ArgumentTypeError("0 events are none: leave it out for no limit")
-    return number
-
-
-def _seconds(text: str) -> float:
-    try:
-        number = float(text.removesuffix("s"))
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time to wait: say seconds, as 5, 5s or 0.5")
-    return number
