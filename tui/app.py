@@ -12,19 +12,16 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from tui import dialogs
-from tui.arming_app import ArmingApp
-from tui.comeback import Comeback
 from tui.commands import COMMANDS, bindings
 from tui.feed import Feed
 from tui.graphing import Graphing
+from tui.line_app import LineApp
 from tui.messages import (
-    CameBack,
     Counted,
     DataArrived,
     GraphFailed,
     GraphStarted,
     HostsChanged,
-    LineGone,
 )
 from tui.screens.compose import ComposeScreen
 from tui.startup import Opening
@@ -45,7 +42,7 @@ if TYPE_CHECKING:
     from tui.screens.presets import Picked
 
 
-class Probewright(ArmingApp):
+class Probewright(LineApp):
     """See the module."""
 
     TITLE = "probewright"
@@ -68,7 +65,6 @@ class Probewright(ArmingApp):
         self.add_mode("live", self._make_live_place)
         self._feed = Feed(self, self._ticked)
         self.graphing = Graphing(self, self._ticked)
-        self.line = Comeback(self)
         self.hosting: Hosting | None = None
         if fleet is not None:
             from tui.hosting import Hosting
@@ -179,37 +175,9 @@ class Probewright(ArmingApp):
         if self.live_place is not None and self.live_place.is_current:
             self.live_place.tick()
         if self.watching is not None and (error := self.watching.take_error()):
-            if self.line.begin(self.watching):
-                self.notify(f"{error}; F7 tries at once, F8 gives up", severity="error", markup=False, topic="line")
-                self.refresh_bindings()
-                return
-            dialogs.show_trouble(self, "no more events will come", str(error), error.remedy)
+            self.tell_error(self.watching, error)
 
-    # -- a line that was cut -----------------------------------------------------------------------------------------
-
-    @on(CameBack)
-    def _came_back(self, event: CameBack) -> None:
-        if event.watching is not self.watching:
-            return
-        self.line.over(event.watching)
-        self.notify(event.back.cut.text, title="back again", markup=False, topic="line")
-        for refused in event.back.refused:
-            self.notify(refused, title="not armed again", severity="error", markup=False)
-        if event.back.cut.booted:
-            self.run_worker(event.watching.connection.load_symbols, thread=True, group="symbols")
-        self._line_changed()
-
-    @on(LineGone)
-    def _line_gone(self, event: LineGone) -> None:
-        if event.watching is not self.watching:
-            return
-        self.line.over(event.watching, for_good=True)
-        self.forget("line")
-        remedy = event.error.remedy or "F7 tries again"
-        dialogs.show_trouble(self, "no more events will come", str(event.error), remedy)
-        self._line_changed()
-
-    def _line_changed(self) -> None:
+    def line_changed(self) -> None:
         self.refresh_bindings()
         self._feed.count()
         self.refresh_places()
@@ -221,15 +189,6 @@ class Probewright(ArmingApp):
         if action == "reconnect":
             return self.line.can_try
         return self.line.trying if action == "give_up" else True
-
-    def action_reconnect(self) -> None:
-        self.line.try_now()
-
-    def action_give_up(self) -> None:
-        self.line.give_up()
-
-    def on_unmount(self) -> None:
-        self.line.leave()  # the end waits for its thread
 
     @on(Counted)
     def _counted(self, event: Counted) -> None:

@@ -1,0 +1,71 @@
+"""The part of the application that a cut line concerns: it is tried again, until someone gives it up."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from textual import on
+
+from tui import dialogs
+from tui.arming_app import ArmingApp
+from tui.comeback import Comeback
+from tui.messages import CameBack, LineGone
+from tui.startup import Opening
+
+if TYPE_CHECKING:
+    from kernel.errors import KernelError
+    from kernel.watch import Watch
+    from tui.preview import PreviewReader
+
+
+class LineApp(ArmingApp):
+    """Says what becomes of the line; `line` tries."""
+
+    def __init__(self, opening: Opening, preview: PreviewReader | None = None) -> None:
+        """Take the target that is being opened, and a preview of it."""
+        super().__init__(opening, preview)
+        self.line = Comeback(self)
+
+    @abstractmethod
+    def line_changed(self) -> None:
+        """The line is back, or gone for good."""
+
+    def on_unmount(self) -> None:
+        self.line.leave()  # the end waits for its thread
+
+    def tell_error(self, watching: Watch, error: KernelError) -> None:
+        """No more events come: because of a line that was cut, or for good."""
+        if self.line.begin(watching):
+            self.notify(f"{error}; F7 tries at once, F8 gives up", severity="error", markup=False, topic="line")
+            self.refresh_bindings()
+        else:
+            dialogs.show_trouble(self, "no more events will come", str(error), error.remedy)
+
+    @on(CameBack)
+    def _came_back(self, event: CameBack) -> None:
+        if event.watching is not self.watching:
+            return
+        self.line.over(event.watching)
+        self.notify(event.back.cut.text, title="back again", markup=False, topic="line")
+        for refused in event.back.refused:
+            self.notify(refused, title="not armed again", severity="error", markup=False)
+        if event.back.cut.booted:
+            self.run_worker(event.watching.connection.load_symbols, thread=True, group="symbols")
+        self.line_changed()
+
+    @on(LineGone)
+    def _line_gone(self, event: LineGone) -> None:
+        if event.watching is not self.watching:
+            return
+        self.line.over(event.watching, for_good=True)
+        self.forget("line")
+        remedy = event.error.remedy or "F7 tries again"
+        dialogs.show_trouble(self, "no more events will come", str(event.error), remedy)
+        self.line_changed()
+
+    def action_reconnect(self) -> None:
+        self.line.try_now()
+
+    def action_give_up(self) -> None:
+        self.line.give_up()
