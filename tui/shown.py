@@ -41,7 +41,7 @@ def remark_of(condition: Condition) -> str:
     return words + (f", {grouped(unknown)} tasks in unknown ones" if unknown else "")
 
 
-def status_of(connection: Connection, watching: Watch | None, counts: Counts | None) -> Status:
+def status_of(connection: Connection, watching: Watch | None, counts: Counts | None, *, tracing: bool) -> Status:
     """For the top line."""
     return Status(
         connection.target.name,
@@ -51,6 +51,7 @@ def status_of(connection: Connection, watching: Watch | None, counts: Counts | N
         losses_of(watching, counts),
         recording=bool(watching and watching.recorder),
         cut=bool(watching and watching.error is not None),
+        tracing=tracing,
     )
 
 

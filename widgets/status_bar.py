@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from textual.content import Content
 from textual.reactive import reactive
@@ -14,6 +15,8 @@ from widgets.safe_text import cut, safe, width
 
 Run = tuple[str, str]
 """Text and style."""
+_SHORTEST_NOTE: Final = 16
+"""Columns of a note below which its beginning says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Status:
     """Whether events are written to a file."""
     cut: bool = False
     """Whether the line to it is cut."""
+    tracing: bool = False
+    """Whether calls are traced."""
 
 
 class TopLine(Widget):
@@ -158,8 +163,14 @@ def live_line(state: LiveState, columns: int) -> Content:
     ]
     plain = [[*views, mark, *figures], [*views, mark, figures[-1]], [*only, mark, *figures], [mark, *figures]]
     quiet, loud = list(state.losses.runs(True)), list(state.losses.runs(False))
+    room = columns - _wide([*only, mark, *quiet]) - 4
+    shortened = (
+        [*only, mark, (f"  {cut(safe(state.note), room)}", "dim")] if note and room >= _SHORTEST_NOTE else None
+    )
     for left, right in (
-        *((left, right) for left in (*(noted if note else ()), *plain) for right in (loud, quiet)),
+        *((left, right) for left in (noted if note else ()) for right in (loud, quiet)),
+        *([(shortened, quiet)] if shortened else ()),
+        *((left, right) for left in plain for right in (loud, quiet)),
         ([mark, figures[0]], quiet),
         ([mark], quiet),
     ):
@@ -174,7 +185,8 @@ def _right(status: Status, quiet: bool) -> list[Run]:
     armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
     recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
     line: list[Run] = [("✗ line cut  ", "bold $text-error")] if status.cut else []
-    return [*line, *recording, armed, *status.losses.runs(quiet)]
+    calls: list[Run] = [("tracing  ", "bold $text-success")] if status.tracing else []
+    return [*line, *recording, *calls, armed, *status.losses.runs(quiet)]
 
 
 def _wide(runs: list[Run]) -> int:

@@ -53,6 +53,17 @@ def test_the_note_wins_over_figures():
     assert "‖ paused +1,234 new (end)" in paused and note in paused
 
 
+def test_a_long_note_is_cut_rather_than_left_out():
+    state = replace(LIVE, note="by count, the largest first, of the newest 100,000 at most", views=("events", "calls"))
+    assert "[events] ● following  by count, the largest" in live_line(state, 78).plain
+    assert "…" in live_line(state, 78).plain
+    assert "by count" not in live_line(state, 30).plain
+
+
+def test_a_tracer_that_is_on_is_told():
+    assert "tracing  armed 0" in top_line(replace(STATUS, armed=0, tracing=True), 78).plain
+
+
 def test_hostile_target_names():
     line = top_line(replace(STATUS, target="[/]\x1b[31m" * 20), 78).plain
     assert "\x1b" not in line

@@ -117,7 +117,7 @@ class ComposeScreen(ProbeCommands):
             return
         from tui.shown import rates_of, status_of
 
-        self._status.status = status_of(bench.connection, bench.watching, bench.counts)
+        self._status.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.graphing.runs)
         self._functions.armed = rates_of(bench.watching)
 
     # -- functions -------------------------------------------------------------------------------------------------

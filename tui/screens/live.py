@@ -109,7 +109,7 @@ class LiveScreen(LiveCommands):
         if bench.connection is None:
             self._top.status = Status(bench.opening.spec, "opening")
         else:
-            self._top.status = status_of(bench.connection, bench.watching, bench.counts)
+            self._top.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.graphing.runs)
         self._show_line()
 
     def _show_line(self) -> None:
