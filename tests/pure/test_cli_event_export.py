@@ -27,7 +27,8 @@ from tests.pure.export_events import record_of
 from tests.pure.test_kernel_watch import Anything, Target, probe
 from tui.__main__ import main
 from tui.cli.event_export import Export, NotWanted, Wanted, exporting, wanted_of
-from tui.cli.watching import arm, follow, stoppable
+from tui.cli.stopping import stoppable
+from tui.cli.watching import arm, follow
 from tui.export_file import ExportFile, FileRefused
 
 HERE = str(shipped_recording())

@@ -22,8 +22,9 @@ from kernel.watch import Watch
 from tests.pure.test_kernel_watch import Anything, Target, id_of, probe
 from tui.__main__ import main
 from tui.cli.output import line, plain
-from tui.cli.watching import arm, follow, stoppable
-from tui.cli.watching import whole as whole_step
+from tui.cli.stopping import stoppable
+from tui.cli.stopping import whole as whole_step
+from tui.cli.watching import arm, follow
 
 COMMANDS = (["list", "vfs_read"], ["doctor"], ["check", "f vfs_read"], ["run", "f vfs_read"])
 

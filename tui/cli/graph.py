@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
-from tui.cli.watching import Stopped, account, stoppable, take_away, whole
+from tui.cli.stopping import Stopped, stoppable, whole
+from tui.cli.watching import account, take_away
 from widgets.figures import duration
 
 if TYPE_CHECKING:

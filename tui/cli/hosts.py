@@ -33,7 +33,8 @@ from probes.verdict import Verdict
 from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.cli.output import emit, line, plain
 from tui.cli.presets import found, is_name, values_of
-from tui.cli.watching import Stopped, how_of, limits_of, stoppable, whole
+from tui.cli.stopping import Stopped, stoppable, whole
+from tui.cli.watching import how_of, limits_of
 from tui.event_export import source_of
 from tui.host_lines import Account, account_of, clock_text, wall_clock
 

@@ -10,7 +10,8 @@ from events.record import Record
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain, size_of
-from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, stoppable, take_away
+from tui.cli.stopping import stoppable
+from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, take_away
 
 
 def _not_shown(record: Record) -> None:

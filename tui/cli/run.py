@@ -13,8 +13,9 @@ from tui.cli.event_export import REFUSALS, NotWanted, Wanted, exporting, refuse,
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line
 from tui.cli.presets import ToArm, expand
+from tui.cli.stopping import stoppable
 from tui.cli.summary import summarize
-from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, stoppable, take_away, tell_counts
+from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, take_away, tell_counts
 from tui.event_export import source_of
 
 _EXPORTED_BYTES = 64 << 20

@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from types import FrameType
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from events.record import Record
@@ -30,15 +28,12 @@ from tui.cli.attach import told
 from tui.cli.comeback import comes_back, tell_cuts
 from tui.cli.journal import Level, saying
 from tui.cli.output import plain
+from tui.cli.stopping import Stopped, whole
 
 _PATIENCE = 0.2
 """Seconds between two looks at the clock."""
 _NAMES_EVERY = 1.0
 """Seconds between two looks at the names of tasks."""
-
-
-class Stopped(Exception):
-    """Somebody asked the process to end."""
 
 
 def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
@@ -276,55 +271,3 @@ def take_away(watch: Watch) -> int:
                 print(f"probewright: left behind: {plain(str(failure.error))}", file=sys.stderr)
                 print("  `clean` with this target tries again", file=sys.stderr)
     return 1 if any(not isinstance(failure.error, LeftAlone) for failure in failures) else 0
-
-
-class _Held:
-    """Whether a signal has to wait, and whether one does."""
-
-    on = False
-    late = False
-
-
-@contextlib.contextmanager
-def whole() -> Iterator[None]:
-    """A signal that comes inside ends a `stoppable` block after it, so that nothing is taken by half.
-
-    A second one ends it at once: whoever reads what is printed may have stopped reading.
-    """
-    _Held.on = True
-    try:
-        yield
-    finally:
-        _Held.on = False
-        late, _Held.late = _Held.late, False
-    if late:
-        stoppable.ignore()
-        raise Stopped
-
-
-class stoppable:  # noqa: N801 - used as a with statement
-    """SIGINT, SIGTERM and SIGHUP end the block by `Stopped`, once: from then on the probes are taken away."""
-
-    _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def __enter__(self) -> None:
-        def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
-            if _Held.on and not _Held.late:
-                _Held.late = True
-                return
-            _Held.late = False
-            self.ignore()
-            raise Stopped
-
-        for number in self._SIGNALS:
-            signal.signal(number, stop)
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool:
-        self.ignore()  # a signal must not cut short what follows
-        return kind is Stopped
-
-    @classmethod
-    def ignore(cls) -> None:
-        """No such signal counts any more."""
-        for number in cls._SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
