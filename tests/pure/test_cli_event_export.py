@@ -26,8 +26,9 @@ from kernel.watch import Watch
 from tests.pure.export_events import record_of
 from tests.pure.test_kernel_watch import Anything, Target, probe
 from tui.__main__ import main
-from tui.cli.event_export import Export, NotWanted, Wanted, exporting, wanted_of
+from tui.cli.event_export import Export, exporting
 from tui.cli.stopping import stoppable
+from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
 from tui.cli.watching import arm, follow
 from tui.export_file import ExportFile, FileRefused
 

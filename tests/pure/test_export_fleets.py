@@ -293,8 +293,8 @@ def test_the_command_of_the_container_is_one_that_we_have(capsys):
     done = subprocess.run(
         [shell, option, told + line], env={"PROBEWRIGHT_EXPORT": f"{export_} $(x)"}, capture_output=True, text=True
     )
-    from tui.cli.event_export import wanted_of
     from tui.cli.parser import parse
+    from tui.cli.wanted_export import wanted_of
 
     first, second = [each.split("\0") for each in done.stdout.strip("\0").split("probewright\0") if each]
     assert parse([word for word in first if word]).command == "clean"

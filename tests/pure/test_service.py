@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kernel.presets import Presets
-from tui.cli.event_export import wanted_of
 from tui.cli.parser import parse
+from tui.cli.wanted_export import wanted_of
 
 UNIT = Path(__file__).parents[2] / "docs/probewright@.service"
 

@@ -11,9 +11,8 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from events.export.formats import OF_EVENTS, Format, format_named, format_of_file
 from events.export.job import writer_of
 from events.export.parquet import NoPyarrow
 from events.export.source import Writer
@@ -23,8 +22,9 @@ from kernel.errors import KernelError
 from kernel.watch import Watch
 from tui.cli.journal import Level, saying
 from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
-from tui.cli.outlets import OTLP, BadSetting, WantedOutlet, outlet_of, wanted_outlet
+from tui.cli.outlets import BadSetting, outlet_of
 from tui.cli.output import connect, emit, plain, size_of
+from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, wanted_of
 from tui.event_export import source_of
 from tui.export_file import ExportFile, FileRefused
 from tui.outlet import Outlet
@@ -34,59 +34,9 @@ if TYPE_CHECKING:
 
     from kernel.connection import Connection
 
-STDOUT = "-"
 _STACKS = f"ftrace/{STACK_EVENT}"
 _TOLD_EVERY = 0.2
 """Seconds between two words of progress."""
-
-
-class NotWanted(Exception):
-    """The arguments can't be meant; the text says why."""
-
-
-class Wanted(NamedTuple):
-    """What is given out, and where to."""
-
-    form: Format
-    path: str
-    """`-`: standard output."""
-    overwrite: bool
-    outlet: WantedOutlet | None = None
-    """It goes to no file of its own."""
-
-
-def wanted_of(arguments: argparse.Namespace) -> Wanted | None:
-    """What the arguments ask for; None: no export. Raises NotWanted."""
-    word, output = arguments.export or "", arguments.output or ""
-    if not (word or output):
-        try:
-            wanted_outlet(arguments, None, "")
-        except BadSetting as error:
-            raise NotWanted(str(error)) from None
-        return None
-    name, _, path = word.partition(":")
-    if path and output:
-        raise NotWanted(f"two files are asked for: {path} and {output}")
-    form = OTLP if name == OTLP.name else format_named(name) if name else format_of_file(path or output)
-    try:
-        outlet = wanted_outlet(arguments, form, path or output)
-    except BadSetting as error:
-        raise NotWanted(str(error)) from None
-    path = path or output or STDOUT
-    formats = ", ".join((*OF_EVENTS, OTLP.name))
-    if outlet is not None and (form is OTLP or (form is not None and form.of_events)):
-        return Wanted(outlet.form, outlet.path, arguments.overwrite, outlet)
-    if form is None and not name:
-        raise NotWanted(f"{path}: its name says no format; --export FORMAT does: {formats}")
-    if form is None:
-        raise NotWanted(f"{name}: no format of exports; they are {formats}")
-    if not form.of_events:
-        raise NotWanted(
-            f"{form.name}: a picture is taken in the application, by its key o; formats here are {formats}"
-        )
-    if form.binary and path == STDOUT and sys.stdout.isatty():
-        raise NotWanted(f"{form.name} is nothing for a terminal: --export {form.name}:FILE{form.suffix}")
-    return Wanted(form, path, arguments.overwrite)
 
 
 def run(arguments: argparse.Namespace) -> int:

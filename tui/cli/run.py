@@ -9,12 +9,13 @@ from events.export.jsonlines import json_object
 from events.export.source import Source
 from events.record import Record
 from kernel.watch import STORE_BYTES, Watch
-from tui.cli.event_export import REFUSALS, NotWanted, Wanted, exporting, refuse, refused, wanted_of
+from tui.cli.event_export import REFUSALS, exporting, refuse, refused
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line
 from tui.cli.presets import ToArm, expand
 from tui.cli.stopping import stoppable
 from tui.cli.summary import summarize
+from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
 from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, take_away, tell_counts
 from tui.event_export import source_of
 
