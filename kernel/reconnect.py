@@ -104,7 +104,12 @@ class Reconnecting:
         self._over = threading.Event()
         self._wake = threading.Event()
         self._tried = threading.Event()
+        """Nobody waits for an attempt that may ask."""
+        self._tried.set()
         self._asking = False
+        self._asked = threading.Lock()
+        self.finished = False
+        """`run` is over: no attempt follows."""
 
     @property
     def note(self) -> str:
@@ -115,12 +120,14 @@ class Reconnecting:
 
     def try_now(self, *, asking: bool = False) -> None:
         """Do not wait for the next attempt; `asking`: ssh may ask at the terminal, until `wait_for_try` is over."""
-        self._asking = asking
-        self._tried.clear()
+        with self._asked:
+            if asking and not self.finished:
+                self._asking = True
+                self._tried.clear()
         self._wake.set()
 
     def wait_for_try(self) -> None:
-        """Wait until the attempt that was asked for is over."""
+        """Wait until the attempt that may ask is over; not where none was asked for, or none comes any more."""
         self._tried.wait()
 
     def give_up(self) -> None:
@@ -130,19 +137,33 @@ class Reconnecting:
 
     def run(self) -> Back:
         """Try until it is back. Raises GaveUp."""
+        try:
+            return self._run()
+        finally:
+            with self._asked:
+                self.finished = True
+                self._tried.set()
+
+    def _run(self) -> Back:
         while True:
             if self._over.is_set():
-                self._tried.set()
                 raise GaveUp(f"given up after {time.monotonic() - self.since:.0f} s: {self.why}")
             pause = PAUSES[min(self.tries, len(PAUSES) - 1)]
+            with self._asked:
+                asking, self._asking = self._asking, False
             try:
-                return self._try()
+                back = self._try(asking)
+                self.wants_to_ask = False
+                return back
             except GoneForGood as error:
                 raise GaveUp(str(error), error.remedy) from None
             except KernelError as error:
                 self.why, self.wants_to_ask = str(error), isinstance(error, NotAsked)
             finally:
-                self._tried.set()
+                if asking:  # who asked during another attempt waits for the one that may ask
+                    with self._asked:
+                        if not self._asking:
+                            self._tried.set()
             now = time.monotonic()
             if now + pause > self._until:
                 raise GaveUp(f"not reached for {now - self.since:.0f} s: {self.why}")
@@ -151,8 +172,7 @@ class Reconnecting:
             self._wake.wait(pause)
             self._wake.clear()
 
-    def _try(self) -> Back:
-        asking, self._asking = self._asking, False
+    def _try(self, asking: bool) -> Back:
         self.tries += 1
         self.next_try = time.monotonic()
         self._changed()

@@ -75,7 +75,7 @@ class Comeback:
         if self._given_up is not None:
             self.begin(self._given_up)
         reconnecting = self._reconnecting
-        if reconnecting is None:
+        if reconnecting is None or reconnecting.finished:  # how it ended is being told
             return
         if not reconnecting.wants_to_ask:
             reconnecting.try_now()

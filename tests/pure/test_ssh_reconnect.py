@@ -302,6 +302,60 @@ def test_a_person_is_asked_when_that_person_says_so(
     assert found and side.asked == [False, True]
 
 
+def test_who_asks_during_an_attempt_waits_for_the_one_that_may_ask(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    cut(side, watch)
+    side.refuse = NotAsked("Permission denied")
+    reconnecting = Reconnecting(watch)
+    begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
+    again = side._again
+
+    def held(cancel: threading.Event | None, asking: bool) -> Reached:
+        if asking:
+            side.refuse = None
+        elif reconnecting.wants_to_ask:
+            begun.set()
+            assert go_on.wait(10)
+        return again(cancel, asking)
+
+    side.target._again = held
+    thread = threading.Thread(target=reconnecting.run)
+    thread.start()
+    assert begun.wait(10)
+    reconnecting.try_now(asking=True)
+
+    def wait() -> None:
+        reconnecting.wait_for_try()
+        assert side.asked[-1], "the terminal is lent until ssh has asked"
+        over.set()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    go_on.set()
+    waiting.join(10)
+    thread.join(10)
+    assert over.is_set() and side.asked == [False, False, True]
+    assert not reconnecting.wants_to_ask, "nobody is asked any more"
+
+
+def test_no_attempt_is_waited_for_that_does_not_come(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    cut(side, watch)
+    reconnecting = Reconnecting(watch)
+    reconnecting.run()
+    reconnecting.try_now(asking=True)
+    waiting = threading.Thread(target=reconnecting.wait_for_try, daemon=True)
+    waiting.start()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    given_up = Reconnecting(watch)
+    given_up.try_now(asking=True)
+    given_up.give_up()
+    with pytest.raises(GaveUp):
+        given_up.run()
+    given_up.wait_for_try()
+
+
 def test_who_left_meanwhile_is_not_reached_again(side: Side, watch: Watch) -> None:
     watch.arm(probe("vfs_read"))
     cut(side, watch)
