@@ -36,12 +36,14 @@ def write(command: str) -> str:
     return ""
 
 
-def clear() -> None:
-    with open(f"{TRACING}/dynamic_events", "w"):
-        pass
+def clear(group: str) -> None:
+    """All events of the group; others stay, which the lab may need."""
+    with open(f"{TRACING}/dynamic_events") as file:
+        made = f":{group}/" in file.read()
+    assert not made or not (said := write(f"-:{group}/")), said
 
 
-def refused(cases: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def refused(group: str, cases: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Commands that are refused, with what the kernel says."""
     made = 0
     for how, command in cases:
@@ -53,7 +55,7 @@ def refused(cases: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         if said:
             yield command, said
         if made == TOGETHER:
-            clear()
+            clear(group)
             made = 0
 
 
@@ -67,16 +69,16 @@ def main(group: str, stand_in: str) -> None:
     hurry()
     cases = [json.loads(line) for line in sys.stdin]
     registered = [case for case in cases if case[0] == "register"]
-    for command, said in refused(registered):
+    for command, said in refused(group, registered):
         print(json.dumps([command, said]), flush=True)
-    clear()
+    clear(group)
     read = [case for case in cases if case[0] == "read"]
     if read:
         for command in STAND_INS["f" if read[0][1].startswith("f") else "p"]:
             assert not write(command.format(group, stand_in)), command
-        for command, said in refused(read):
+        for command, said in refused(group, read):
             print(json.dumps([command, said]), flush=True)
-        clear()
+        clear(group)
     print(json.dumps("done"))
 
 

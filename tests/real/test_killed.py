@@ -50,7 +50,7 @@ def all_ended(pids: Iterable[int]) -> bool:
 
 def follow(guest: Guest, env: dict[str, str]) -> subprocess.Popen[bytes]:
     """`probewright run` on a guest, from which events come."""
-    process = start("run", "--target", address(guest), "--json", SPEC, "p vfs_open", env=env)
+    process = start("run", "--target", address(guest), "--reconnect", "0", "--json", SPEC, "p vfs_open", env=env)
     assert process.stdout is not None
     guest.workload(True)
     first = process.stdout.readline()

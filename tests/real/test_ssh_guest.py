@@ -78,7 +78,7 @@ def left(guest: Guest) -> str:
     ).decode()
 
 
-def is_clean(guest: Guest, seconds: float = 20.0) -> bool:
+def is_clean(guest: Guest, seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
     while left(guest):
         if time.monotonic() > end:
