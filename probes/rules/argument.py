@@ -130,9 +130,22 @@ def _parse_type(body: str, start: int, site: Site) -> FieldType:
         return FieldType(kind, "string", 0, offset)
     name = _stored_type(kind, site)
     if name is None:
-        meant = type_meant(kind or "", site.dialect.bits)
+        meant = type_meant(kind or "", site.dialect.bits, site.btf, _own_bits(value, start, site))
         raise Refused("BAD_TYPE", start + offset, kind or "", names=_TYPES, meant=(meant,) if meant else ())
     return FieldType(kind, name, count, offset)
+
+
+def _own_bits(value: str, start: int, site: Site) -> int:
+    """The width of a value that is written without a type; 0: not known, for it is memory of no type."""
+    fetch = Fetch(site, start)
+    try:
+        fetch.parse(value)
+    except Refused:
+        return 0
+    if fetch.last is not None:
+        kind = site.types.default_type(fetch.last) if site.types is not None else None
+        return int(kind[1:]) if kind is not None and not (fetch.bits[0] or fetch.bits[1] % 8) else 0
+    return site.dialect.bits if fetch.op in ("REG", "STACK", "RETVAL", "ARG") else 0
 
 
 def _array(rest: str, at: int) -> int:

@@ -71,7 +71,7 @@ def _no_parameter(fetch: Fetch, name: str, signature: Signature) -> Refused:
     site = fetch.site
     registers = () if site.no_registers else tuple(site.dialect.registers or ())
     params = tuple(param.name for param in signature.params)
-    meant, hint = name_meant(name, signature, registers), name_hint(name)
+    meant, hint = name_meant(name, signature, registers), name_hint(name, signature)
     if site.tracepoint and meant == ("$retval",):
         meant = ()
     elif meant and "->" in meant[0]:

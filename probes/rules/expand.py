@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probes.dialect import MAX_DENTRY_ARGS, MAX_META_ARGS
-from probes.rules.guesses import argument_meant
+from probes.rules.guesses import argument_meant, takes
 from probes.rules.site import Site
 from probes.signature import dentry_offsets
 from probes.syntax.refused import Refused
@@ -87,8 +87,7 @@ def _no_number(word: str, index: int, site: Site) -> Refused:
 
 def beyond_last(word: str, names: Sequence[str], index: int | None = None) -> Refused:
     """What the kernel says of an argument behind the last one, where BTF knows how many there are."""
-    count = f"{len(names)} argument{'s' * (len(names) > 1)}"
-    return Refused("NO_BTFARG", 0, word, index, hint=f"The function takes {count}: {', '.join(filter(None, names))}")
+    return Refused("NO_BTFARG", 0, word, index, hint=takes(names))
 
 
 def _zero(site: Site) -> str:

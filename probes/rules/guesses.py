@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from btf.btf import Btf
+from btf.kinds import Kind
 from btf.layout import PathError, fields, find_field, resolve
-from btf.types import Ptr, Struct
+from btf.types import Enum, Int, Ptr, Struct
 from btf.walk import strip
 from probes.signature import Signature
+from probes.types import default_type
 
 _TYPES: Final = {
     "bool": "u8",
@@ -18,14 +20,11 @@ _TYPES: Final = {
     "char*": "string",
     "short": "s16",
     "int": "s32",
-    "unsigned": "u32",
     "uint": "u32",
+    "uchar": "u8",
+    "ushort": "u16",
     "pid_t": "s32",
     "loff_t": "s64",
-    "hex": "x64",
-    "ptr": "x64",
-    "pointer": "x64",
-    "void*": "x64",
     "str": "string",
     "text": "string",
     "ustr": "ustring",
@@ -33,8 +32,18 @@ _TYPES: Final = {
     "func": "symbol",
     "ksym": "symbol",
 }
-_LONGS: Final = {"long": "s", "ulong": "u", "size_t": "u", "ssize_t": "s"}
-_SIZED: Final = re.compile(r"(?:__)?(u?)int(8|16|32|64)(?:_t)?|(?:__)?([usx])(8|16|32|64)")
+_LONGS: Final = {
+    "long": "s",
+    "ulong": "u",
+    "size_t": "u",
+    "ssize_t": "s",
+    "ptr": "x",
+    "pointer": "x",
+    "void*": "x",
+}
+_LETTERS: Final = {"hex": "x", "x": "x", "u": "u", "s": "s"}
+"""How the value is shown, in its own width."""
+_SIZED: Final = re.compile(r"(?:__)?(u_?)?int(8|16|32|64)(?:_t)?|(?:__)?([usxi])(8|16|32|64)")
 _PRINTED: Final = re.compile(r"%?(hh|h|ll|l|z)?([duxi])")
 """Of printf(3)."""
 _BITS: Final = {"hh": 8, "h": 16, None: 32}
@@ -44,17 +53,19 @@ _EVERY: Final = frozenset({"arg", "args", "argv", "arguments", "all"})
 _IN_EACH_EVENT: Final = frozenset({"pid", "tid"})
 _PID: Final = "The task's pid is in every event, and a filter has it as common_pid"
 _PATH_OF_NUMBER: Final = re.compile(r"\$arg([0-9]+)((?:->|\.).+)")
-_NUMBERED: Final = re.compile(r"arg[0-9]+")
+_NUMBERED: Final = re.compile(r"arg([0-9]+)", re.ASCII)
 _MOST_NESTED: Final = 64
 """Structures inside of one that are looked into."""
 
 
-def type_meant(text: str, bits: int) -> str:
+def type_meant(text: str, bits: int, btf: Btf | None = None, own_bits: int = 0) -> str:
     """Give the type that a C type, or a letter of printf, stands for; empty: none.
 
     Args:
         text: what was written behind the colon.
         bits: of a long.
+        btf: types of the kernel, whose names for numbers are known; None: they are not.
+        own_bits: of the value itself; 0: not known.
     """
     text = text.removeprefix("const ").replace(" ", "")
     if (found := _TYPES.get(text) or _POINTED.get(text)) is not None:
@@ -62,11 +73,22 @@ def type_meant(text: str, bits: int) -> str:
     if text in _LONGS:
         return f"{_LONGS[text]}{bits}"
     if (sized := _SIZED.fullmatch(text)) is not None:
-        return f"{sized[3]}{sized[4]}" if sized[3] else f"{sized[1] or 's'}{sized[2]}"
+        letter = (sized[3] or (sized[1] or "s")[0]).replace("i", "s")
+        return f"{letter}{sized[4] or sized[2]}"
+    if text in _LETTERS:
+        return f"{_LETTERS[text]}{own_bits}" if own_bits else ""
     if (printed := _PRINTED.fullmatch(text)) is not None and len(text) > 1:
         letter = "s" if printed[2] in "di" else printed[2]
         return f"{letter}{_BITS.get(printed[1], bits)}"
-    return ""
+    return _typedef(text, btf) if btf is not None and text.isidentifier() else ""
+
+
+def _typedef(name: str, btf: Btf) -> str:
+    """The type that shows a number which the kernel has a name for: `gfp_t`; empty: there is none, or it is none."""
+    found = btf.find(name, Kind.TYPEDEF)
+    if found is None or not isinstance(btf.type(strip(btf, found)), Int | Enum):
+        return ""
+    return default_type(btf, found) or ""
 
 
 def name_meant(name: str, signature: Signature | None, registers: Sequence[str] = ()) -> tuple[str, ...]:
@@ -81,7 +103,10 @@ def name_meant(name: str, signature: Signature | None, registers: Sequence[str] 
         return ("$retval",)
     if name in _EVERY:
         return ("$$args",)
-    if name in ("comm", "stack") or _NUMBERED.fullmatch(name):
+    if (numbered := _NUMBERED.fullmatch(name)) is not None:
+        known = signature is None or 0 < int(numbered[1]) <= len(signature.params)
+        return (f"${name}",) if known else ()
+    if name in ("comm", "stack"):
         return (f"${name}",)
     for register in (name.lower(), name[1:].lower() if name[:1] in "reRE" else ""):
         if register and register in registers:
@@ -100,9 +125,17 @@ def argument_meant(text: str, signature: Signature | None) -> tuple[str, tuple[s
     return "$argN is a number without a type; an argument's name has one", meant
 
 
-def name_hint(name: str) -> str:
+def name_hint(name: str, signature: Signature | None = None) -> str:
     """Say what there is to know of a name that no argument has; empty: nothing."""
+    if signature is not None and _NUMBERED.fullmatch(name) and not name_meant(name, signature):
+        return takes(tuple(param.name for param in signature.params))
     return _PID if name in _IN_EACH_EVENT else ""
+
+
+def takes(names: Sequence[str]) -> str:
+    """Say how many arguments a function takes, and their names."""
+    count = f"{len(names)} argument{'s' * (len(names) > 1)}"
+    return f"The function takes {count}: {', '.join(filter(None, names))}"
 
 
 def _member_of(name: str, signature: Signature) -> tuple[str, ...]:

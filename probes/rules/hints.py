@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from probes.rules.ways_out import WAYS_OUT
 
@@ -13,6 +15,20 @@ _LISTED = frozenset({"FIELD_NOT_FOUND", "NO_BTFARG", "NO_EVENT_FIELD", "BAD_ATTA
 _MOST_LISTED = 6
 _ALIKE = 0.6
 """Share of letters; what is less alike was not meant."""
+
+
+_REGISTERS: Final[Mapping[str, str]] = {"%pc": "%ip"}
+"""What other tools call a register: a name that is merely like its own is another register."""
+_WORD = re.compile(r"[^\W_]+")
+_NUMBERED = re.compile(r"([a-z]+)([0-9]+)", re.ASCII)
+
+
+def _as_wide(token: str, name: str) -> bool:
+    """Whether a type's name like the token cuts nothing off the value, and shows it in the same way."""
+    wanted, has = _NUMBERED.fullmatch(token), _NUMBERED.fullmatch(name)
+    if has is None or wanted is None:
+        return has is wanted
+    return wanted[1] == has[1] and int(wanted[2]) <= int(has[2])
 
 
 def hint_for(
@@ -29,6 +45,13 @@ def hint_for(
     """
     others = {name.lower(): name for name in names if name and name != token}
     close = difflib.get_close_matches(token.lower(), others, _NEAREST, _ALIKE) if token else []
+    if code == "BAD_REG_NAME":
+        known = _REGISTERS.get(token.lower()) or re.sub("^%[re]", "%", token.lower())
+        close = [known] if known in others else []
+    elif code == "BAD_TYPE":
+        close = [name for name in close if _as_wide(token.lower(), name)]
+    elif code in _LISTED:  # `count>5` is more than `count`, `prev_pid` is not `prev`
+        close = [name for name in close if len(_WORD.findall(others[name])) >= len(_WORD.findall(token))]
     nearest = tuple(dict.fromkeys((*meant, *(others[name] for name in close))))[:_NEAREST]
     hint = better or WAYS_OUT.get(code, "")
     if code in _LISTED and not (nearest or better) and others:
