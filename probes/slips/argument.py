@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
-from probes.slips.slip import Slip, identifier
+from probes.slips.slip import FILTER, Slip, identifier
 
 _NO_OFFSET = re.compile(r"([+-]u?)\(")
-_CAST = re.compile(r"\((?:struct |union |enum )?(\w+)[ *]*\)(\w[^\s:]*)")
+_CAST = re.compile(r"\(((?:const )?)(struct |)(\w+(?: \w+)*) *(\**)\)(\w[^\s:]*)(?=\s|$)")
+_C_WORD = "(?:unsigned|signed|long|short|int|char|void)"
+_C_TYPE = re.compile(rf"(?:const )?{_C_WORD}(?: {_C_WORD})*(?: ?\*)?(?=[ \[]|$)")
+_COMPARED = re.compile(r"(\w+)(==|!=|<=|>=|<|>)(\w+)")
+_RETURNED: Final = frozenset({"ret", "retval", "return"})
 
 
 def step(slip: Slip) -> Iterator[str]:
@@ -33,12 +38,16 @@ def begins(slip: Slip) -> Iterator[str]:
         yield f"p{slip.text[1:]}"
     if expression[:1].isdigit():
         yield slip.worded(f"{name}+{expression}{kind}")
-    if expression.startswith("*"):
+    before = slip.text[: slip.span[0]]
+    if expression == "*" and (pointed := re.search(r":char $", before)) is not None:
+        yield f"{before[: pointed.start()]}:string{slip.text[slip.span[1] :]}"
+    elif expression.startswith("*"):
         yield slip.worded(f"{name}+0({expression[1:]}){kind}")
     if expression.startswith('"'):
         yield slip.worded(f"{name}\\{expression}{kind}")
-    if expression.startswith("&"):
+    if re.fullmatch(r"&\w+", expression):  # of a member it is the address that was asked for
         yield slip.worded(f"{name}{expression[1:]}{kind}")
+    yield from compared(slip)
 
 
 def brackets(slip: Slip) -> Iterator[str]:
@@ -101,13 +110,59 @@ def array(slip: Slip) -> Iterator[str]:
 
 
 def cast(slip: Slip) -> Iterator[str]:
-    """`(u64)count` is `count:u64`; a type of C is not needed where BTF has it."""
-    found = _CAST.search(slip.text)
+    """`(u64)count` is `count:u64`; a structure's name is not needed where BTF has it."""
+    begin = slip.text.find("(", slip.span[0])
+    found = _CAST.match(slip.text, begin) if begin >= 0 else None
     if found is None:
         return
-    before, after = slip.text[: found.start()], slip.text[found.end() :]
-    yield f"{before}{found[2]}:{found[1]}{after}"
-    yield f"{before}{found[2]}{after}"
+    _, struct, kind, stars, value = found.groups()
+    before, after = slip.text[:begin], slip.text[found.end() :]
+    if struct:
+        if stars == "*" and value.isidentifier():  # of a path it is another structure's member
+            yield f"{before}{value}{after}"
+    elif stars == "*" and kind == "char":
+        yield f"{before}{value}:string{after}"
+    elif not stars:  # what another pointer leads to is no value of its own
+        yield f"{before}{value}:{kind}{after}"
+
+
+def c_type(slip: Slip) -> str:
+    """What stands at the column where it is a type of C, as it is written there; empty: it is none."""
+    found = _C_TYPE.match(slip.text, slip.column)
+    return found[0] if found is not None else ""
+
+
+def of_c(slip: Slip) -> Iterator[str]:
+    """`unsigned long`, of some words: `ulong`, whose width is the kernel's; `const char *`."""
+    written = c_type(slip)
+    words = written.removeprefix("const ").replace("*", " *").split()
+    if "*" in words:
+        kind = "string" if words == ["char", "*"] else ""
+    elif "void" in words:
+        kind = ""
+    else:
+        letter = "u" if "unsigned" in words else "s"
+        width = 8 if "char" in words else 16 if "short" in words else 64 if words.count("long") > 1 else 32
+        kind = {"u": "ulong", "s": "long"}[letter] if words.count("long") == 1 else f"{letter}{width}"
+    if kind and kind != written:
+        yield f"{slip.text[: slip.column]}{kind}{slip.text[slip.column + len(written) :]}"
+
+
+def compared(slip: Slip) -> Iterator[str]:
+    """`count>5` is a condition."""
+    word = slip.text[slice(*slip.span)]
+    found = _COMPARED.fullmatch(word)
+    if found is not None and slip.span[1] == len(slip.text) and FILTER not in slip.text:
+        yield slip.worded(f"{found[1]} if {found[1]} {found[2]} {found[3]}")
+
+
+def not_an_argument(slip: Slip) -> Iterator[str]:
+    """What is returned; a condition; what stands behind a comma; a condition behind another word than `if`."""
+    name, expression, kind = slip.parts
+    if expression in _RETURNED:
+        yield slip.worded(f"{name}$retval{kind}")
+    yield from compared(slip)
+    yield from comma(slip)
 
 
 def comma(slip: Slip) -> Iterator[str]:

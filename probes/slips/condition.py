@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from probes.slips.slip import Slip
 
-_BARE_VALUE = re.compile(r"(==|!=|~)\s*([^\s\"'&|()]+)")
+_BARE_VALUE = re.compile(r"[^\s\"'&|()]+")
+_QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
+_UNQUOTED_WORD = re.compile(r"[^\s&|()]+")
 _OPERATORS: Final = (("===", "=="), (r"(?<![=!<>])=(?![=<>])", "=="), ("=>", ">="), ("=<", "<="), ("<>", "!="))
 
 
 def quotes(slip: Slip) -> Iterator[str]:
     """Text without quotes."""
-    yield slip.conditioned(lambda condition: _BARE_VALUE.sub(lambda match: f'{match[1]} "{match[2]}"', condition))
+    rest = slip.error.token  # from the value on; the column may be behind it
+    at = len(slip.text) - len(rest) if slip.text.endswith(rest) else slip.column
+    found = _BARE_VALUE.match(slip.text, at)
+    if found is not None:
+        yield f'{slip.text[: found.start()]}"{found[0]}"{slip.text[found.end() :]}'
 
 
 def operator(slip: Slip) -> Iterator[str]:
@@ -25,24 +31,47 @@ def operator(slip: Slip) -> Iterator[str]:
             condition = re.sub(wrong, right, condition)
         return re.sub(r"\bor\b", "||", re.sub(r"\band\b", "&&", condition))
 
-    yield slip.conditioned(as_in_c)
+    yield slip.conditioned(lambda condition: _outside_quotes(condition, as_in_c))
+
+
+def _outside_quotes(condition: str, change: Callable[[str], str]) -> str:
+    """Change what is not text: every second piece is."""
+    pieces = _QUOTED.split(condition)
+    return "".join(piece if number % 2 else change(piece) for number, piece in enumerate(pieces))
+
+
+def _mixed(slip: Slip) -> bool:
+    """Whether a bracket changes what is meant by where it stands."""
+    signs = _QUOTED.sub("", slip.condition)
+    return "&&" in signs and "||" in signs
 
 
 def closed(slip: Slip) -> Iterator[str]:
     """A bracket that is not closed."""
-    yield f"{slip.text})"
+    if not _mixed(slip):
+        yield f"{slip.text})"
 
 
 def opened(slip: Slip) -> Iterator[str]:
     """A bracket that was never opened."""
+    if _mixed(slip):
+        return
     yield slip.conditioned(lambda condition: f"({condition}")
-    yield slip.conditioned(lambda condition: condition[: condition.rfind(")")])
+    if slip.text.endswith(")"):
+        yield slip.text[:-1]
 
 
 def quote(slip: Slip) -> Iterator[str]:
-    """Text that is not closed."""
-    yield f'{slip.text}"'
-    yield f"{slip.text}'"
+    """Text that is not closed: it ends with its word, or where no sign follows that is none of a text."""
+    mark, behind = slip.text[slip.column : slip.column + 1], slip.text[slip.column + 1 :]
+    if mark not in ("'", '"') or "'" in behind or '"' in behind:
+        return
+    word = _UNQUOTED_WORD.match(behind)
+    if word is not None:
+        end = slip.column + 1 + word.end()
+        yield f"{slip.text[:end]}{mark}{slip.text[end:]}"
+    if not re.search(r"[&|()<>=~!]", behind):
+        yield f"{slip.text}{mark}"
 
 
 def no_condition(slip: Slip) -> Iterator[str]:

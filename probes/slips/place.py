@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from probes.slips.slip import Slip, identifier
+from probes.slips.slip import FILTER, Slip, identifier
 
 _KINDS: Final = {
     "kprobe": "p {}",
@@ -22,6 +22,7 @@ _KINDS: Final = {
     "event": "e {}",
 }
 """Words of other tools for the kinds of probe."""
+_GROUPED = re.compile(r"(\w+)[:/.](\w+)")
 
 
 def no_kind(slip: Slip) -> Iterator[str]:
@@ -29,6 +30,9 @@ def no_kind(slip: Slip) -> Iterator[str]:
     word, sign, place = slip.head.partition(":")
     if word in _KINDS:
         where, behind = (place, f" {slip.rest}") if sign else (slip.place, slip.behind)
+        if word in ("tracepoint", "event") and (found := _GROUPED.fullmatch(where)) is not None:
+            yield (_of_event(found[1], found[2], word == "event") + behind).rstrip()
+            return
         where = where if "/" in where else where.rpartition(":")[2]
         yield (_KINDS[word].format(where) + behind).rstrip()
         return
@@ -45,12 +49,17 @@ def no_kind(slip: Slip) -> Iterator[str]:
         yield f"{'p' if '/' in slip.place else 'f'} {slip.rest}"
 
 
+def _of_event(group: str, name: str, event: bool = False) -> str:
+    """A tracepoint by its name alone; an event that is made of no tracepoint of its own, by both."""
+    return f"e {group}.{name}" if event or group == "syscalls" else f"t {name}"
+
+
 def no_place(slip: Slip) -> Iterator[str]:
     """A place that is none: as a call in C, an offset in an fprobe, a path with its offset apart."""
     place = slip.place
-    called = re.fullmatch(r"([\w.]+)\((.*)\)?", f"{place}{slip.behind}")
-    if called is not None:
-        yield " ".join([slip.head, called[1], *re.findall(r"[^\s,)]+", called[2])])
+    called = re.fullmatch(r"([\w.]+)\(([^()]*)(?:\)(.*))?", f"{place}{slip.behind}")
+    if called is not None and FILTER not in called[2]:
+        yield " ".join([slip.head, called[1], *re.findall(r"[^\s,]+", called[2])]) + (called[3] or "")
     if place.startswith("/") and ":" not in place and slip.behind:
         yield f"{slip.head} {place}:{slip.behind.strip()}"
     module, colon, symbol = place.partition(":")
@@ -75,7 +84,11 @@ def bad_suffix(slip: Slip) -> Iterator[str]:
 
 def tracepoint(slip: Slip) -> Iterator[str]:
     """A tracepoint with its group."""
-    yield slip.placed(re.split("[/.:]", slip.place)[-1])
+    found = _GROUPED.fullmatch(slip.place)
+    if found is not None and found[1] == "syscalls":
+        yield f"{_of_event(found[1], found[2])}{slip.behind}"
+    else:
+        yield slip.placed(re.split("[/.:]", slip.place)[-1])
 
 
 def no_name(slip: Slip) -> Iterator[str]:

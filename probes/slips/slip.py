@@ -64,12 +64,17 @@ class Slip(NamedTuple):
         """The text with something else in the place of that word; without it where that is nothing."""
         begin, end = self.span
         text = self.text[:begin] + word + self.text[end:]
-        return text if word else " ".join(text.split())
+        return text if word else f"{text[:begin].rstrip()} {text[begin:].lstrip()}".rstrip()
 
     def conditioned(self, change: Callable[[str], str]) -> str:
         """The text with another condition."""
-        before, word, condition = self.text.rpartition(FILTER)
+        before, word, condition = self.text.partition(FILTER)  # the first, as it is read; others stand in quotes
         return f"{before}{word}{change(condition)}"
+
+    @property
+    def condition(self) -> str:
+        """What stands behind the `if`."""
+        return self.text.partition(FILTER)[2]
 
 
 def identifier(text: str) -> str:

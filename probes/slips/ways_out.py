@@ -15,6 +15,7 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "BAD_MAXACT": place.no_kind,
     "BAD_PROBE_ADDR": place.no_place,
     "FAIL_REG_PROBE": place.no_place,
+    "unknown_function": place.no_place,
     "NO_BTF_ENTRY": place.no_place,
     "RETVAL_ON_PROBE": place.at_exit,
     "BAD_ADDR_SUFFIX": place.bad_suffix,
@@ -30,6 +31,7 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "BAD_STRING": argument.memory,
     "BAD_FETCH_ARG": argument.begins,
     "BAD_VAR": argument.star,
+    "BAD_TYPE": argument.of_c,
     "DEREF_NEED_BRACE": argument.brackets,
     "DEREF_OPEN_BRACE": argument.brackets,
     "BAD_DEREF_OFFS": argument.brackets,
@@ -45,7 +47,7 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "BAD_ARRAY_SUFFIX": argument.array,
     "ARRAY_TOO_BIG": argument.array,
     "TYPECAST_NOT_EVENT": argument.cast,
-    "NO_BTFARG": argument.comma,
+    "NO_BTFARG": argument.not_an_argument,
     "NO_BTF_FIELD": argument.comma,
     "EXPECT_STRING": condition.quotes,
     "INVALID_VALUE": condition.quotes,
@@ -59,6 +61,11 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "NO_EP_FILTER": condition.no_condition,
 }
 """By the name of the error."""
+
+
+def takes_more(slip: Slip) -> bool:
+    """Whether more than the wrong word is wrong, so that no other name for it alone will do."""
+    return slip.error.code == "BAD_TYPE" and " " in argument.c_type(slip)
 
 
 def ways_out(slip: Slip) -> Iterator[str]:
