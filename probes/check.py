@@ -14,15 +14,17 @@ from btf.btf import Btf
 from probes.command import Armable, Deletion, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
+from probes.functions import tracepoints_like
 from probes.kernel_verdict import kernel_verdict
 from probes.lowering.lower import lower
 from probes.plan import Plan
 from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
+from probes.rules.hints import hint_for
 from probes.syntax.parse_error import ParseError, refuse
-from probes.verdict import Verdict
+from probes.verdict import Refusal, Verdict
 
-__all__ = ["Checked", "armable", "check", "check_plan", "check_typed", "comes_back", "kernel_verdict"]
+__all__ = ["Checked", "armable", "as_there", "check", "check_plan", "check_typed", "comes_back", "kernel_verdict"]
 
 _OF_NAME = frozenset({"EVENT_EXIST", "DIFF_PROBE_TYPE", "DIFF_ARG_TYPE", "SAME_PROBE"})
 """Refusals that another name of the event does away with."""
@@ -104,9 +106,33 @@ def check_typed(
 def comes_back(verdict: Verdict, plan: Plan) -> bool:
     """Whether lowering what is refused gives what is refused again: the same line, only its event's name apart."""
     error, (head, *words) = verdict.error, verdict.command.split() or [""]
+    letter = head.partition(":")[0]
+    if error is not None and error.column is not None and 0 < error.column < len(letter):
+        return any(line.split()[0].partition(":")[0] == letter for line in plan.lines)
     if error is None or (error.column is not None and error.column <= len(head)) or error.code in _OF_NAME:
         return False
     return any(line.split()[1:] == words for line in plan.lines)
+
+
+def as_there(text: str, verdict: Verdict, facts: TargetFacts) -> Verdict:
+    """The verdict on a text that was found for another: one that only waits for a tracepoint is not what was meant.
+
+    The kernel takes the name of any tracepoint, for a module may bring it.
+    """
+    try:
+        probe = armable(text) if verdict.ok else None
+    except ParseError:
+        return verdict
+    if not isinstance(probe, Probe) or probe.kind is not Kind.TRACEPOINT:
+        return verdict
+    name = probe.place.symbol
+    if not (near := tracepoints_like(name, facts)):
+        return verdict
+    hint, nearest = hint_for("", name, near)
+    column = len(verdict.command.split(" ")[0]) + 1
+    return Verdict(
+        verdict.command, Refusal("unknown_tracepoint", "There is no such tracepoint", column, name, hint, nearest)
+    )
 
 
 def is_function(probe: Armable) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kernel.connection import Connection
 from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.reasons import Why
-from probes.check import Checked, armable, is_function
+from probes.check import Checked, armable, as_there, is_function
 from probes.command import Armable, UserProbe
 from probes.corrected import corrected
 from probes.facts import TargetFacts
@@ -107,7 +107,11 @@ def _put_right(connection: Connection, text: str, checked: Checked) -> Checked:
     verdict, error = checked.verdict, checked.verdict.error
     if error is None or error.nearest:
         return checked
-    right = corrected(text, verdict, lambda other: connection.check_typed(other).verdict, _TRIED)
+
+    def judged(other: str) -> Verdict:
+        return as_there(other, connection.check_typed(other).verdict, connection.facts)
+
+    right = corrected(text, verdict, judged, _TRIED)
     return checked._replace(verdict=replace(verdict, error=replace(error, corrected=right)))
 
 

@@ -12,6 +12,7 @@ from kernel.connection import Connection
 from probes.attaching.callers import Callers, all_reasons
 from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.reasons import Attachability, Instead, Why
+from probes.check import as_there
 from probes.corrected import corrected
 from probes.verdict import Verdict
 from tui.cli.output import plain
@@ -58,7 +59,7 @@ def told(connection: Connection, spec: str, verdict: Verdict, check: Callable[[s
         return verdict
 
     def judged(text: str) -> Verdict:
-        return explained(connection, check(text))
+        return explained(connection, as_there(text, check(text), connection.facts))
 
     return replace(verdict, error=replace(verdict.error, corrected=corrected(spec, verdict, judged)))
 
