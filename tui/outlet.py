@@ -20,6 +20,11 @@ class Told(NamedTuple):
     """Nothing of what came could be given out."""
 
 
+def counted(number: int, what: str = "event") -> str:
+    """`1 event`, `2,000 events`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 class Outlet(ABC):
     """An `events.export.source.Writer` with a place of its own; all but `notes` for the thread of the events."""
 

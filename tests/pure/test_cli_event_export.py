@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
-from events.export.formats import OF_EVENTS
+from events.export.formats import OF_EVENTS, format_named
 from events.export.source import Source
 from events.recording import Recording, RecordingWriter
 from events.text import parse_line
@@ -241,8 +241,6 @@ def test_a_cancelled_export_leaves_nothing(tmp_path):
 @pytest.mark.parametrize("form", ["parquet", "perfetto", "jsonl"])
 def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
     """It comes in the middle of writing a record: that one is written to its end, and what was in the buffers too."""
-    from events.export.formats import format_named
-
     target = Target()
     watch = Watch(Anything(target))
     path = tmp_path / "x"
@@ -275,6 +273,55 @@ def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
     else:
         trace = perfetto_trace_pb2.Trace.FromString(path.read_bytes())
         assert sum(packet.HasField("track_event") for packet in trace.packet) == 40
+    watch.close()
+
+
+def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypatch):
+    """All events were taken by then."""
+    target = Target()
+    watch = Watch(Anything(target))
+    names = watch.names
+    asked: list[signal.Signals] = []
+
+    def slow() -> object:
+        if export.written:
+            asked.append(signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return names()
+
+    monkeypatch.setattr(watch, "names", slow)
+    form = format_named("jsonl")
+    assert form is not None
+    with stoppable():
+        events = arm(watch, [probe("vfs_read")])
+        with exporting(watch, Wanted(form, str(tmp_path / "x"), False), events) as export:
+            target.event(1000, next(iter(watch.armed[0].formats)))
+            follow(watch, argparse.Namespace(seconds=20, count=1), events, export.take)
+    assert asked == [signal.SIGTERM]
+    assert [json.loads(line)["ts"] for line in (tmp_path / "x").read_text().splitlines()] == [1000]
+    watch.close()
+
+
+@pytest.mark.parametrize(("name", "left_out"), [("jsonl", 3), ("text", 0)])
+def test_stacks_that_a_format_has_no_place_for_are_counted(tmp_path, capsys, monkeypatch, name, left_out):
+    """Another event stands for them: what a kernel tells of `ftrace/kernel_stack` is no matter here."""
+    target = Target()
+    watch = Watch(Anything(target))
+    form = format_named(name)
+    assert form is not None
+    events = arm(watch, [probe("vfs_read")])
+    arm(watch, [probe("vfs_write")])
+    (read, write) = (next(iter(armed.formats.items())) for armed in watch.armed)
+    monkeypatch.setattr("tui.cli.event_export._STACKS", write[1].path)
+    with exporting(watch, Wanted(form, str(tmp_path / "x"), False), events) as export:
+        for ts in range(1000, 1003):
+            target.event(ts, read[0])
+            target.event(ts, write[0])
+        export.follow(watch, argparse.Namespace(seconds=0.5, count=None), events)
+    export.tell()
+    told = capsys.readouterr().err
+    assert ("3 kernel stacks are left out: jsonl has no place for them; folded, text have" in told) is bool(left_out)
+    assert f"x: {6 - left_out} events" in told
     watch.close()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from events.export.formats import FORMATS
 from events.export.job import writer_of
 from events.export.parquet import NoPyarrow
 from events.export.source import Writer
@@ -24,10 +25,11 @@ from tui.cli.journal import Level, saying
 from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
 from tui.cli.outlets import BadSetting, outlet_of
 from tui.cli.output import connect, emit, plain, size_of
+from tui.cli.stopping import Forced, force, has_been_asked
 from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, wanted_of
 from tui.event_export import source_of
 from tui.export_file import ExportFile, FileRefused
-from tui.outlet import Outlet
+from tui.outlet import Outlet, counted
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -77,7 +79,7 @@ def _all_of(connection: Connection, wanted: Wanted) -> int:
     return export.tell()
 
 
-REFUSALS = (FileRefused, NoPyarrow, OSError, BadSetting)
+REFUSALS = (FileRefused, NoPyarrow, OSError, BadSetting, Forced)
 """What `exporting` raises where it can't go on."""
 
 
@@ -87,6 +89,11 @@ def refused(wanted: Wanted, error: Exception) -> int:
         raise error
     if isinstance(error, OSError):
         return refuse(f"{wanted.path}: {error.strerror or error}", REFUSED)
+    if isinstance(error, Forced):
+        where = "standard output" if wanted.path == STDOUT else wanted.path
+        return refuse(f"{where}: ended in the midst of it, by a second signal: what is there is not whole", REFUSED)
+    if isinstance(error, BadSetting):
+        return refuse(error, USAGE)
     if isinstance(error, FileRefused):
         return refuse(f"{error}; --overwrite puts the new one there" if error.taken else error, USAGE)
     return refuse(error, UNUSABLE)
@@ -108,7 +115,11 @@ class Export:
         self._wanted = wanted
         self._writer = writer
         self._told = time.monotonic()
+        self._stacks = 0
+        """Of the kernel, in a format that has no place for them."""
         self._busy = False
+        self._cut = False
+        """An event was given out by half."""
         self._late: tuple[int, FrameType | None] | None = None
         self._handlers: dict[int, Any] = {}
         self._ended_by: KernelError | None = None
@@ -122,9 +133,15 @@ class Export:
 
         wanted = {*events, _STACKS} if self._wanted.form.names_addresses else events
         try:
-            follow(watch, bounds, wanted, self.take, idle=self._idle)
+            follow(watch, bounds, wanted, self.take, idle=self._idle, passed=self._pass)
         except KernelError as error:
             self._ended_by = error
+        self._busy = True
+        if self._cut:
+            raise Forced
+
+    def _pass(self, record: Record) -> None:
+        self._stacks += record.event == _STACKS
 
     def _idle(self) -> None:
         """Some time has gone by."""
@@ -152,9 +169,12 @@ class Export:
             (number, frame), self._late = self._late, None
             self._handlers[number](number, frame)
 
-    def finish(self) -> None:
-        """Write the end; a signal that asks for the end changes nothing about it any more."""
+    def no_more(self) -> None:
+        """All events were taken: a signal that asks for the end changes nothing any more."""
         self._busy = True
+
+    def finish(self) -> None:
+        """Write the end."""
         self._writer.finish()
 
     def tell(self, *, as_json: bool = False) -> int:
@@ -164,7 +184,7 @@ class Export:
         """
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        for note in self._writer.notes:
+        for note in (*self._writer.notes, *self._stacks_note()):
             with saying(Level.WARNING):
                 print(f"probewright: {plain(note)}", file=sys.stderr)
         failed = False
@@ -181,22 +201,36 @@ class Export:
             raise self._ended_by
         return REFUSED if failed else DONE
 
+    def _stacks_note(self) -> tuple[str, ...]:
+        if not self._stacks:
+            return ()
+        having = ", ".join(form.name for form in FORMATS if form.names_addresses)
+        left_out = f"{counted(self._stacks, 'kernel stack')} {'is' if self._stacks == 1 else 'are'} left out"
+        return (f"{left_out}: {self._wanted.form.name} has no place for them; {having} have",)
+
     def _tell_file(self, *, as_json: bool) -> None:
         size = Path(self._wanted.path).stat().st_size
         if as_json:
             emit({"file": self._wanted.path, "format": self._wanted.form.name, "events": self.written, "bytes": size})
         else:
-            print(plain(f"{self._wanted.path}: {self.written:,} events, {size_of(size)}"), file=sys.stderr)
+            print(plain(f"{self._wanted.path}: {counted(self.written)}, {size_of(size)}"), file=sys.stderr)
 
     @contextlib.contextmanager
     def whole_records(self) -> Iterator[None]:
-        """See `take`; around whatever handlers of signals there are."""
+        """See `take`; around whatever handlers of signals there are.
+
+        The next one ends it by half: whoever reads what is given out may have stopped reading.
+        """
 
         def came(number: int, frame: FrameType | None) -> None:
-            if self._busy:
+            again = self._late is not None or (self._wanted.path == STDOUT and has_been_asked())
+            if self._busy and not again:
                 self._late = (number, frame)
-            else:
-                self._handlers[number](number, frame)
+                return
+            if self._busy:
+                self._cut, self._late = True, None
+                force()
+            self._handlers[number](number, frame)
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             before = signal.getsignal(number)
@@ -228,9 +262,8 @@ def exporting(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]
         return
     if wanted.path == STDOUT:
         out = cast("BinaryIO", _Terminal() if sys.stdout.isatty() else sys.stdout.buffer)
-        with _written(watch, wanted, writer_of(wanted.form, source_of(watch, unasked), out)) as export:
+        with _written(watch, wanted, writer_of(wanted.form, source_of(watch, unasked), out), out) as export:
             yield export
-        out.flush()
         return
     with (
         ExportFile(Path(wanted.path), overwrite=wanted.overwrite) as file,
@@ -240,13 +273,16 @@ def exporting(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]
 
 
 @contextlib.contextmanager
-def _written(watch: Watch, wanted: Wanted, writer: Writer) -> Iterator[Export]:
+def _written(watch: Watch, wanted: Wanted, writer: Writer, out: BinaryIO | None = None) -> Iterator[Export]:
     export = Export(wanted, writer)
     with export.whole_records():
         yield export
+        export.no_more()
         with contextlib.suppress(KernelError):  # a line that is gone has no names; what came is written all the same
             watch.know_names(watch.names())
         export.finish()
+        if out is not None:
+            out.flush()
 
 
 class _Terminal(io.RawIOBase):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from types import FrameType
 
@@ -12,18 +14,24 @@ class Stopped(Exception):
     """Somebody asked the process to end."""
 
 
+class Forced(Exception):
+    """Somebody asked for it again, as the first time did not help: nothing is given out any more."""
+
+
 class _Held:
     """Whether a signal has to wait, and whether one does."""
 
     on = False
     late = False
+    asked = False
+    """One has come."""
 
 
 @contextlib.contextmanager
 def whole() -> Iterator[None]:
     """A signal that comes inside ends a `stoppable` block after it, so that nothing is taken by half.
 
-    A second one ends it at once: whoever reads what is printed may have stopped reading.
+    Another one ends it at once, by `Forced`: whoever reads what is printed may have stopped reading.
     """
     _Held.on = True
     try:
@@ -32,8 +40,18 @@ def whole() -> Iterator[None]:
         _Held.on = False
         late, _Held.late = _Held.late, False
     if late:
-        stoppable.ignore()
         raise Stopped
+
+
+def has_been_asked() -> bool:
+    """Whether a `stoppable` block was asked to end."""
+    return _Held.asked
+
+
+def force() -> None:
+    """Standard output is given up, and the next call of a `stoppable` block's handler is by `Forced`."""
+    _give_up_output()
+    _Held.on = _Held.asked = True
 
 
 class stoppable:  # noqa: N801 - used as a with statement
@@ -43,22 +61,45 @@ class stoppable:  # noqa: N801 - used as a with statement
 
     def __enter__(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
-            if _Held.on and not _Held.late:
-                _Held.late = True
+            if _Held.asked:
+                if _Held.on:
+                    self.ignore()
+                    _Held.on = _Held.late = False
+                    _give_up_output()
+                    raise Forced
                 return
-            _Held.late = False
-            self.ignore()
-            raise Stopped
+            _Held.asked = True
+            _Held.late = _Held.on
+            if not _Held.on:
+                raise Stopped
 
+        _Held.on = _Held.late = _Held.asked = False
         for number in self._SIGNALS:
             signal.signal(number, stop)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool:
         self.ignore()  # a signal must not cut short what follows
-        return kind is Stopped
+        _Held.on = _Held.late = _Held.asked = False
+        if kind is Forced:
+            tell_forced()
+        return kind in (Stopped, Forced)
 
     @classmethod
     def ignore(cls) -> None:
         """No such signal counts any more."""
         for number in cls._SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+
+
+def tell_forced() -> None:
+    """Say that the end was `Forced`."""
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        print("probewright: ended at once: not all that came was given out", file=sys.stderr)
+
+
+def _give_up_output() -> None:
+    """What waits in the buffers of standard output goes nowhere: a pipe that nobody reads would hold up the exit."""
+    with contextlib.suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)

@@ -28,7 +28,7 @@ from tui.cli.attach import told
 from tui.cli.comeback import comes_back, tell_cuts
 from tui.cli.journal import Level, saying
 from tui.cli.output import plain
-from tui.cli.stopping import Stopped, whole
+from tui.cli.stopping import Forced, Stopped, tell_forced, whole
 
 _PATIENCE = 0.2
 """Seconds between two looks at the clock."""
@@ -121,6 +121,7 @@ class _Showing:
         events: Collection[str],
         show: Callable[[Record], None],
         count: Callable[[], int] | None,
+        passed: Callable[[Record], None],
     ) -> None:
         self.number = 0
         self._watch = watch
@@ -128,6 +129,7 @@ class _Showing:
         self._events = events
         self._show = show
         self._count = count
+        self._passed = passed
         self._next_seq = 0
 
     @property
@@ -168,6 +170,8 @@ class _Showing:
             if record.event in self._events:
                 self.number += 1
                 self._show(record)
+            else:
+                self._passed(record)
 
 
 def follow(
@@ -177,13 +181,31 @@ def follow(
     show: Callable[[Record], None],
     count: Callable[[], int] | None = None,
     idle: Callable[[], None] = lambda: None,
+    passed: Callable[[Record], None] = lambda _: None,
 ) -> int:
     """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number.
 
     What was read by then is shown too, and no more is read. With `count` none is shown: it is called for what is new,
-    and gives how many there were in all. `idle` is called a few times a second, whether events come or not.
+    and gives how many there were in all. `idle` is called a few times a second, whether events come or not; `passed`
+    with those that are none of `events`. An end that is `Forced` is told, and nothing is shown after it.
     """
-    showing = _Showing(watch, arguments.count or 0, events, show, count)
+    showing = _Showing(watch, arguments.count or 0, events, show, count, passed)
+    try:
+        _show_all(watch, arguments, events, showing, idle)
+    except Forced:
+        tell_forced()
+    if watch.error is not None:
+        raise watch.error
+    return showing.number
+
+
+def _show_all(
+    watch: Watch,
+    arguments: argparse.Namespace,
+    events: Collection[str],
+    showing: _Showing,
+    idle: Callable[[], None],
+) -> None:
     with contextlib.suppress(Stopped):
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
         _until_over(watch, end, showing, idle)
@@ -193,10 +215,9 @@ def follow(
         with contextlib.suppress(Stopped):
             if not showing.enough:
                 showing.finish()
+            with whole():  # here another signal still ends it, where nobody reads; at the exit none does
+                sys.stdout.flush()
             break
-    if watch.error is not None:
-        raise watch.error
-    return showing.number
 
 
 def _until_over(watch: Watch, end: float, showing: _Showing, idle: Callable[[], None]) -> None:
