@@ -57,7 +57,7 @@ async def refusal(stage: Stage) -> None:
     await stage.sees("did you mean")
     stage.save("error")
     await stage.press("enter")
-    await stage.sees("filter f_pos >")
+    await stage.sees("if f_pos > 512")
 
 
 async def unprobeable(stage: Stage) -> None:
