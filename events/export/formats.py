@@ -22,6 +22,8 @@ class Format(NamedTuple):
     """Made of the events; else of what is on the screen."""
     names_addresses: bool = False
     """Addresses are written as the kernel's symbols, which have to be read first."""
+    whole_calls: bool = False
+    """Both ends of a call have to be in one file."""
 
 
 FORMATS = (
@@ -40,6 +42,7 @@ FORMATS = (
         ".pftrace",
         "calls as spans, other events as marks, a track a task; for ui.perfetto.dev",
         binary=True,
+        whole_calls=True,
     ),
     Format(
         "folded",
@@ -47,6 +50,7 @@ FORMATS = (
         ".folded",
         "kernel stacks by their number, else calls by their own time; no values",
         names_addresses=True,
+        whole_calls=True,
     ),
     Format(
         "text",

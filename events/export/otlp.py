@@ -19,7 +19,7 @@ from typing import Any
 
 from events.decode import Value
 from events.export.escape import exact_values
-from events.export.source import Source
+from events.export.source import Source, is_name
 from events.record import Record
 
 SCOPE = "probewright"
@@ -79,7 +79,7 @@ class LogEncoder:
         asked = source.fields(record.format) if record.format else tuple(values)
         own = {name: values[name] for name in asked if name in values}
         shown = {name: text for name, text in source.shown(record) if name in own}
-        named = {f"{name}.text": text for name, text in shown.items() if _says_more(own[name], text)}
+        named = {f"{name}.text": text for name, text in shown.items() if is_name(own[name], text)}
         heads: dict[str, Value] = {
             "thread.id": record.pid,
             "thread.name": record.comm,
@@ -102,7 +102,3 @@ class LogEncoder:
     def request(self, records: Iterable[bytes]) -> bytes:
         """The request that holds these records."""
         return self._head + b",".join(records) + b"]}]}]}"
-
-
-def _says_more(value: Value, text: str) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and not text.lstrip("-").isdecimal()

@@ -19,7 +19,7 @@ from typing import BinaryIO
 from events.decode import Scalar, Value
 from events.export.escape import exact_values
 from events.export.protobuf import content, number, string
-from events.export.source import UNNAMED, Source
+from events.export.source import UNNAMED, Source, is_name
 from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.pairing import idle_task
 from events.record import Record
@@ -109,20 +109,12 @@ class PerfettoTrace:
             value = values.get(name)
             found += _annotation(prefix + name, value)
             text = shown.get(name, "")
-            if isinstance(value, int) and not isinstance(value, bool) and text and not _is_number(text):
+            if is_name(value, text):
                 found += _annotation(f"{prefix}{name} (name)", text)
         return bytes(found)
 
     def _packet(self, fields: bytes) -> None:
         self._out.write(content(_TRACE_PACKET, fields + number(_SEQUENCE_ID, _SEQUENCE)))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        int(text, 0)
-    except ValueError:
-        return False
-    return True
 
 
 def _annotation(name: str, value: Value) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from events.decode import Value
 from events.format import PROBE_FIELDS, EventFormat
 from events.kallsyms import Symbols
 from events.pairing import EndOf
@@ -46,6 +47,17 @@ def _no_comm(pid: int) -> str:  # noqa: ARG001 - as `Store.comm` is called
 
 
 def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.lost_between` is called
+    return False
+
+
+def is_name(value: Value, text: str) -> bool:
+    """Whether the text that a field is shown by is a name of its number, and not the number in whatever digits."""
+    if not isinstance(value, int) or isinstance(value, bool) or not text:
+        return False
+    try:
+        int(text, 0)
+    except ValueError:
+        return True
     return False
 
 
