@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from events.export.source import UNNAMED, About, Source
+from events.pairing import EndOf
 from probes.plan import Plan, PlannedEvent
 from tui.ends import ends_of
 
@@ -22,7 +23,6 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         watch: with its store.
         unasked: fields by the paths of their events that are left out.
     """
-    plans = watch.known.plans
     store = watch.store
     armed = {fmt: None for one in watch.armed for fmt in one.formats.values()}
     known = dict.fromkeys(store.decoder.formats.values()) if store else {}
@@ -30,13 +30,37 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
     return Source(
         about=_Abouts(watch, unasked),
         formats=tuple(armed | known),
-        ends=ends_of(plans),
+        ends=_Ends(watch),
         lost_between=store.lost_between if store else Source.lost_between,
         shown=watch.known.values,
         comm=lambda pid: watch.store.comm(pid) if watch.store else UNNAMED,
         symbols=lambda: connection.symbols,
         title=f"{connection.target.name} · {connection.facts.title}",
     )
+
+
+class _Ends(Mapping[str, EndOf]):
+    """By the paths of events; of probes that are armed later too."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._plans: tuple[Plan, ...] = ()
+        self._known: dict[str, EndOf] = {}
+
+    def __getitem__(self, path: str) -> EndOf:
+        return self._now()[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+    def _now(self) -> dict[str, EndOf]:
+        plans = self._watch.known.plans
+        if len(plans) != len(self._plans):  # they are only ever added to, so that the numbers stay
+            self._known, self._plans = ends_of(plans), plans
+        return self._known
 
 
 class _Abouts(Mapping[str, About]):

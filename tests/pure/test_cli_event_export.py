@@ -23,6 +23,7 @@ from events.recording import Recording, RecordingWriter
 from events.text import parse_line
 from kernel.open import shipped_recording
 from kernel.watch import Watch
+from probes.probe import Place, Probe
 from tests.pure.export_events import record_of
 from tests.pure.test_kernel_watch import Anything, Target, probe
 from tui.__main__ import main
@@ -30,6 +31,7 @@ from tui.cli.event_export import Export, exporting
 from tui.cli.stopping import stoppable
 from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
 from tui.cli.watching import arm, follow
+from tui.event_export import source_of
 from tui.export_file import ExportFile, FileRefused
 
 HERE = str(shipped_recording())
@@ -322,6 +324,18 @@ def test_stacks_that_a_format_has_no_place_for_are_counted(tmp_path, capsys, mon
     told = capsys.readouterr().err
     assert ("3 kernel stacks are left out: jsonl has no place for them; folded, text have" in told) is bool(left_out)
     assert f"x: {6 - left_out} events" in told
+    watch.close()
+
+
+def test_calls_of_probes_that_are_armed_later_have_their_ends(tmp_path):
+    """As after a line was cut, in another group."""
+    watch = Watch(Anything(Target()))
+    arm(watch, [probe("vfs_read")])
+    source = source_of(watch)
+    assert dict(source.ends) == {}
+    watch.arm(Probe(Place("vfs_write"), filter="count > 1"))
+    (event,) = watch.armed[1].plan.events
+    assert [*source.ends] == [event.path] and len(source.ends) == 1
     watch.close()
 
 
