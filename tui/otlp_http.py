@@ -66,15 +66,18 @@ class OtlpHttp:
             self._hang_up()
             if not kept or self._aborted:
                 return Answer(False, again=True, why=_said(error))
+        except ValueError as error:  # what no header or name can hold, of a setting or of a certificate
+            self._hang_up()
+            return Answer(False, why=_said(error))
         except (OSError, http.client.HTTPException) as error:
             self._hang_up()
             return Answer(False, again=not isinstance(error, ssl.SSLCertVerificationError), why=_said(error))
         # The server has closed a connection that nothing came on for long: that is no failure.
         try:
             return self._post(packed, timeout)
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             self._hang_up()
-            return Answer(False, again=True, why=_said(error))
+            return Answer(False, again=not isinstance(error, ValueError), why=_said(error))
 
     def abort(self) -> None:
         """End what `post` waits for, from another thread."""

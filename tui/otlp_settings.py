@@ -6,6 +6,7 @@ Source: "OpenTelemetry Protocol Exporter" and "Resource SDK" of the specificatio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -14,6 +15,11 @@ _PATH = "/v1/logs"
 _DEFAULT = "http://localhost:4318"
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i686": "x86", "ppc64le": "ppc64"}
 """`uname -m` -> host.arch of the semantic conventions."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""What names a header (RFC 9110, 5.6.2)."""
+_OURS = ("content-encoding", "content-length", "content-type", "host", "transfer-encoding")
+"""Headers that say what is sent, and how: only who sends it can tell."""
 
 
 class BadSetting(Exception):
@@ -96,6 +102,11 @@ def resource_of(
     return found
 
 
+def host_of(environment: Mapping[str, str]) -> str:
+    """`host.name` of OTEL_RESOURCE_ATTRIBUTES; empty: it does not say one. Raises BadSetting."""
+    return _pairs(environment.get("OTEL_RESOURCE_ATTRIBUTES", ""), "OTEL_RESOURCE_ATTRIBUTES").get("host.name", "")
+
+
 def _split(url: str) -> SplitResult:
     try:
         found = urlsplit(url)
@@ -108,14 +119,20 @@ def _split(url: str) -> SplitResult:
         raise BadSetting("no password in a URL: OTEL_EXPORTER_OTLP_HEADERS takes authorization=Basic%20…")
     if any(ch.isspace() or not ch.isprintable() or not ch.isascii() for ch in url):
         raise BadSetting(f"{url}: only printable ASCII can stand in a URL")
+    try:
+        found.hostname.encode("idna")  # as the resolver does
+    except UnicodeError:
+        raise BadSetting(f"{url}: {found.hostname} is no name of a host") from None
     return found._replace(fragment="")
 
 
 def _headers(text: str) -> dict[str, str]:
     found = _pairs(text, "OTEL_EXPORTER_OTLP_HEADERS")
     for name, value in found.items():
-        if not name.isascii() or not value.isascii() or not (name + value).isprintable():
+        if not _TOKEN.fullmatch(name) or not value.isascii() or not value.isprintable():
             raise BadSetting(f"OTEL_EXPORTER_OTLP_HEADERS: {name} holds what no header can")
+        if name.lower() in _OURS:
+            raise BadSetting(f"OTEL_EXPORTER_OTLP_HEADERS: {name} is set by what is sent")
     return found
 
 

@@ -18,7 +18,7 @@ from events.export.otlp import LogEncoder
 from events.record import Record
 from tui.otlp_http import Answer, OtlpHttp
 from tui.otlp_settings import Settings
-from tui.outlet import Outlet, Told
+from tui.outlet import Outlet, Told, counted
 
 Wall = Callable[[int], int | None]
 """Nanoseconds of the trace clock -> nanoseconds since 1970; None: not known."""
@@ -89,6 +89,10 @@ class OtlpSink(Outlet):
         self._complained = -_SILENCE
         self._why = ""
         """The last thing that was in the way."""
+        self._away = False
+        """It was told that the collector does not take events."""
+        self._not_before = 0.0
+        """Until then the collector asked to be left alone, by time.monotonic()."""
         self._new = threading.Condition()
         self._open: list[bytes] = []
         self._open_size, self._open_since = 0, 0.0
@@ -110,11 +114,11 @@ class OtlpSink(Outlet):
         because = f": {self._why}" if self._why else ""
         held = f"{self._bounds.held >> 20} MiB"
         told = (
-            (self.overfull, f"events dropped: the collector was away or too slow, and {held} waited{because}"),
-            (self.refused, f"events dropped: the collector refused them{because}"),
-            (self.given_up, f"events dropped: not sent in time{because}"),
+            (self.overfull, f"dropped: the collector was away or too slow, and {held} waited{because}"),
+            (self.refused, f"dropped: the collector refused them{because}"),
+            (self.given_up, f"dropped: not sent in time{because}"),
         )
-        return tuple(f"{number:,} {text}" for number, text in told if number)
+        return tuple(f"{counted(number)} {text}" for number, text in told if number)
 
     def take(self, record: Record) -> None:
         data = self._encoder.record(record, self._wall(record.ts), time.time_ns())
@@ -161,7 +165,7 @@ class OtlpSink(Outlet):
             "dropped": self.dropped,
         }
         return Told(
-            f"{self._settings.shown}: {self.sent:,} events", values, failed=bool(self.dropped and not self.sent)
+            f"{self._settings.shown}: {counted(self.sent)}", values, failed=bool(self.dropped and not self.sent)
         )
 
     def _drop_the_rest(self) -> None:
@@ -201,25 +205,34 @@ class OtlpSink(Outlet):
 
     def _deliver(self, batch: _Batch) -> None:
         packed = self._http.packed(self._encoder.request(batch.records))
-        pause, told = self._bounds.first, False
-        while True:
-            left = self._time_left(batch)
-            answer = self._http.post(packed, max(0.1, min(self._settings.timeout, left)))
+        pause, answer = self._bounds.first, Answer(False, again=True, why=self._why)
+        while self._may_ask(batch):
+            answer = self._http.post(packed, max(0.1, min(self._settings.timeout, self._time_left(batch))))
             if answer.taken or not answer.again:
                 break
             self._why = answer.why
-            wait = answer.wait if answer.wait is not None else min(pause, self._bounds.most) * _jitter()
+            wait = 0.0 if answer.wait else min(pause, self._bounds.most) * _jitter()
+            self._not_before = time.monotonic() + (answer.wait or 0.0)
             if wait >= self._time_left(batch):
                 break
-            if not told:
-                told = True
+            if not self._away:
+                self._away = True
                 self._say(f"{self._settings.shown}: {answer.why}; it is tried again")
-            if not self._slept(wait) and answer.wait is not None:
-                break  # the end has come nearer than what the collector asked for
+            self._sleep(wait)
             pause *= 2
-        self._settle(batch, answer, was_away=told)
+        self._settle(batch, answer)
 
-    def _settle(self, batch: _Batch, answer: Answer, *, was_away: bool) -> None:
+    def _may_ask(self, batch: _Batch) -> bool:
+        """Wait as long as the collector asked for, of whatever batch; whether this one is not given up before."""
+        until = min(self._not_before, batch.began + self._bounds.patience)
+        with self._new:
+            while (left := until - time.monotonic()) > 0:
+                if self._end is not None and self._end <= self._not_before:
+                    return False
+                self._new.wait(left)
+        return self._not_before <= time.monotonic()
+
+    def _settle(self, batch: _Batch, answer: Answer) -> None:
         """Account for a batch that is done with."""
         number = len(batch.records)
         with self._new:
@@ -240,9 +253,10 @@ class OtlpSink(Outlet):
             self._why = answer.why
         if number and (not answer.taken or answer.rejected):
             self._complain(
-                f"{self._settings.shown}: {number:,} events dropped: {answer.why or 'no reason was given'}"
+                f"{self._settings.shown}: {counted(number)} dropped: {answer.why or 'no reason was given'}"
             )
-        elif was_away:
+        elif self._away:
+            self._away = False
             self._say(f"{self._settings.shown}: takes events again")
 
     def _time_left(self, batch: _Batch) -> float:
@@ -250,15 +264,12 @@ class OtlpSink(Outlet):
         left = batch.began + self._bounds.patience - now
         return left if self._end is None else min(left, self._end - now)
 
-    def _slept(self, seconds: float) -> bool:
-        """Wait; whether it was for so long: the end may come nearer meanwhile."""
+    def _sleep(self, seconds: float) -> None:
+        """Wait; less where the end comes nearer meanwhile."""
         until = time.monotonic() + seconds
         with self._new:
-            while (left := until - time.monotonic()) > 0:
-                if self._end is not None and self._end <= until:
-                    return False
+            while (left := until - time.monotonic()) > 0 and (self._end is None or self._end > until):
                 self._new.wait(left)
-        return True
 
     def _complain(self, text: str) -> None:
         """Say it, but not a line a second, nor at the end, where what was dropped is summed up."""

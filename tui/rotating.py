@@ -22,10 +22,12 @@ from events.export.job import prepare
 from events.export.source import Writer
 from events.record import Record
 from tui.export_file import ExportFile, FileRefused
-from tui.outlet import Outlet, Told
+from tui.outlet import Outlet, Told, counted
 
 Begin = Callable[[BinaryIO], Writer]
 """Makes what writes a file."""
+_MOST_NOTES = 20
+_MORE = "notes more on what is not in the files"
 
 
 class Rotation(NamedTuple):
@@ -71,7 +73,8 @@ class RotatingFiles(Outlet):
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", host) or "unknown"
         self._prefix = f"probewright-{name}-"
         self._events, self._files, self._bytes, self._removed = 0, 0, 0, 0
-        self._notes: dict[str, None] = {}
+        self._notes: dict[str, int] = {}
+        """Of all files: what is said behind a number -> the sum of those; 0: there is none."""
         self._file: ExportFile | None = None
         self._writer: Writer | None = None
         self._due = 0.0
@@ -83,8 +86,10 @@ class RotatingFiles(Outlet):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        gone = f"{self._removed:,} older files were removed: --keep {self._rotation.keep}"
-        return (*self._notes, *((gone,) if self._removed else ()))
+        were = "was" if self._removed == 1 else "were"
+        gone = f"{counted(self._removed, 'older file')} {were} removed: --keep {self._rotation.keep}"
+        notes = (f"{number:,} {text}" if number else text for text, number in self._notes.items())
+        return (*notes, *((gone,) if self._removed else ()))
 
     def take(self, record: Record) -> None:
         if self._writer is None or self._file is None:
@@ -110,9 +115,8 @@ class RotatingFiles(Outlet):
             self._file = self._writer = None
 
     def told(self) -> Told:
-        files = "1 file" if self._files == 1 else f"{self._files:,} files"
         return Told(
-            f"{self._folder}: {self._events:,} events in {files}",
+            f"{self._folder}: {counted(self._events)} in {counted(self._files, 'file')}",
             {
                 "folder": str(self._folder),
                 "format": self._form.name,
@@ -143,9 +147,18 @@ class RotatingFiles(Outlet):
         file.keep()
         self._file = self._writer = None
         self._files += 1
-        self._notes |= dict.fromkeys(writer.notes)
+        for note in writer.notes:
+            self._add_note(note)
         if self._rotation.keep:
             self._remove_old()
+
+    def _add_note(self, note: str) -> None:
+        found = re.fullmatch(r"(\d[\d,]*) (.+)", note)
+        number, text = (int(found[1].replace(",", "")), found[2]) if found else (0, note)
+        if text in self._notes or len(self._notes) < _MOST_NOTES:
+            self._notes[text] = self._notes.get(text, 0) + number
+        else:
+            self._notes[_MORE] = self._notes.get(_MORE, 0) + 1
 
     def _ours(self, ending: str) -> list[Path]:
         """Files of this machine, the oldest first."""

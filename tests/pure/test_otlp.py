@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from events.export.otlp import LogEncoder, any_value
-from events.export.source import Source
+from events.export.source import Source, is_name
 from kernel.open import shipped_recording
 from tests.pure.export_events import record_of
 from tui.__main__ import main
 from tui.cli.outlets import _wall
 from tui.otlp_http import OtlpHttp, retry_after
-from tui.otlp_settings import BadSetting, resource_of, settings_of
+from tui.otlp_settings import BadSetting, host_of, resource_of, settings_of
 from tui.otlp_sink import Bounds, OtlpSink
 
 HERE = str(shipped_recording())
@@ -161,6 +161,26 @@ def test_values_have_their_type(value, kind, there):
     assert type(value_of(found)) is type(there)
 
 
+@pytest.mark.parametrize(
+    ("value", "text", "is_one"),
+    [
+        (255, "255", False),
+        (255, "0xff", False),
+        (-1, "-1", False),
+        (-2, "ENOENT", True),
+        (1, "", False),
+        (True, "yes", False),
+        ("x", "y", False),
+    ],
+)
+def test_a_number_in_other_digits_is_no_name(value, text, is_one):
+    assert is_name(value, text) is is_one
+    record = record_of({"n": 1})
+    record.__dict__["values"] = {"n": value}
+    encoder = LogEncoder(Source(shown=lambda _: [("n", text)]), {})
+    assert (b'"n.text"' in encoder.record(record, None, 1)) is is_one
+
+
 @given(st.integers(-(1 << 63), (1 << 64) - 1))
 def test_64_bits_stand_in_strings(number):
     (text,) = any_value(number).values()
@@ -240,7 +260,7 @@ def test_what_is_refused_is_not_sent_again(collector):
     sink.give(3)
     sink.sink.finish()
     assert (len(collector.times), [record["n"] for record in collector.records()]) == (3, [3])
-    assert len(sink.said) == 1 and "1 events dropped: 400 Bad Request" in sink.said[0]
+    assert len(sink.said) == 1 and "1 event dropped: 400 Bad Request" in sink.said[0]
     (note,) = sink.sink.notes
     assert note.startswith("2 events dropped: the collector refused them: 500")
     assert not sink.sink.told().failed
@@ -266,10 +286,63 @@ def test_retry_after_is_honoured(collector):
     collector.replies = [(429, {"Retry-After": "600"}, b"")]
     sink.give(2)
     assert until(lambda: len(collector.times) == 3)
+    sink.give(3)
     sink.sink.finish()
     assert len(collector.times) == 3, "nor is it at the end"
-    assert (sink.sink.sent, sink.sink.given_up) == (1, 1)
-    assert sink.sink.notes == ("1 events dropped: not sent in time: 429 Too Many Requests",)
+    assert (sink.sink.sent, sink.sink.given_up) == (1, 2)
+    assert sink.sink.notes == ("2 events dropped: not sent in time: 429 Too Many Requests",)
+
+
+def test_retry_after_holds_for_what_comes_after_a_batch_that_was_given_up(collector):
+    collector.replies = [(503, {"Retry-After": "1"}, b"")]
+    sink = Sink(collector.url, QUICK._replace(patience=0.2, age=0.01))
+    sink.give(1)
+    assert until(lambda: sink.sink.given_up == 1)
+    assert len(collector.times) == 1
+    while not sink.sink.sent and len(collector.times) < 2:
+        sink.give(2)
+        time.sleep(0.005)
+    assert until(lambda: sink.sink.sent)
+    assert collector.times[1] - collector.times[0] >= 1.0, "others have come in between, and were given up"
+    assert sink.sink.given_up > 2
+    sink.sink.finish()
+    assert sink.said[0].endswith("it is tried again") and sink.said[-1].endswith("takes events again")
+
+
+def test_one_batch_waits_as_long_as_its_own_patience(collector):
+    """The collector asks for longer: that batch is lost, and none is tried before."""
+    collector.replies = [(503, {"Retry-After": "600"}, b"")]
+    sink = Sink(collector.url, QUICK._replace(patience=0.3, age=0.01))
+    began = time.monotonic()
+    sink.give(1)
+    assert until(lambda: sink.sink.given_up == 1)
+    assert time.monotonic() - began >= 0.3, "it is not dropped at once"
+    sink.give(2)
+    assert until(lambda: sink.sink.given_up == 2)
+    sink.give(3)
+    assert until(lambda: sink.sink.given_up == 3)
+    sink.sink.finish()
+    assert len(collector.times) == 1
+
+
+def test_a_collector_that_always_says_now_is_given_up_too(collector):
+    collector.replies = [(503, {"Retry-After": "0"}, b"")] * 1000
+    sink = Sink(collector.url, QUICK._replace(patience=0.3))
+    sink.give(1)
+    assert until(lambda: sink.sink.given_up == 1)
+    assert len(collector.times) < 50, "as often as without it"
+    sink.sink.finish()
+
+
+def test_what_no_request_can_hold_is_refused_and_the_thread_goes_on(collector):
+    sink = Sink(collector.url, headers={"a:b": "c"})
+    sink.give(1)
+    assert until(lambda: sink.sink.refused == 1)
+    sink.http._settings = sink.http._settings._replace(headers={})
+    sink.give(2)
+    assert until(lambda: sink.sink.sent == 1)
+    sink.sink.finish()
+    assert "1 event dropped: Invalid header name" in sink.said[0]
 
 
 def test_what_is_taken_in_part_is_counted(collector):
@@ -402,18 +475,29 @@ def test_the_environment_says_where():
         ("http://a/\r\nx: y", {}),
         ("", {"OTEL_EXPORTER_OTLP_HEADERS": "a=b%0d%0ac: d"}),
         ("", {"OTEL_EXPORTER_OTLP_HEADERS": "a"}),
+        ("", {"OTEL_EXPORTER_OTLP_HEADERS": "a:b=c"}),
+        ("", {"OTEL_EXPORTER_OTLP_HEADERS": "a%20b=c"}),
+        ("", {"OTEL_EXPORTER_OTLP_HEADERS": "Content-Length=3"}),
+        ("", {"OTEL_EXPORTER_OTLP_HEADERS": "transfer-encoding=chunked"}),
+        ("http://a..b", {}),
+        (f"http://{'a' * 64}", {}),
+        ("https://a", {"OTEL_EXPORTER_OTLP_CERTIFICATE": "/no/such.pem"}),
+        ("", {"OTEL_RESOURCE_ATTRIBUTES": "host.name"}),
         ("", {"OTEL_EXPORTER_OTLP_TIMEOUT": "soon"}),
         ("", {"OTEL_EXPORTER_OTLP_COMPRESSION": "zstd"}),
     ],
 )
 def test_what_cannot_be_meant_is_refused(url, environment, capsys, monkeypatch):
     with pytest.raises(BadSetting) as error:
-        settings_of(url, environment)
+        OtlpHttp(settings_of(url, environment))
+        host_of(environment)
     assert "p@" not in str(error.value), "nor is a password told"
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert main([HERE, "--export", f"otlp:{url}"]) == 2
     assert capsys.readouterr().err.startswith("probewright: ")
+    monkeypatch.setattr("tui.cli.run.connect", lambda *_, **__: pytest.fail("it is told before a target is opened"))
+    assert main(["run", "f vfs_read", "-t", HERE, "--export", f"otlp:{url}"]) == 2
 
 
 @pytest.mark.parametrize(

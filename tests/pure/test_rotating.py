@@ -149,6 +149,46 @@ def test_run_into_a_folder(tmp_path, capsys):
     ]
 
 
+def test_what_is_left_out_is_summed_up_over_the_files(tmp_path):
+    class Noting:
+        notes: tuple[str, ...] = ("1,200 values are left out: why", "a word without a number")
+
+        def take(self, record):
+            pass
+
+        def finish(self):
+            pass
+
+    form = format_named("csv")
+    assert form is not None
+    row = RotatingFiles(form, tmp_path, lambda _: Noting(), "h", Rotation(size=0))
+    for _ in range(5):
+        row.take(record_of({"n": 1}))
+    assert [*row.notes] == ["6,000 values are left out: why", "a word without a number"]
+    for n in range(100):
+        Noting.notes = (f"1 of the kind {n}",)
+        row.take(record_of({"n": 1}))
+    assert len(row.notes) <= 21
+    assert row.notes[-1] == "82 notes more on what is not in the files"
+
+
+@pytest.mark.parametrize("name", ["perfetto", "folded"])
+def test_calls_are_not_torn_into_two_files(tmp_path, capsys, name):
+    assert main([HERE, "--export", f"{name}:{tmp_path}/"]) == 2
+    assert f"{name}: a call that begins in one file of a folder and ends in the next" in capsys.readouterr().err
+    assert names(tmp_path) == []
+
+
+def test_the_environment_says_whose_files_they_are(tmp_path, capsys, monkeypatch):
+    """As in a container, whose own name is that of a pod."""
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "k8s.pod.name=p,host.name=node%2D1")
+    assert main([HERE, "--export", f"jsonl:{tmp_path}/"]) == 0
+    (name,) = names(tmp_path)
+    assert name.startswith("probewright-node-1-2")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "host.name")
+    assert main([HERE, "--export", f"jsonl:{tmp_path}/"]) == 2
+
+
 def test_a_full_disk_is_told(tmp_path, capsys, monkeypatch):
     class Full(ExportFile):
         def __init__(self, path: Path, *, overwrite: bool = False) -> None:

@@ -8,16 +8,19 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from events.export.formats import Format
 from events.export.job import writer_of
 from kernel.errors import KernelError
 from kernel.watch import Watch
 from tui.event_export import source_of
-from tui.otlp_settings import BadSetting, Settings, resource_of, settings_of
+from tui.otlp_settings import BadSetting, Settings, host_of, resource_of, settings_of
 from tui.outlet import Outlet
 from tui.rotating import RotatingFiles, Rotation
+
+if TYPE_CHECKING:
+    from tui.otlp_http import OtlpHttp
 
 OTLP = Format("otlp", "OTLP logs", "", "every field of every event, to a collector of OpenTelemetry", of_events=False)
 """No file holds it."""
@@ -33,7 +36,10 @@ class WantedOutlet(NamedTuple):
     path: str
     """The URL or the folder, as it is told."""
     otlp: Settings | None = None
+    http: OtlpHttp | None = None
     rotation: Rotation | None = None
+    host: str = ""
+    """Name of the machine, where the environment says it."""
 
 
 def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str) -> WantedOutlet | None:
@@ -54,9 +60,16 @@ def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str)
             raise BadSetting("--rotate-… and --keep are of files: otlp has none")
         settings = settings_of(path, os.environ)
         resource_of(os.environ, host="", machine="", release="", title="")  # what is wrong there is told at once
-        return WantedOutlet(OTLP, settings.shown, settings)
+        from tui.otlp_http import OtlpHttp
+
+        return WantedOutlet(OTLP, settings.shown, settings, OtlpHttp(settings), host=host_of(os.environ))
     if form is not None and path and (path.endswith("/") or asked):
-        return WantedOutlet(form, path, rotation=Rotation(**asked))
+        if form.whole_calls:
+            raise BadSetting(
+                f"{form.name}: a call that begins in one file of a folder and ends in the next would be lost; "
+                f"give one file, {form.name}:FILE{form.suffix}, or another format"
+            )
+        return WantedOutlet(form, path, rotation=Rotation(**asked), host=host_of(os.environ))
     if asked:
         raise BadSetting("--rotate-… and --keep want a folder: --export FORMAT:FOLDER/")
     return None
@@ -64,24 +77,23 @@ def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str)
 
 def outlet_of(watch: Watch, wanted: WantedOutlet, unasked: Unasked) -> Outlet:
     """What takes the events. Raises BadSetting, NoPyarrow, OSError, FileRefused."""
-    if wanted.otlp is not None:
-        return _sink(watch, wanted.otlp, unasked)
+    if wanted.otlp is not None and wanted.http is not None:
+        return _sink(watch, wanted.otlp, wanted.http, unasked)
     return RotatingFiles(
         wanted.form,
         Path(wanted.path),
         lambda out: writer_of(wanted.form, source_of(watch, unasked), out),
-        _host(watch),
+        wanted.host or _host(watch),
         wanted.rotation or Rotation(),
     )
 
 
-def _sink(watch: Watch, settings: Settings, unasked: Unasked) -> Outlet:
+def _sink(watch: Watch, settings: Settings, http: OtlpHttp, unasked: Unasked) -> Outlet:
     import importlib.metadata
 
     from events.export.otlp import LogEncoder
     from tui.cli.journal import Level, saying
     from tui.cli.output import plain
-    from tui.otlp_http import OtlpHttp
     from tui.otlp_sink import OtlpSink
 
     facts = watch.connection.facts
@@ -95,7 +107,7 @@ def _sink(watch: Watch, settings: Settings, unasked: Unasked) -> Outlet:
         with saying(Level.WARNING):
             print(f"{clear}probewright: {plain(text)}", file=sys.stderr, flush=True)
 
-    return OtlpSink(OtlpHttp(settings), encoder, settings, _wall(watch), say=say)
+    return OtlpSink(http, encoder, settings, _wall(watch), say=say)
 
 
 def _host(watch: Watch) -> str:
