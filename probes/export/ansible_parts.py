@@ -92,6 +92,14 @@ TASKS = """\
     probewright_folder: "{{ probewright_begun.stdout | default('') | regex_search('/tmp/probewright-[0-9]+') }}"
     probewright_file: "{{ inventory_hostname | regex_replace('[^A-Za-z0-9._-]+', '_') }}.txt"
   tasks:
+    - name: The time and the size are numbers
+      ansible.builtin.assert:
+        that:
+          - probewright_seconds | string is match('[1-9][0-9]*$')
+          - probewright_most_bytes | string is match('[1-9][0-9]*$')
+        fail_msg: "probewright_seconds and probewright_most_bytes are numbers, without a unit"
+        quiet: true
+
     - name: Look at the kernel
       ansible.builtin.raw: sh -c {{ probewright_look | quote }}
       register: probewright_looked

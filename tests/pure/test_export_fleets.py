@@ -200,7 +200,7 @@ def test_a_play_from_begin_to_end(tmp_path):
     done = ansible(
         tmp_path,
         text.replace(block(script, 6), block(long, 6)),
-        *(*words, "-e", "probewright_seconds=0", "-e", "probewright_most_bytes=131072"),
+        *(*words, "-e", "probewright_seconds=1", "-e", "probewright_most_bytes=131072"),
         *("-e", "probewright_unpack='import sys; sys.exit(3)'"),
     )
     assert done.returncode == 2
@@ -214,6 +214,15 @@ def test_another_kernel_is_refused(tmp_path):
     assert f"Linux 1.2.3 x86_64: the probes are made for Linux {FACTS.release} x86_64" in done.stdout.replace(
         "\n", " "
     )
+
+
+@pytest.mark.parametrize("words", ["probewright_seconds=2m", "probewright_most_bytes=0"])
+def test_a_number_that_is_none_is_refused(tmp_path, words):
+    """A filter `int` makes 0 of it."""
+    text = made("ansible", hostile_plan("x")) or ""
+    done = ansible(tmp_path, text, "-e", words, "-e", "probewright_look='echo looked'")
+    assert done.returncode == 2
+    assert "are numbers, without a unit" in done.stdout and "Look at the kernel" not in done.stdout
 
 
 @pytest.mark.parametrize("shell", SHELLS)
