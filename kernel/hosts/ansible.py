@@ -19,6 +19,10 @@ from kernel.hosts.errors import GroupError
 
 _SECTION = re.compile(r"\[([^:\]]+)(?::(\w+))?\]\s*(?:[#;].*)?")
 _RANGE = re.compile(r"\[(?:(\d+):(\d+)|([A-Za-z]):([A-Za-z]))(?::(\d+))?\]")
+_VALUE = re.compile(r"""(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\s*(?:#.*)?|(?P<plain>.*?)(?:(?:^|\s+)#.*)?""")
+"""With a comment behind it, which begins after a space as in a shell."""
+_BY_SSH = ("ssh", "smart", "paramiko", "paramiko_ssh")
+"""Values of ansible_connection, without `ansible.builtin.`, for what our own ssh reaches too."""
 _MOST_HOSTS = 10_000
 _AS_JSON = "have it as JSON: ansible-inventory -i FILE --list > FILE.json"
 _REACHING = ("ansible_host", "ansible_port", "ansible_user", "ansible_connection")
@@ -66,11 +70,17 @@ class Inventory:
 
     def _target(self, host: str) -> str:
         own = self._variables(host)
-        if own.get("ansible_connection") == "local":
+        connection = own.get("ansible_connection", "smart").removeprefix("ansible.builtin.")
+        if connection == "local":
             return "local"
         where = own.get("ansible_host", host)
         if "{{" in "".join(own.values()):
             raise GroupError(f"{host}: how it is reached is a template, which only Ansible can read", _AS_JSON)
+        if connection not in _BY_SSH:
+            raise GroupError(
+                f"{host}: its ansible_connection is {connection[:60]}, and only ssh and local reach a host here",
+                "take a group without it, or name the hosts with --target",
+            )
         user = f"{own['ansible_user']}@" if own.get("ansible_user") else ""
         port = f":{own['ansible_port']}" if own.get("ansible_port") else ""
         return f"ssh://{user}{f'[{where}]' if ':' in where else where}{port}"
@@ -146,7 +156,7 @@ def _line(found: Inventory, group: str, kind: str, words: str, number: int) -> N
     """One line below a group's head."""
     if kind == "vars":
         name, _, value = words.partition("=")
-        found.variables.setdefault(group, {}).update(_reaching({name.strip(): value.strip().strip("'\"")}))
+        found.variables.setdefault(group, {}).update(_reaching({name.strip(): _value(value)}))
         return
     try:
         name, *rest = shlex.split(words, comments=True)
@@ -167,6 +177,12 @@ def _line(found: Inventory, group: str, kind: str, words: str, number: int) -> N
             raise GroupError(f"the inventory has more than {_MOST_HOSTS:,} hosts")
 
 
+def _value(text: str) -> str:
+    """What stands behind `=` below a head of variables, without its quotes and its comment."""
+    match = _VALUE.fullmatch(text.strip())
+    return "" if match is None else match["quoted"] if match["quote"] else match["plain"]
+
+
 def _expanded(name: str, number: int) -> Iterator[str]:
     """`web[01:03].lan` -> web01.lan, web02.lan, web03.lan, as Ansible counts: both ends are in it."""
     match = _RANGE.search(name)
@@ -178,14 +194,22 @@ def _expanded(name: str, number: int) -> Iterator[str]:
         raise GroupError(f"line {number} of the inventory: {name[:60]} is no range")
     values: Sequence[str]
     if match[1]:
+        _require_forward(int(match[1]), int(match[2]), name, number)
         wide = len(match[1]) if match[1].startswith("0") else 0
         if int(match[2]) - int(match[1]) > _MOST_HOSTS:
             raise GroupError(f"line {number} of the inventory: {name[:60]} is more than {_MOST_HOSTS:,} hosts")
         values = [str(one).zfill(wide) for one in range(int(match[1]), int(match[2]) + 1, step)]
     else:
+        _require_forward(ord(match[3]), ord(match[4]), name, number)
         values = [chr(one) for one in range(ord(match[3]), ord(match[4]) + 1, step)]
     for value in values:
         yield from _expanded(f"{name[: match.start()]}{value}{name[match.end() :]}", number)
+
+
+def _require_forward(begin: int, end: int, name: str, number: int) -> None:
+    """Raises GroupError: such a range would name no host, silently."""
+    if begin > end:
+        raise GroupError(f"line {number} of the inventory: {name[:60]} ends before it begins", "turn the range round")
 
 
 def _reaching(variables: Mapping[str, object]) -> dict[str, str]:

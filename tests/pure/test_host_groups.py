@@ -98,11 +98,32 @@ def test_what_ansible_inventory_lists():
         ("ok\nweb 'x\n", "line 2"),
         ("web[1:999999]\n", "10,000"),
         ("web[1:5:0]\n", "no range"),
+        ("web[5:1]\n", "line 1 .* ends before it begins"),
+        ("web[c:a]\n", "line 1 .* ends before it begins"),
+        ("box ansible_connection=docker\n", "box: its ansible_connection is docker"),
+        ("win\n[all:vars]\nansible_connection=winrm\n", "win: its ansible_connection is winrm"),
     ],
 )
 def test_what_is_no_inventory_is_said_with_the_way_out(text, why):
     with pytest.raises(GroupError, match=why):
         read_inventory(text).targets("all")
+
+
+def test_comments_behind_values_are_none_of_them():
+    for line, user in (
+        ("ansible_user=adm # comment", "adm@"),
+        ("ansible_user = 'adm'  # comment", "adm@"),
+        ('ansible_user="a # b" # comment', "a # b@"),
+        ("ansible_user=a#b", "a#b@"),
+        ("ansible_user= # nobody", ""),
+    ):
+        assert read_ini(f"web1\n[all:vars]\n{line}\n").targets("all") == (f"ssh://{user}web1",), line
+
+
+@pytest.mark.parametrize("connection", ["ssh", "smart", "paramiko", "paramiko_ssh", "ansible.builtin.ssh"])
+def test_what_ssh_reaches_is_reached_by_ssh(connection):
+    assert read_ini(f"web1 ansible_connection={connection}\n").targets("all") == ("ssh://web1",)
+    assert read_ini("here ansible_connection=ansible.builtin.local\n").targets("all") == ("local",)
 
 
 def test_a_template_is_not_taken_for_an_address():
