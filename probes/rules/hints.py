@@ -23,6 +23,19 @@ _WORD = re.compile(r"[^\W_]+")
 _NUMBERED = re.compile(r"([a-z]+)([0-9]+)", re.ASCII)
 
 
+_OFFERED = frozenset(
+    {"BAD_PROBE_ADDR", "FAIL_REG_PROBE", "NO_BTF_ENTRY", "BAD_ADDR_SUFFIX", "BAD_TP_NAME", "no_event_field", ""}
+)
+"""Errors where another name is offered all the same; it is not put right without a look (`probes.corrected`)."""
+
+
+def _as_much(token: str, name: str) -> bool:
+    """Whether nothing of a token goes: `count>5` is more than `count`, `prev_pid` than `prev`."""
+    if "$" in token and re.findall(r"\d+", token) != re.findall(r"\d+", name):
+        return False
+    return len(_WORD.findall(name)) >= len(_WORD.findall(token))
+
+
 def _as_wide(token: str, name: str) -> bool:
     """Whether a type's name like the token cuts nothing off the value, and shows it in the same way."""
     wanted, has = _NUMBERED.fullmatch(token), _NUMBERED.fullmatch(name)
@@ -50,8 +63,8 @@ def hint_for(
         close = [known] if known in others else []
     elif code == "BAD_TYPE":
         close = [name for name in close if _as_wide(token.lower(), name)]
-    elif code in _LISTED:  # `count>5` is more than `count`, `prev_pid` is not `prev`
-        close = [name for name in close if len(_WORD.findall(others[name])) >= len(_WORD.findall(token))]
+    elif code not in _OFFERED:
+        close = [name for name in close if _as_much(token, name)]
     nearest = tuple(dict.fromkeys((*meant, *(others[name] for name in close))))[:_NEAREST]
     hint = better or WAYS_OUT.get(code, "")
     if code in _LISTED and not (nearest or better) and others:

@@ -136,6 +136,8 @@ def of_c(slip: Slip) -> Iterator[str]:
     """`unsigned long`, of some words: `ulong`, whose width is the kernel's; `const char *`."""
     written = c_type(slip)
     words = written.removeprefix("const ").replace("*", " *").split()
+    if not words:
+        return
     if "*" in words:
         kind = "string" if words == ["char", "*"] else ""
     elif "void" in words:

@@ -79,7 +79,10 @@ def at_exit(slip: Slip) -> Iterator[str]:
 def bad_suffix(slip: Slip) -> Iterator[str]:
     """`%exit`, `%ret`; `%entry` is said by nothing."""
     place, _, suffix = slip.place.partition("%")
-    yield slip.placed(place if suffix[:2] in ("en", "") else f"{place}%return")
+    if suffix[:2] in ("en", ""):
+        yield slip.placed(place)
+    elif suffix[:1] in ("e", "r"):
+        yield slip.placed(f"{place}%return")
 
 
 def tracepoint(slip: Slip) -> Iterator[str]:
