@@ -40,7 +40,7 @@ from kernel.frames import (
     squeeze,
     unpack,
 )
-from kernel.journal import Journal, folders, is_untouched, own_name, whole
+from kernel.journal import Journal, folders, is_untouched, open_own, own_name, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,7 +121,9 @@ class Agent:
                     break
                 except OSError as error:
                     if error.errno != errno.EBUSY or attempt == 9:
-                        if error.errno != errno.ENOENT:
+                        if error.errno == errno.ENOENT:  # gone already
+                            self.journal.drop(effect, path, data, expects)
+                        else:
                             failed.append(effect + b" " + path + b": " + os.strerror(error.errno or 0).encode())
                         break
                     time.sleep(0.05)  # someone else's reader is just closing
@@ -141,7 +143,10 @@ class Agent:
 
     def read(self, ident: int, path: bytes, limit: bytes, offset: bytes = b"0") -> None:
         left = number(limit)
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if os.path.dirname(path).decode("utf-8", "surrogateescape") in self.journal.places:
+            fd = open_own(path)
+        else:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if number(offset):
                 os.lseek(fd, number(offset), os.SEEK_SET)
@@ -214,6 +219,7 @@ class Agent:
             stream.close()
 
     def bye(self, ident: int) -> None:
+        self.ending = True  # a signal from here on would lose the step that is just being taken
         self.send(ident, OK, *self.undo())
         raise Gone
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from kernel.drain import write_all
 from kernel.errors import FileRefused
@@ -14,12 +15,16 @@ CHUNK = 1 << 16
 _FLAGS = {Effect.WRITE: os.O_WRONLY | os.O_TRUNC, Effect.APPEND: os.O_WRONLY | os.O_APPEND}
 
 
-def read(path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+def _open(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def read(path: str, limit: int = 64 << 20, offset: int = 0, opened: Callable[[str], int] = _open) -> bytes:
     """Whole content of a file from `offset` on, up to `limit` bytes. Raises FileRefused."""
     parts: list[bytes] = []
     left = limit
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = opened(path)
         try:
             if offset:
                 os.lseek(fd, offset, os.SEEK_SET)

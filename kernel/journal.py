@@ -13,17 +13,22 @@ A line is one write(2) behind the others, and a last one without its end was nev
 
 # This file speaks Python 3.6 and imports nothing but the standard library: it runs on the far side too.
 import contextlib
+import errno
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     Entry = tuple[bytes, bytes, bytes, bytes]
     """Effect, path, data, and what the file says as long as nobody else has changed it."""
 
 FIRST_LINE = "probewright 1 "
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+MACHINE_ID = "/etc/machine-id"
+ROOTS = "/run/probewright"
+"""The folder of root, which nobody else can make; it is gone with the boot."""
 
 
 def outlives(path: bytes, data: bytes) -> bool:
@@ -61,22 +66,57 @@ def _words(text: bytes) -> "set[str]":
 
 
 def folders(uid: int, environment: "Mapping[str, str]") -> "list[str]":
-    """Where a process of that user keeps its journal, the best first."""
+    """Where a process of that user keeps its journal, the best first.
+
+    Root has one place only: its environment may be that of someone else (`sudo -E`), who could write there what root
+    is to take back.
+    """
+    if not uid:
+        return [ROOTS]
     home = environment.get("HOME", "")
     state = environment.get("XDG_STATE_HOME") or (home + "/.local/state" if home.startswith("/") else "")
-    at_home = [state + "/probewright/undo"] if state.startswith("/") else []
-    return at_home if uid else ["/run/probewright", *at_home]
+    return [state + "/probewright/undo"] if state.startswith("/") else []
+
+
+def open_own(path: "bytes | str", how: int = os.O_RDONLY) -> int:
+    """Open a journal that nobody but us can have written, nor can change. Raises OSError.
+
+    Its folder and the file belong to who we are, no one else may write to them, and the file is a plain one: what
+    is none is not waited for.
+    """
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        own(folder, stat.S_ISDIR)
+        flags = how | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(os.path.basename(path), flags, 0o600, dir_fd=folder)
+    finally:
+        os.close(folder)
+    try:
+        own(fd, stat.S_ISREG)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def own(fd: int, is_kind: "Callable[[int], bool]") -> None:
+    """Raises PermissionError where what is open is of another kind, is not ours or may be written by others."""
+    found = os.fstat(fd)
+    if not is_kind(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
 class Journal:
     """Of one process; the file is there as long as there is something in it."""
 
     def __init__(self, places: "Iterable[str]", name: str) -> None:
-        """`name` of the file, `PID-STARTTIME` (of /proc/PID/stat); it is made in the first place that takes it."""
+        """`name` of the file, as `own_name` gives it; it is made in the first place that takes it."""
         self.places, self.name = list(places), name
         self.path = ""
         self.fd = -1
         self.open: list[Entry] = []
+        self.owed = b""
+        """What did not get into the file yet, for want of room."""
 
     def add(self, effect: bytes, path: bytes, data: bytes, expects: bytes) -> None:
         """Write a way back down, where that is needed and can be done."""
@@ -96,18 +136,22 @@ class Journal:
 
     def write(self, sign: str, entry: "Entry") -> None:
         with contextlib.suppress(OSError):  # no place, no room: what is to be done is done all the same
-            first = self.begin() if self.fd < 0 else b""
-            os.write(self.fd, first + line_of(sign, entry))
+            if self.fd < 0:
+                self.owed = self.begin() + b"".join(line_of("+", one) for one in self.open)
+            else:
+                self.owed += line_of(sign, entry)
+            while self.owed:  # a line that was cut off is gone on with, else those behind it would be lost with it
+                self.owed = self.owed[os.write(self.fd, self.owed) :]
 
     def begin(self) -> bytes:
         """Make the file; gives its first line. Raises OSError where there is no place for it."""
-        how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         boot = whole(BOOT_ID).decode("ascii", "replace").strip()
         for number, place in enumerate(self.places):
             try:
                 os.makedirs(place, 0o700, exist_ok=True)
                 self.path = place + "/" + self.name
-                self.fd = os.open(self.path, how, 0o600)
+                self.fd = open_own(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+                os.ftruncate(self.fd, 0)
                 break
             except OSError:
                 if number == len(self.places) - 1:
@@ -120,7 +164,7 @@ class Journal:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
             os.close(self.fd)
-            self.fd = -1
+            self.fd, self.owed = -1, b""
 
 
 def line_of(sign: str, entry: "Entry") -> bytes:
@@ -152,12 +196,25 @@ def parse(content: bytes) -> "tuple[str, list[Entry]]":
 
 
 def own_name() -> str:
-    """Name of the journal of this process; empty where there is no /proc."""
+    """Name of the journal of this process, `PID-STARTTIME` (of /proc/PID/stat) and `-MACHINE` where that has an id.
+
+    A home may be that of several machines. Empty where there is no /proc.
+    """
     try:
         head, _, tail = whole("/proc/self/stat").rpartition(b")")
-        return "{}-{}".format(int(head.split(b" ", 1)[0]), int(tail.split()[19]))
+        name = "{}-{}".format(int(head.split(b" ", 1)[0]), int(tail.split()[19]))
     except (OSError, ValueError, IndexError):
         return ""
+    with contextlib.suppress(OSError):
+        machine = machine_of(whole(MACHINE_ID))
+        return name + "-" + machine if machine else name
+    return name
+
+
+def machine_of(content: bytes) -> str:
+    """The id in /etc/machine-id (machine-id(5)); empty: it has none yet."""
+    word = content.decode("ascii", "replace").strip()
+    return word if len(word) == 32 and not set(word) - set("0123456789abcdef") else ""
 
 
 def whole(path: "bytes | str") -> bytes:

@@ -10,6 +10,7 @@ an event that a person named or a setting of the whole kernel, stands in the jou
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -116,8 +117,11 @@ def _with_journals(target: Target, found: list[Leftover], root: str) -> list[Lef
         mine = [at for at, leftover in enumerate(found) if _process(leftover.name) == journal.process]
         if mine:
             found[mine[-1]] = found[mine[-1]]._replace(journal=journal)
-        else:
+        elif journal.steps:
             found.append(Leftover(journal.process, "", (), journal))
+        else:  # of an earlier boot, or all of it was taken back: there is nothing to ask anybody
+            with contextlib.suppress(FileRefused):
+                target.perform(Step(Effect.UNLINK, journal.path))
     return found
 
 

@@ -15,7 +15,7 @@ from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
 from kernel import facts, files, libbpf, libc
 from kernel.errors import FileRefused
-from kernel.journal import Journal, folders, own_name
+from kernel.journal import Journal, folders, open_own, own_name
 from kernel.owner import owner_of
 from kernel.target import Effect, Step
 from probes.facts import TargetFacts
@@ -177,6 +177,8 @@ class LocalTarget:
         return files.read(f"/sys/kernel/btf/{module or 'vmlinux'}")
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        if os.path.dirname(path) in folders(os.geteuid(), os.environ):
+            return files.read(path, limit, offset, open_own)
         return files.read(path, limit, offset)
 
     def perform(self, step: Step) -> None:

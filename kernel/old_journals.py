@@ -12,7 +12,7 @@ from kernel.errors import FileRefused
 from kernel.owner import base36
 from kernel.target import Effect, Step, Target
 
-_NAME = re.compile(r"(\d{1,10})-(\d{1,20})")
+_NAME = re.compile(r"(\d{1,10})-(\d{1,20})(?:-([0-9a-f]{32}))?")
 _UID = re.compile(r"^Uid:\s+\d+\s+(\d+)", re.MULTILINE)
 _MOST_BYTES = 4 << 20
 
@@ -30,21 +30,26 @@ class OldJournal(NamedTuple):
 def old_journals(target: Target, tracefs: str) -> list[OldJournal]:
     """All that can be read, of living and of dead processes; those of an earlier boot are empty. Raises TargetLost.
 
+    Those that another machine may have made (a shared home) are left out.
+
     Args:
         target: a kernel.
         tracefs: where it is mounted there; a step that leads elsewhere is none of ours.
     """
     boot = _text(target, journal.BOOT_ID).strip()
+    machine = journal.machine_of(_text(target, journal.MACHINE_ID).encode())
     found: list[OldJournal] = []
     for folder in _folders(target):
         for name in _names(target, folder):
-            if not (match := _NAME.fullmatch(name)):
+            if not (match := _NAME.fullmatch(name)) or (match[3] or "") != machine:
                 continue
             path = f"{folder}/{name}"
             try:
                 made, entries = journal.parse(target.read(path, _MOST_BYTES))
             except FileRefused:
                 continue
+            if made != boot and not machine and folder != journal.ROOTS:
+                continue  # nothing says that it is of this machine
             steps = tuple(_steps(entries, tracefs)) if made and made == boot else ()
             found.append(OldJournal(path, f"{match[1]}_{base36(int(match[2]))}", steps))
     return found
@@ -58,7 +63,7 @@ def _steps(entries: list[journal.Entry], tracefs: str) -> Iterator[Step]:
 
 
 def _folders(target: Target) -> list[str]:
-    """Where a process like that which serves us keeps its own, and where root does."""
+    """Where a process like that which serves us keeps its own."""
     pid = target.owner.partition("_")[0]
     uid = _UID.search(_text(target, f"/proc/{pid}/status"))
     pairs = [word.partition("=") for word in _text(target, f"/proc/{pid}/environ").split("\0")]

@@ -1,5 +1,7 @@
 """What a killed process would have put back stands in a file; the next start puts it back where nobody else did."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel import journal, leftovers
+from kernel import journal, leftovers, local
+from kernel.agent import Agent, Gone
 from kernel.errors import FileRefused, LeftAlone
 from kernel.function_graph import open_graph
 from kernel.graph_settings import parse_functions
@@ -326,3 +329,171 @@ def test_a_local_process_that_is_killed_leaves_its_journal(tmp_path):
     boot, entries = journal.parse(file.read_bytes())
     assert (boot, len(entries)) == (Path(journal.BOOT_ID).read_text().strip(), 1)
     assert entries[0][1:] == (b"/sys/kernel/tracing/max_graph_depth", b"0\n", b"3")
+
+
+def test_root_trusts_no_environment():
+    """`sudo -E` leaves it that of a user, who would choose what root writes."""
+    theirs = {"HOME": "/home/eve", "XDG_STATE_HOME": "/home/eve/state"}
+    assert journal.folders(0, theirs) == ["/run/probewright"]
+    assert journal.folders(1000, theirs) == ["/home/eve/state/probewright/undo"]
+    target = Journaled()
+    forged = journal.line_of("+", (b"write", f"{ROOT}/max_graph_depth".encode(), b"99\n", b""))
+    place = "/home/eve/.local/state/probewright/undo"
+    target.files |= {
+        "/proc/200/status": b"Name:\tx\nUid:\t0\t0\t0\t0\n",
+        "/proc/200/environ": b"HOME=/home/eve\0",
+        f"{place}/{PROCESS}": f"{journal.FIRST_LINE}{BOOT}\n".encode() + forged,
+    }
+    target.die()
+    assert leftovers.find(target) == []
+    target.files["/proc/200/status"] = b"Name:\tx\nUid:\t1000\t1000\t0\t0\n"  # who they are themselves
+    assert [found.settings for found in leftovers.find(target)] == [1]
+
+
+def refused(path: Path) -> bool:
+    try:
+        os.close(journal.open_own(str(path)))
+    except OSError:
+        return True
+    return False
+
+
+def test_a_file_that_others_may_have_written_is_not_read(tmp_path, monkeypatch):
+    folder = tmp_path / "undo"
+    folder.mkdir(mode=0o700)
+    file = folder / "5-6"
+    file.write_text("x")
+    file.chmod(0o600)
+    assert not refused(file)
+    file.chmod(0o620)
+    assert refused(file)
+    file.chmod(0o600)
+    folder.chmod(0o777)
+    assert refused(file)
+    folder.chmod(0o755)
+    os.symlink(file, folder / "7-8")
+    assert not refused(file) and refused(folder / "7-8")
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    assert refused(file)
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_in_its_place_keeps_nobody_waiting(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "5-6", 0o600)
+    assert refused(tmp_path / "5-6")
+    monkeypatch.setattr(local, "folders", lambda uid, environment: [str(tmp_path)])
+    with pytest.raises(FileRefused):
+        local.LocalTarget().read(str(tmp_path / "5-6"))
+    made = Journal([str(tmp_path)], "5-6")
+    made.add(b"write", b"/t/max_graph_depth", b"0\n", b"3")
+    assert made.fd < 0
+
+
+@pytest.mark.parametrize("room", range(0, 140, 9))
+def test_what_did_not_get_in_for_want_of_room_follows(tmp_path, monkeypatch, room):
+    real, left = os.write, room
+
+    def write(fd: int, data: bytes) -> int:
+        nonlocal left
+        if not left:
+            raise OSError(errno.ENOSPC, "no room")
+        done = real(fd, data[:left])
+        left -= done
+        return done
+
+    monkeypatch.setattr(os, "write", write)
+    made = Journal([str(tmp_path)], "5-6")
+    entries = [(b"write", b"/t/max_graph_depth", b"%d\n" % number, b"3") for number in range(4)]
+    for entry in entries[:3]:
+        made.add(*entry)
+    made.drop(*entries[1])
+    boot, found = journal.parse(Path(made.path).read_bytes())
+    assert (boot, found) in [("", []), *((Path(journal.BOOT_ID).read_text().strip(), entries[:n]) for n in range(4))]
+    left = 10_000
+    made.add(*entries[3])
+    assert journal.parse(Path(made.path).read_bytes())[1] == [entries[0], *entries[2:]]
+
+
+MACHINE = "0123456789abcdef" * 2
+
+
+def lying_at(place: str, name: str, boot: str = BOOT, machine: str = MACHINE) -> Journaled:
+    """A user's kernel with one journal."""
+    target = Journaled()
+    line = journal.line_of("+", (b"write", f"{ROOT}/max_graph_depth".encode(), b"0\n", b""))
+    target.files |= {
+        "/proc/200/status": b"Uid:\t1000\t1000\t0\t0\n",
+        "/proc/200/environ": f"XDG_STATE_HOME={place.removesuffix('/probewright/undo')}\0".encode(),
+        journal.MACHINE_ID: machine.encode() + b"\n",
+        f"{place}/{name}": f"{journal.FIRST_LINE}{boot}\n".encode() + line,
+    }
+    target.die()
+    return target
+
+
+@pytest.mark.parametrize(
+    ("name", "boot", "machine", "steps", "stays"),
+    [
+        (f"{PROCESS}-{MACHINE}", BOOT, MACHINE, [1], True),
+        (f"{PROCESS}-{MACHINE}", "before", MACHINE, [], False),
+        (f"{PROCESS}-{MACHINE[::-1]}", "there", MACHINE, [], True),
+        (PROCESS, "there", MACHINE, [], True),
+        (PROCESS, "there", "uninitialized", [], True),
+        (PROCESS, BOOT, "uninitialized", [1], True),
+    ],
+)
+def test_in_a_shared_home_those_of_other_machines_stay(name, boot, machine, steps, stays):
+    """Those of an earlier boot of this one go, without a question about nothing."""
+    place = "/home/ann/state/probewright/undo"
+    target = lying_at(place, name, boot, machine)
+    assert [found.settings for found in leftovers.find(target)] == steps
+    assert (f"{place}/{name}" in target.files) is stays
+
+
+def test_the_machine_is_in_the_name(monkeypatch):
+    real = journal.whole
+    monkeypatch.setattr(journal, "whole", lambda path: MACHINE.encode() if path == journal.MACHINE_ID else real(path))
+    assert journal.own_name().split("-")[::2] == [str(os.getpid()), MACHINE]
+    monkeypatch.setattr(journal, "whole", lambda path: b"" if path == journal.MACHINE_ID else real(path))
+    assert len(journal.own_name().split("-")) == 2
+
+
+@pytest.fixture
+def agent(tmp_path, monkeypatch):
+    monkeypatch.setattr("kernel.agent.folders", lambda uid, environment: [str(tmp_path / "undo")])
+    return Agent()
+
+
+def test_a_signal_while_the_agent_takes_back_loses_no_step(agent, monkeypatch):
+    done: list[bytes] = []
+
+    def perform(effect: bytes, path: bytes, data: bytes) -> None:
+        agent.leave()
+        done.append(path)
+
+    monkeypatch.setattr(agent, "perform", perform)
+    monkeypatch.setattr(agent, "send", lambda *words: None)
+    for path in (b"/t/a", b"/t/b"):
+        agent.guard(0, b"write", path, b"0\n")
+    with pytest.raises(Gone):
+        agent.bye(1)
+    assert done == [b"/t/b", b"/t/a"]
+
+
+def test_what_is_gone_is_taken_out_of_the_agents_journal(agent, tmp_path):
+    agent.guard(0, b"write", os.fsencode(tmp_path / "nothing"), b"0\n")
+    assert list((tmp_path / "undo").iterdir())
+    assert agent.undo() == []
+    assert not list((tmp_path / "undo").iterdir())
+
+
+def test_the_agent_reads_no_journal_of_others(agent, tmp_path, monkeypatch):
+    sent: list[bytes] = []
+    monkeypatch.setattr(agent, "send", lambda ident, op, *fields: sent.extend(fields))
+    agent.guard(0, b"write", b"/t/a", b"0\n")
+    path = os.fsencode(agent.journal.path)
+    agent.read(1, path, b"4096")
+    assert sent
+    os.chmod(path, 0o666)
+    with pytest.raises(PermissionError):
+        agent.read(1, path, b"4096")

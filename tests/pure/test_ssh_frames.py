@@ -66,7 +66,19 @@ def test_the_agent_is_python_3_6_of_the_standard_library() -> None:
     imported = {
         alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
     }  # fmt: skip
-    assert imported <= {"contextlib", "errno", "fnmatch", "os", "select", "signal", "struct", "sys", "time", "zlib"}
+    assert imported <= {
+        "contextlib",
+        "errno",
+        "fnmatch",
+        "os",
+        "select",
+        "signal",
+        "stat",
+        "struct",
+        "sys",
+        "time",
+        "zlib",
+    }
     froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert froms <= {"collections.abc"}, "only for the type checker"
     walrus = [node for node in ast.walk(tree) if isinstance(node, ast.NamedExpr)]
