@@ -7,6 +7,7 @@ line. Only those of one boot of a target are kept.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -41,11 +42,15 @@ def fetch(far: Reader, target: str, known: Mapping[str, bytes | FileRefused]) ->
         if kept is not None:
             found[path] = kept
     missing = [path for path in LISTS if path not in found]
-    for path, read in far.ahead(missing).items() if missing else ():
-        found[path] = read
-        if key and isinstance(read, bytes) and read:
-            _keep(target, path, key, read)
-    return found
+    if not missing:
+        return found
+    read = far.ahead(missing)
+    # A module that came in between would be in the lists, and not in what they are kept under.
+    if key and _key(far, target, {**known, **far.ahead([_MODULES])}) == key:
+        for path, content in read.items():
+            if isinstance(content, bytes) and content:
+                _keep(target, path, key, content)
+    return {**found, **read}
 
 
 def _key(far: Reader, target: str, known: Mapping[str, bytes | FileRefused]) -> str:
@@ -53,6 +58,8 @@ def _key(far: Reader, target: str, known: Mapping[str, bytes | FileRefused]) -> 
     boot, modules = known.get(_BOOT), known.get(_MODULES)
     if not isinstance(boot, bytes) or not boot.strip():
         return ""
+    if not isinstance(modules, bytes) and (modules is None or modules.errno != errno.ENOENT):
+        return ""  # there are modules, and they are not told
     parts = [target.encode("utf-8", "surrogateescape"), boot.strip()]
     if isinstance(modules, bytes):
         # NAME SIZE REFERENCES DEPENDENCIES STATE ADDRESS: the third and the fourth change with who uses it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -77,6 +78,41 @@ def test_another_boot_or_module_is_read_anew_and_the_old_list_goes(folder: Path,
     far.files[path], far.files[FUNCTIONS] = data, b"vfs_write\n"
     assert far.lists()[0] == b"vfs_write\n" and far.read
     assert len(list(folder.iterdir())) == len(LISTS)
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/proc/modules", b"ext4 1000 2 jbd2, Live 0xffffffffc0000000\nxfs 9 0 - Live 0xffffffffc1000000\n"),
+        ("/sys/module/ext4/notes/.note.gnu.build-id", b"\1\3"),
+    ],
+)
+def test_a_module_that_comes_while_they_are_read_is_not_missed(path: str, data: bytes) -> None:
+    class Loading(Far):
+        def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+            if FUNCTIONS in paths:
+                self.files |= {"/sys/module/xfs/notes/.note.gnu.build-id": b"\7", path: data}
+            return super().ahead(paths)
+
+    far = Loading()
+    far.lists()
+    assert far.read
+    far.files[FUNCTIONS] = b"other\n"
+    assert far.lists()[0] == b"other\n" and far.read, "of one moment with its modules"
+    assert far.lists()[0] == b"other\n" and not far.read
+
+
+@pytest.mark.parametrize(("number", "kept"), [(errno.ENOENT, True), (errno.EACCES, False)])
+def test_modules_that_are_not_told_may_be_others_the_next_time(number: int, kept: bool) -> None:
+    class Refusing(Far):
+        def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+            refused = {"/proc/modules": FileRefused("/proc/modules", number)}
+            return {path: refused.get(path, read) for path, read in super().ahead(paths).items()}
+
+    far = Refusing()
+    for again in (False, True):
+        fetch(far, "ssh://box", far.ahead([BOOT, "/proc/modules"]))
+        assert far.read is not (again and kept)
 
 
 def test_another_target_has_its_own() -> None:
