@@ -7,7 +7,7 @@ events tell, where they are recorded (the preset `containers`): a task begins in
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,6 +26,8 @@ TELLING: Final = frozenset((FORK, MOVE))
 _ALWAYS: Final = -(1 << 62)
 _MOST_TASKS: Final = 1 << 17
 """Of more, what came first is forgotten."""
+_MOST_CHANGES: Final = 256
+"""Of one thread id; where it was before those is not known any more."""
 _FARTHEST: Final = 256
 """Parents of parents that are asked."""
 _IDLE: Final = 0
@@ -77,6 +79,13 @@ class _Since(NamedTuple):
     """Thread id of whom it was forked from at that time; -1: it was not."""
 
 
+def _insert(known: list[_Since], since: _Since) -> None:
+    """Behind what is as old: a look may have been younger than what is read only now."""
+    insort(known, since, key=lambda one: one.ts)
+    if len(known) > _MOST_CHANGES:
+        del known[0]
+
+
 class Cgroups:
     """Belongs to the thread that reads the store."""
 
@@ -117,7 +126,7 @@ class Cgroups:
             if again:  # no event told of a move: it did not begin where its parent was (CLONE_INTO_CGROUP)
                 known[-1] = last._replace(cgroup=cgroup)
             else:
-                known.append(_Since(max(now, last.ts), cgroup))
+                _insert(known, _Since(max(now, last.ts), cgroup))
             again = again or before < 0
         if again:
             self.unknown.clear()  # what was looked for may be known by this one, its parent
@@ -144,8 +153,7 @@ class Cgroups:
         if known is None:
             self._keep(pid, [since])
             return
-        known.append(since)
-        known.sort(key=lambda one: one.ts)  # a look may have been younger than what is read only now
+        _insert(known, since)
 
     def _keep(self, pid: int, known: list[_Since]) -> None:
         self._tasks[pid] = known

@@ -139,6 +139,27 @@ def test_what_a_recording_knows_of_its_end_holds_from_the_fork_on() -> None:
     assert groups.path_of(11, 100) == WEB
 
 
+def test_a_fork_costs_the_same_however_many_there_were() -> None:
+    class Counted(int):
+        compared = 0
+
+        def __lt__(self, other: int) -> bool:
+            Counted.compared += 1
+            return int(self) < int(other)
+
+    groups = Cgroups()
+    groups.know({10: Home(WEB), 20: Home(DB)}, 0)
+    most = 0
+    for number in range(20_000):
+        Counted.compared = 0
+        groups.learn(fork(Counted(100 + number), 10 + number % 2 * 10, 11))
+        most = max(most, Counted.compared)
+    assert 0 < most < 20
+    assert [groups.path_of(11, 100 + number) for number in (19_990, 19_991, 30_000)] == [WEB, DB, DB]
+    assert groups.path_of(11, 150) is None
+    assert len(groups._tasks[11]) < 1000
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(1, 6), st.integers(1, 6), st.integers(0, 50)), max_size=25),
