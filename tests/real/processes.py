@@ -43,7 +43,7 @@ def ended(pid: int) -> bool:
     return state == "Z"
 
 
-def until(seen: Callable[[], object], seconds: float = 20.0) -> bool:
+def until(seen: Callable[[], object], seconds: float = 60.0) -> bool:
     """Whether it becomes true in time."""
     end = time.monotonic() + seconds
     while not seen():

@@ -186,7 +186,7 @@ def _begin(guest: Guest, what: str) -> int:
     script = f"({what}) </dev/null >/tmp/out 2>&1 & echo $!"
     pid = int(guest.run(script))
     guest.run(f"mv /tmp/out /tmp/out{pid}")
-    assert until(lambda: b"vfs_" in guest.run(f"cat /tmp/out{pid}"), 40), guest.run(f"cat /tmp/out{pid}").decode()
+    assert until(lambda: b"vfs_" in guest.run(f"cat /tmp/out{pid}"), 120), guest.run(f"cat /tmp/out{pid}").decode()
     return pid
 
 
