@@ -43,8 +43,6 @@ class HostMerger:
 
     def __init__(self, window: int = WINDOW_NS) -> None:
         self.window = window
-        self.early = 0
-        """Rows that were let go before their time, because too many waited."""
         self._held: list[Run] = []
         """Each in order of time; keys are sequence numbers, ids are the machines'."""
         self._latest = -(1 << 62)
@@ -59,6 +57,10 @@ class HostMerger:
         """Events by machine that came too late for their place."""
         return self._late
 
+    def holds(self, host: int) -> bool:
+        """Whether an event of a machine waits."""
+        return any(bool((run.ids == host).any()) for run in self._held)
+
     def add(self, host: int, stamps: NDArray[np.int64], first_seq: int) -> None:
         """Take events of one machine, of one sequence number after the other."""
         if not len(stamps):
@@ -69,8 +71,7 @@ class HostMerger:
     def take(self, now: int) -> Run:
         """What is final at a time, in order; `is_late` and `host_of` read its ids."""
         cuts = [int(np.searchsorted(run.stamps, now - self.window, side="right")) for run in self._held]
-        if (waiting := len(self) - sum(cuts)) > _MOST_HELD:
-            self.early += waiting
+        if len(self) - sum(cuts) > _MOST_HELD:
             return self.flush()
         pairs = list(zip(self._held, cuts, strict=True))
         self._held = [run.part(cut, len(run.stamps)) for run, cut in pairs if cut < len(run.stamps)]
