@@ -76,6 +76,7 @@ class Hosting:
 
     def _tell_of_lost(self) -> None:
         """Of each that went away since the last time."""
+        self._lost.intersection_update(self.fleet.hosts)
         for host in self.fleet.hosts:
             if host.state == "lost" and host not in self._lost:
                 self._lost.add(host)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 from events.hosts import WINDOW_NS
@@ -18,6 +18,7 @@ from kernel.hosts.host import Host, Opener, State
 from kernel.hosts.merged import Merged
 from kernel.hosts.opening import open_host
 from kernel.hosts.order import Order
+from kernel.hosts.service import OUT_OF_REACH, Service, Wanted
 from kernel.limits import Limits
 from kernel.watch import STORE_BYTES
 
@@ -55,10 +56,10 @@ class Fleet:
         self._opener = opener
         self._cancel = threading.Event()
         self._changed = threading.Condition()
-        self._orders: tuple[Order, ...] = ()
-        self._taken: dict[Host, int] = {}
-        """How many of the orders a host was given."""
-        self._serving: dict[Host, threading.Lock] = {}
+        self._wanted = Wanted(0, ())
+        self._services: dict[Host, Service] = {}
+        self._looks: dict[Host, Future[None]] = {}
+        """The last of each host."""
         self._gone: list[Host] = []
         """Hosts in whose place another attempt stands."""
         self.hosts: tuple[Host, ...] = tuple(
@@ -75,30 +76,40 @@ class Fleet:
 
     def arm(self, order: Order) -> None:
         """Have it armed on each host that is open, and on the others when they are; returns at once."""
-        self._orders = (*self._orders, order)
+        self._wanted = Wanted(self._wanted.era, (*self._wanted.orders, order))
         self._serve(self.hosts)
 
     def disarm(self) -> None:
         """Have all of it taken away from all hosts, which stay open; returns at once."""
-        self._orders = ()
-        self._taken = dict.fromkeys(self._taken, 0)
-        for host in self.hosts:
-            self._workers.submit(self._do, host, host.disarm)
+        self._wanted = Wanted(self._wanted.era + 1, ())
+        self._serve(self.hosts)
 
     def retry(self) -> int:
-        """Open those again that failed, with all that was ordered; gives their number, returns at once."""
+        """Open those again that failed, with all that was ordered; gives their number, returns at once.
+
+        What a host refused it is not asked for again, but where it refused everything.
+        """
         again = [host for host in self.hosts if host.state.failed]
         for old in again:
-            self._workers.submit(self._do, old, old.close)
+            self._services[old].over = True
+            self._workers.submit(self._leave, old, self._services[old])
         self._gone += again
-        self.hosts = tuple(self._new_host(host.spec, host.name) if host in again else host for host in self.hosts)
+        self.hosts = tuple(
+            self._new_host(host.spec, host.name, self._services[host]) if host in again else host
+            for host in self.hosts
+        )
         self._serve(self.hosts)
         return len(again)
 
     def look(self) -> None:
-        """Have every host asked for its losses, its names and its clock; returns at once."""
+        """Have every host asked for its losses, its names and its clock; returns at once.
+
+        One that has not answered yet is not asked again: others wait for the same workers.
+        """
         for host in self.hosts:
-            self._lookers.submit(self._do, host, partial(host.look, self.now))
+            last = self._looks.get(host)
+            if last is None or last.done():
+                self._looks[host] = self._lookers.submit(self._do, partial(host.look, self.now))
 
     def cancel(self) -> None:
         """Give up opening."""
@@ -107,9 +118,14 @@ class Fleet:
     # -- how far they are --------------------------------------------------------------------------------------------
 
     @property
+    def all_hosts(self) -> tuple[Host, ...]:
+        """The hosts, and before them those in whose place another attempt stands, as long as anything is theirs."""
+        return (*self._gone, *self.hosts)
+
+    @property
     def title(self) -> str:
         """What was ordered, in a few words; empty: nothing."""
-        return ", ".join(order.title for order in self._orders)
+        return ", ".join(order.title for order in self._wanted.orders)
 
     @property
     def settled(self) -> bool:
@@ -134,9 +150,11 @@ class Fleet:
         Args:
             budget: seconds of CPU time for each host, beyond a first part of what came.
         """
-        for host in (*self._gone, *self.hosts):
+        for host in self.all_hosts:
             self._tick_of(host, budget)
-        return self.events.release(self.now())
+        new = self.events.release(self.now())
+        self._drop_gone()
+        return new
 
     def finish(self) -> int:
         """Read what is in the buffers now, then no more, and give rows to all of it; gives their number."""
@@ -174,41 +192,59 @@ class Fleet:
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._lookers.shutdown(wait=False, cancel_futures=True)
         with ThreadPoolExecutor(AT_ONCE, "close") as closers:
-            list(closers.map(_close, (*self._gone, *self.hosts)))
+            list(closers.map(_close, self.all_hosts))
         self._workers.shutdown()
         self._lookers.shutdown()
 
     # -- workers -----------------------------------------------------------------------------------------------------
 
-    def _new_host(self, spec: str, name: str) -> Host:
+    def _new_host(self, spec: str, name: str, before: Service | None = None) -> Host:
         host = Host(spec, name, self._limits, self._bytes)
-        self._taken[host], self._serving[host] = 0, threading.Lock()
+        self._services[host] = Service.after(before, self._wanted)
         return host
 
     def _is_settled(self, host: Host) -> bool:
-        return host.state.failed or (host.state.settled and self._taken[host] >= len(self._orders))
+        has_all = self._services[host].has_all(self._wanted)
+        return host.state in OUT_OF_REACH or (host.state.settled and has_all)
 
     def _serve(self, hosts: Iterable[Host]) -> None:
         for host in hosts:
-            self._workers.submit(self._serve_one, host)
+            self._workers.submit(self._serve_one, host, self._services[host])
 
-    def _serve_one(self, host: Host) -> None:
-        """Open it where it is not, and arm there what was ordered meanwhile."""
-        with self._serving[host]:
+    def _serve_one(self, host: Host, service: Service) -> None:
+        """Open it where it is not, and bring it to what is wanted by now."""
+        with service.lock:
             if host.state is State.WAITING:
-                self._do(host, lambda: host.open(self._opener, self.now, self._cancel))
+                self._do(lambda: host.open(self._opener, self.now, self._cancel))
                 if host.watch is not None:
                     host.watch.on_data = self._tell_of_data
-            while self._taken[host] < len(self._orders) and not host.state.failed and not self._cancel.is_set():
-                order = self._orders[self._taken[host]]
-                self._do(host, partial(host.arm, order), and_count=True)
+            while not (service.over or self._cancel.is_set()) and self._step(host, service):
+                pass
 
-    def _do(self, host: Host, work: Callable[[], None], *, and_count: bool = False) -> None:
+    def _step(self, host: Host, service: Service) -> bool:
+        try:
+            return service.step(host, self._wanted)
+        finally:
+            self._tell()
+
+    def _leave(self, host: Host, service: Service) -> None:
+        """Close one in whose place another attempt stands."""
+        with service.lock:
+            self._do(partial(_close, host))
+            service.closed = True
+
+    def _drop_gone(self) -> None:
+        """Let go of what stood before another attempt, where nothing is to be undone there and no row is of it."""
+        for host in tuple(self._gone):
+            if self._services[host].closed and not host.left and self.events.forget(host):
+                self._gone.remove(host)
+                del self._services[host]
+                self._looks.pop(host, None)
+
+    def _do(self, work: Callable[[], None]) -> None:
         try:
             work()
         finally:
-            if and_count:
-                self._taken[host] += 1
             self._tell()
 
     def _tell(self) -> None:

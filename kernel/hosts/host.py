@@ -107,11 +107,11 @@ class Host:
             except Exception as error:
                 self._failed(State.UNREACHABLE, KernelError(f"unexpected: {error!r}", "please report it"))
 
-    def arm(self, order: Order) -> None:
-        """Arm all of an order or nothing of it; what fails is its state."""
+    def arm(self, order: Order) -> bool:
+        """Arm all of an order or nothing of it; what fails is its state. False: it was refused."""
         with self._busy:
             if self.watch is None or self.state not in (State.OPEN, State.ARMED, State.REFUSED):
-                return
+                return True
             before = self.state
             self.state, self.why, self.remedy = State.ARMING, "", ""
             try:
@@ -134,8 +134,11 @@ class Host:
                 self._failed(State.REFUSED, error)
             except Exception as error:
                 self._failed(State.REFUSED, KernelError(f"unexpected: {error!r}", "please report it"))
-            if self.state is State.REFUSED and before is State.ARMED and self.watch.armed:
+            if self.state is not State.REFUSED:
+                return True
+            if before is State.ARMED and self.watch.armed:
                 self.state = State.ARMED  # what was armed before goes on; `why` says what did not
+            return False
 
     def disarm(self) -> None:
         """Take away what is armed; the host stays open."""
@@ -180,6 +183,7 @@ class Host:
                 self.state = self.state if self.state.failed else State.CLOSED
                 return
             lost = self.state is State.LOST
+            was_open = watch.session is not None
             if not lost:
                 with contextlib.suppress(KernelError):
                     self.counts = watch.counts() or self.counts
@@ -188,7 +192,9 @@ class Host:
                 gone = [failure for failure in failures if isinstance(failure.error, TargetLost)]
                 if gone and not lost:
                     self.lost(gone[0].error)
-                self.left += tuple(str(one.error) for one in failures if one not in gone)
+                left = tuple(str(one.error) for one in failures if one not in gone)
+                # What an earlier `disarm` left was tried again, where the watch was open and its line stands.
+                self.left = left if was_open and not gone else self.left + left
             finally:
                 watch.connection.close()
                 self.state = self.state if self.state.failed else State.CLOSED

@@ -57,6 +57,10 @@ class _Source:
         self.timeline = timeline
         self.next_seq = 0
         self.unshown = 0
+        self.given = False
+        """The merger had events of it."""
+        self.end: int | None = None
+        """No row from here on is of it; None: not known."""
 
 
 class Merged:
@@ -65,7 +69,8 @@ class Merged:
     def __init__(self, window: int) -> None:
         self.merger = HostMerger(window)
         self._rows = MergedRows()
-        self._sources: list[_Source] = []
+        self._sources: list[_Source | None] = []
+        """By the number that rows have; None: no row is of it any more."""
 
     @property
     def first_seq(self) -> int:
@@ -79,11 +84,12 @@ class Merged:
 
     def late_of(self, host: Host) -> int:
         """Events of a host that came too late for their place."""
-        return sum(self.merger.late.get(number, 0) for number, one in enumerate(self._sources) if one.host is host)
+        numbers = (number for number, one in enumerate(self._sources) if one is not None and one.host is host)
+        return sum(self.merger.late.get(number, 0) for number in numbers)
 
     def unshown_of(self, host: Host) -> int:
-        """Events of a host that its store had to drop before they had a row here."""
-        return sum(one.unshown for one in self._sources if one.host is host)
+        """Events of a host that its store had to drop before they could be shown."""
+        return sum(one.unshown for one in self._sources if one is not None and one.host is host)
 
     def collect(self, host: Host, now: int) -> None:
         """Take what is new in a host's store; as long as its clock is not known it stays there."""
@@ -100,19 +106,46 @@ class Merged:
         stamps = store.columns(first, store.next_seq).run.stamps
         self.merger.add(number, source.timeline.near(stamps, offset.ns, now), first)
         source.next_seq = store.next_seq
+        source.given = True
 
     def release(self, now: int | None) -> int:
         """Give rows to what is final at a time, or to everything; gives their number."""
         return self._rows.append(self.merger.flush() if now is None else self.merger.take(now))
 
+    def pass_over(self, seq: int) -> None:
+        """Count a row as not shown: its host's store dropped the event while it waited for others."""
+        source = self._sources[self._rows.row(seq).host]
+        if source is not None:
+            source.unshown += 1
+
+    def forget(self, host: Host) -> bool:
+        """Let go of the session of a host that gives nothing more, where no row is of it; whether that was so.
+
+        The host was closed, and ticked since.
+        """
+        for number, source in enumerate(self._sources):
+            if source is None or source.host is not host:
+                continue
+            store = source.watch.store
+            if store is not None and store.held:
+                return False
+            if source.given and source.end is None:
+                if self.merger.holds(number):
+                    return False
+                source.end = self._rows.next
+            if source.end is not None and self._rows.first < source.end:
+                return False
+            self._sources[number] = None
+        return True
+
     def watch(self, source: int) -> Watch:
-        """The session that an event is of."""
-        return self._sources[source].watch
+        """The session that an event is of. Raises IndexError where no row is of it any more."""
+        return self._known(source).watch
 
     def record(self, seq: int) -> MergedEvent:
         """The event of a row. Raises IndexError where it was dropped, or there is none yet."""
         row = self._rows.row(seq)
-        source = self._sources[row.host]
+        source = self._known(row.host)
         store = source.watch.store
         if store is None:
             raise IndexError(seq)
@@ -136,11 +169,18 @@ class Merged:
                 return Found(None, seq, False)
         return Found(None, seq, True)
 
+    def _known(self, number: int) -> _Source:
+        source = self._sources[number]
+        if source is None:
+            raise IndexError(number)
+        return source
+
     def _source_of(self, host: Host, watch: Watch) -> tuple[int, _Source]:
         for number, source in enumerate(self._sources):
-            if source.watch is watch:
+            if source is not None and source.watch is watch:
                 return number, source
         from events.clock import Timeline  # and numpy, as `kernel.watch` does
 
-        self._sources.append(_Source(host, watch, Timeline()))
-        return len(self._sources) - 1, self._sources[-1]
+        made = _Source(host, watch, Timeline())
+        self._sources.append(made)
+        return len(self._sources) - 1, made

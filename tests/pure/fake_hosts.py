@@ -67,11 +67,11 @@ class FakeHost(FakeTarget):
         super().close()
         self.closed = True
 
-    def event(self, at: int, name: str = "vfs_read", pid: int = 812) -> None:
-        """An event happens at a time of our clock."""
+    def event(self, at: int, name: str = "vfs_read", pid: int = 812, times: int = 1) -> None:
+        """An event happens at a time of our clock; a page has room for 300."""
         path = next(path for path in self.files if "/instances/" in path and path.endswith(f"/{name}/format"))
         number = int(self.files[path].split(b"ID: ")[1].split(b"\n")[0])
-        data = struct.pack("<IHHi", 2, number, 0, pid)
+        data = struct.pack("<IHHi", 2, number, 0, pid) * times
         page = struct.pack("<QQ", at - self.behind, len(data)) + data
         self.pages.queue.put(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+import kernel.hosts.fleet
 import tui.cli.hosts
 from kernel.hosts.fleet import Fleet
+from kernel.hosts.order import Order
 from tests.pure.fake_hosts import FakeHost, Lan, is_clean
 from tui.cli.main import run
 from tui.cli.parser import parse
@@ -132,3 +134,31 @@ def test_a_host_whose_line_is_cut_is_told_and_the_status_says_so(lan, capsys):
     assert (hosts["one"]["state"], hosts["two"]["state"]) == ("closed", "lost")
     assert "probewright: two: lost: the line is cut" in told.err
     lan.hosts.pop("two")
+
+
+def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, capsys, monkeypatch):
+    monkeypatch.setattr(kernel.hosts.fleet, "STORE_BYTES", 1)
+    monkeypatch.setattr(kernel.hosts.fleet, "_LEAST_STORE", 1)
+    order = Order(("f vfs_read",))
+    fleet = Fleet(["one"], window=100 * SECOND, opener=lan.open)
+    stream = tui.cli.hosts.Stream(fleet, order, as_json=True, most=0)
+    try:
+        fleet.open()
+        fleet.arm(order)
+        assert fleet.wait(20)
+        (host,) = fleet.hosts
+        for waiting in (3000, 6000):
+            for _ in range(10):
+                lan.hosts["one"].event(fleet.now(), times=300)
+            end = time.monotonic() + 20
+            while host.watch.store.next_seq < waiting:
+                assert time.monotonic() < end
+                fleet.tick()
+        assert host.watch.store.first_seq > 3000, "older ones went to make room"
+        stream.finish()
+    finally:
+        fleet.close()
+    stream.account()
+    events, hosts = objects(capsys.readouterr().out)
+    assert hosts["one"]["unshown"] >= 3000
+    assert len(events) + hosts["one"]["unshown"] == 6000

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 import time
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
 
-from kernel.errors import TargetUnusable
+import kernel.hosts.fleet
+from events.hosts import MergedRows
+from kernel.errors import FileRefused, TargetUnusable
 from kernel.hosts.fleet import Fleet, names_of
-from kernel.hosts.host import State
+from kernel.hosts.host import Host, State
 from kernel.hosts.merged import MergedEvent
 from kernel.hosts.opening import open_host
 from kernel.hosts.order import Chosen, Order
 from probes.presets.schema import Preset
-from tests.pure.fake_hosts import FakeHost, Lan, is_clean
+from tests.pure.fake_hosts import REMOVE, STATS, FakeHost, Lan, Step, is_clean
+from tui.cli.app import _close_hosts
 
 SECOND = 10**9
 READ = Order(("f vfs_read",))
+OPEN = Order(("f vfs_open",))
 
 
 @pytest.fixture
@@ -64,6 +72,30 @@ def shows(fleet: Fleet, number: int) -> bool:
 
 def states(fleet: Fleet) -> dict[str, State]:
     return {host.name: host.state for host in fleet.hosts}
+
+
+def stuck(step: Step) -> None:
+    """For `before` of a host: nothing can be removed."""
+    if step.effect is REMOVE:
+        raise FileRefused(step.path, 16)
+
+
+def held(host: FakeHost) -> tuple[threading.Event, threading.Event]:
+    """Arming waits on a host: when it has begun the first is set, it goes on when the second is."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(step: Step) -> None:
+        if b"f:" in step.data:
+            begun.set()
+            assert go_on.wait(20)
+
+    host.before = wait
+    return begun, go_on
+
+
+def armed_on(host: FakeHost) -> list[str]:
+    lines = host.files["/sys/kernel/tracing/dynamic_events"].decode().splitlines()
+    return [line.split()[1] for line in lines]
 
 
 def test_one_order_of_events_by_measured_clocks(lan, fleets):
@@ -192,15 +224,6 @@ def test_what_can_not_be_taken_away_is_told_and_the_others_are_clean(lan, fleets
     fleet = fleets("one", "two")
     fleet.arm(READ)
     assert fleet.wait(20)
-
-    def stuck(step):
-        from tests.pure.fake_hosts import REMOVE
-
-        if step.effect is REMOVE:
-            from kernel.errors import FileRefused
-
-            raise FileRefused(step.path, 16)
-
     lan.hosts["one"].before = stuck
     fleet.close()
     assert fleet.hosts[0].left and "busy" in fleet.hosts[0].left[0].lower()
@@ -233,3 +256,156 @@ def test_a_recording_is_no_host(tmp_path):
 
     with pytest.raises(TargetUnusable, match="no clock"):
         open_host(str(shipped_recording()), lambda *_: None, threading.Event())
+
+
+def test_what_is_ordered_after_all_was_taken_away_is_armed_also_where_the_first_is_still_under_way(lan, fleets):
+    begun, go_on = held(lan.hosts["one"])
+    fleet = fleets("one", "two")
+    fleet.arm(READ)
+    assert begun.wait(20)
+    fleet.disarm()
+    fleet.arm(Order(("f vfs_write",)))
+    assert not fleet.settled
+    go_on.set()
+    assert fleet.wait(20)
+    assert armed_on(lan.hosts["one"]) == armed_on(lan.hosts["two"]) == ["vfs_write"]
+    assert [len(host.done.lines) for host in fleet.hosts] == [1, 1]
+
+
+def test_nothing_is_armed_once_all_was_taken_away(lan, fleets):
+    begun, go_on = held(lan.hosts["one"])
+    fleet = fleets("one")
+    fleet.arm(READ)
+    fleet.arm(Order(("f vfs_write",)))
+    assert begun.wait(20)
+    fleet.disarm()
+    go_on.set()
+    assert fleet.wait(20)
+    assert states(fleet) == {"one": State.OPEN} and not armed_on(lan.hosts["one"])
+
+
+def test_who_refused_one_order_takes_the_next(lan, fleets):
+    fleet = fleets("one", "two")
+    fleet.arm(OPEN)
+    assert fleet.wait(20) and states(fleet) == {"one": State.ARMED, "two": State.REFUSED}
+    fleet.arm(READ)
+    assert fleet.wait(20) and set(states(fleet).values()) == {State.ARMED}
+    assert armed_on(lan.hosts["two"]) == ["vfs_read"] and len(armed_on(lan.hosts["one"])) == 2
+
+
+def test_what_was_refused_is_not_asked_for_again_but_where_that_was_all(lan, fleets):
+    fleet = fleets("two")
+    fleet.arm(OPEN)
+    assert fleet.wait(20) and states(fleet) == {"two": State.REFUSED}
+    assert fleet.retry() == 1
+    assert fleet.wait(20) and "vfs_open" in fleet.hosts[0].why, "it was asked"
+    fleet.arm(READ)
+    fleet.arm(OPEN)
+    assert fleet.wait(20) and states(fleet) == {"two": State.ARMED} and "vfs_open" in fleet.hosts[0].why
+    lan.hosts["two"].lost = True
+    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    lan.hosts["two"] = FakeHost("two", release="7.2.0-no_vfs_open")
+    assert fleet.retry() == 1
+    assert fleet.wait(20) and states(fleet) == {"two": State.ARMED} and not fleet.hosts[0].why
+    assert armed_on(lan.hosts["two"]) == ["vfs_read"]
+
+
+def test_what_another_attempt_found_in_its_place_left_is_told(lan, fleets, capsys):
+    fleet = fleets("two")
+    fleet.arm(OPEN)
+    assert fleet.wait(20)
+    lan.hosts["two"].before = stuck
+    stays = lan.hosts.pop("two")
+    lan.hosts["two"] = FakeHost("two")
+    fleet.retry()
+    until(fleet, lambda: fleet.all_hosts[0].left and stays.closed)
+    assert fleet.wait(20)
+    assert _close_hosts(fleet) == 1
+    assert not fleet.hosts[0].left and "two: left behind: " in capsys.readouterr().err
+
+
+def test_another_attempt_leaves_no_store_behind_that_no_row_needs(lan, fleets):
+    fleet = fleets("two")
+    fleet.arm(OPEN)
+    assert fleet.wait(20)
+    before = weakref.ref(fleet.hosts[0].watch)
+    fleet.retry()
+    until(fleet, lambda: fleet.all_hosts == fleet.hosts)
+    gc.collect()
+    assert before() is None
+
+
+def test_another_attempt_keeps_what_is_shown_as_long_as_it_is(lan, fleets):
+    fleet = fleets("one", window=0)
+    fleet.events._rows = MergedRows(1)
+    fleet.arm(READ)
+    assert fleet.wait(20)
+    lan.hosts["one"].event(fleet.now(), pid=1)
+    until(fleet, partial(shows, fleet, 1))
+    lan.hosts["one"].lost = True
+    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    lan.hosts["one"] = FakeHost("one")
+    before = weakref.ref(fleet.hosts[0].watch)
+    fleet.retry()
+    assert fleet.wait(20)
+    for _ in range(15):
+        until(fleet, lambda: len(fleet.all_hosts) == 2)
+        assert fleet.events.first_seq or fleet.events.record(0).pid == 1
+        lan.hosts["one"].event(fleet.now(), pid=2, times=300)
+    until(fleet, lambda: fleet.events.first_seq > 0 and fleet.all_hosts == fleet.hosts)
+    gc.collect()
+    assert before() is None
+    assert fleet.events.record(fleet.events.next_seq - 1).pid == 2
+
+
+def test_who_does_not_answer_is_not_asked_again_meanwhile(lan, fleets, monkeypatch):
+    monkeypatch.setattr(kernel.hosts.fleet, "AT_ONCE", 1)
+    looks: Counter[str] = Counter()
+    look = Host.look
+
+    def counted(self: Host, now: Callable[[], int]) -> None:
+        looks[self.name] += 1
+        look(self, now)
+
+    monkeypatch.setattr(Host, "look", counted)
+    fleet = fleets("one", "three")
+    fleet.arm(READ)
+    assert fleet.wait(20)
+    begun, go_on = threading.Event(), threading.Event()
+    read = lan.hosts["one"].read
+
+    def hangs(path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        if path.endswith(STATS):
+            begun.set()
+            assert go_on.wait(20)
+        return read(path, limit, offset)
+
+    monkeypatch.setattr(lan.hosts["one"], "read", hangs)
+    fleet.look()
+    assert begun.wait(20)
+    for _ in range(5):
+        fleet.look()
+    go_on.set()
+    until(fleet, lambda: fleet.hosts[1].counts is not None)
+    assert looks == {"one": 1, "three": 1}
+    until(fleet, lambda: all(one.done() for one in fleet._looks.values()))
+    fleet.look()
+    until(fleet, lambda: looks == {"one": 2, "three": 2})
+
+
+def test_what_could_be_taken_away_at_last_is_not_told_as_left(lan, fleets):
+    fleet = fleets("one")
+    fleet.arm(READ)
+    assert fleet.wait(20)
+
+    def busy(step: Step) -> None:
+        if step.data.startswith(b"-:"):
+            raise FileRefused(step.path, 16)
+
+    lan.hosts["one"].before = busy
+    fleet.disarm()
+    until(fleet, lambda: fleet.hosts[0].state is State.OPEN)
+    assert fleet.hosts[0].left
+    lan.hosts["one"].before = lambda step: None
+    fleet.close()
+    assert not fleet.hosts[0].left and is_clean(lan.hosts["one"])

@@ -124,6 +124,6 @@ def _close_hosts(fleet: Fleet) -> int:
             print("taking the probes away from the hosts ...", file=sys.stderr, flush=True)
     fleet.close()
     with contextlib.suppress(OSError):  # the terminal may be gone
-        for host in fleet.hosts:
+        for host in fleet.all_hosts:
             tell_left(host)
-    return int(any(host.left for host in fleet.hosts))
+    return int(any(host.left for host in fleet.all_hosts))

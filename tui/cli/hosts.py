@@ -195,7 +195,8 @@ class Stream:
             self._next = seq + 1
             try:
                 event = events.record(seq)
-            except IndexError:  # its host's store had to drop it: it is among those that were not shown
+            except IndexError:  # its host's store had to drop it while it waited
+                events.pass_over(seq)
                 continue
             if event.event in self._source(event).about:
                 self._number += 1

@@ -1,0 +1,64 @@
+"""How far one host is with what all of them are to have: what it was given, what it refused."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kernel.hosts.host import Host, State
+from kernel.hosts.order import Order
+
+OUT_OF_REACH = (State.UNREACHABLE, State.LOST)
+"""Nothing can be asked of such a host; of one that refused something it can."""
+
+
+class Wanted(NamedTuple):
+    """What every host is to have."""
+
+    era: int
+    """Another one each time everything is taken away: a worker sees that what it armed meanwhile has to go."""
+    orders: tuple[Order, ...]
+
+
+class Service:
+    """See the module; belongs to the worker that holds `lock`."""
+
+    def __init__(self, era: int, refused: Iterable[int] = ()) -> None:
+        """Take the era of what is wanted, and the places of orders that are not to be asked for."""
+        self.lock = threading.Lock()
+        self.era = era
+        self.taken = 0
+        """How many of the orders of its era the host was given."""
+        self.refused = set(refused)
+        """Places of the orders it does not take; they are not asked for again."""
+        self.over = False
+        """Another attempt stands in its place: it is given nothing more."""
+        self.closed = False
+
+    @classmethod
+    def after(cls, before: Service | None, wanted: Wanted) -> Service:
+        """Of another attempt: what was refused is left out, but where nothing else was wanted."""
+        refused = before.refused if before is not None and before.era == wanted.era else ()
+        return cls(wanted.era, refused if len(refused) < len(wanted.orders) else ())
+
+    def has_all(self, wanted: Wanted) -> bool:
+        """Whether the host was given all of it."""
+        return self.era == wanted.era and self.taken >= len(wanted.orders)
+
+    def step(self, host: Host, wanted: Wanted) -> bool:
+        """Have the host do one thing of it, with `lock` held; False: there is nothing to do."""
+        if self.era != wanted.era:
+            try:
+                host.disarm()
+            finally:
+                self.era, self.taken, self.refused = wanted.era, 0, set()
+            return True
+        if self.has_all(wanted) or host.state in OUT_OF_REACH:
+            return False
+        try:
+            if self.taken not in self.refused and not host.arm(wanted.orders[self.taken]):
+                self.refused.add(self.taken)
+        finally:
+            self.taken += 1
+        return True
