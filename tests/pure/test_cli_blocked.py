@@ -42,9 +42,11 @@ def unread(words: list[str]) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 def waits(pid: int, pipe: int) -> bool:
-    """Whether the pipe is full and the main thread sleeps."""
+    """Whether the pipe is full and the main thread sleeps in a write to it."""
     full = not select.select([], [pipe], [], 0)[1]
-    return full and Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("S")
+    asleep = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("S")
+    where = Path(f"/proc/{pid}/wchan").read_text()  # 0: this kernel does not tell
+    return full and asleep and ("pipe_write" in where or where == "0")
 
 
 def handled(pid: int, number: int) -> bool:
