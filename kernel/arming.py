@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import errno
 from dataclasses import dataclass, field
 
 from events.format import EventFormat, FormatError, parse_format
@@ -13,6 +14,7 @@ from kernel.meter import Meter
 from kernel.refusal import refused
 from kernel.target import Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
+from kernel.trampolines import refuse_second_start, started
 from kernel.undo import UndoFailure, UndoList
 from probes.plan import Plan, PlannedEvent
 
@@ -73,6 +75,7 @@ class Arming:
                 continue  # an event of the kernel's own
             try:
                 remove = self._tracefs.define(event.remove)
+                self._refuse_taken(event, remove)
                 undo.do(self._tracefs.define(line), remove)
                 self._tell_apart(event, remove, undo)
                 for line in event.more:  # what removes the event removes them too
@@ -80,13 +83,26 @@ class Arming:
             except FileRefused as error:
                 raise refused(line, error, _log(self._tracefs)) from None
 
+    def _refuse_taken(self, event: PlannedEvent, remove: Step) -> None:
+        """Raise ProbeRefused for a synthetic event whose name a person chose and someone has taken.
+
+        The kernel refuses it too, but until we hear of it the way back stands on the far side, and would take theirs.
+        """
+        if event.line.startswith("s:") and outlives(remove.path.encode(), remove.data) and self._listed(event):
+            raise refused(event.line, FileRefused(remove.path, errno.EEXIST), ())
+
+    def _listed(self, event: PlannedEvent) -> str:
+        """Its line in the list of the kernel, of several the newest; empty: there is none."""
+        head = f"{event.line.partition(':')[0]}:{event.path}"
+        lines = self._tracefs.read("dynamic_events").splitlines()
+        return next((line for line in reversed(lines) if line.split()[:1] == [head]), "")
+
     def _tell_apart(self, event: PlannedEvent, remove: Step, undo: UndoList) -> None:
         """An event whose name is not ours alone is taken away only as long as it is the one that was made here."""
         if not outlives(remove.path.encode(), remove.data):
             return
-        for line in self._tracefs.read("dynamic_events").splitlines():
-            if line.split()[:1] == [f"{event.line.partition(':')[0]}:{event.path}"]:
-                undo.amend(remove, remove._replace(expects=line.encode()))
+        if line := self._listed(event):
+            undo.amend(remove, remove._replace(expects=line.encode()))
 
     def set_filters(self, plan: Plan, undo: UndoList) -> None:
         """A filter goes with our event; on one of the kernel's own it would stay. Raises ProbeRefused, TargetLost."""
@@ -141,14 +157,19 @@ class Arming:
             holding.defined.forget(step)
 
     def enable(self, plan: Plan, undo: UndoList) -> None:
-        """Switch its events on, in our instance only. Raises ProbeRefused, TargetLost."""
+        """Switch its events on, in our instance only. Raises ProbeRefused, TargetUnusable, TargetLost."""
         # The exit first: an exit without an entry is seen to be one, an entry without an exit is not.
         for event in reversed([event for event in plan.events if event.recorded]):
+            follows = event.at_exit and event.line.startswith("f")
+            if follows:
+                refuse_second_start(self._target, self._tracefs)
             try:
                 undo.do(self._instance.enable(event.path, True), self._instance.enable(event.path, False))
             except FileRefused as error:
                 # Since Linux 6.17 an fprobe is registered only here, and error_log says nothing.
                 raise refused(event.line, error, ()) from None
+            if follows:
+                started(self._target)
 
     def switch(self, plan: Plan, holding: Holding, mode: Mode) -> list[UndoFailure]:
         """From any mode to another; what is defined stays, so that nothing in the buffer is lost.
@@ -156,6 +177,7 @@ class Arming:
         Raises:
             ProbeRefused: it could not be switched on.
             FileRefused: this kernel can't count.
+            TargetUnusable: this kernel may not outlive it (`kernel.trampolines`).
             TargetLost: the line is gone.
         """
         failures: list[UndoFailure] = []

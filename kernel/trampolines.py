@@ -15,22 +15,36 @@ from kernel.errors import FileRefused, TargetUnusable
 from kernel.target import Target
 from kernel.tracefs import Tracefs
 
-_started: WeakSet[Target] = WeakSet()
+_started: set[str] = set()
+"""Boots in which one was switched on: a kernel that is opened anew is the same one."""
+_started_here: WeakSet[Target] = WeakSet()
+"""Targets that do not tell their boot."""
+_with_modules: set[str] = set()
+"""Boots in which a module was seen."""
 
 
 def started(target: Target) -> None:
-    """A tracer was switched on there by us."""
-    _started.add(target)
+    """What follows calls was switched on there by us."""
+    if boot := target.facts().boot_id:
+        _started.add(boot)
+    else:
+        _started_here.add(target)
 
 
 def refuse_second_start(target: Target, tracefs: Tracefs) -> None:
-    """Raises TargetUnusable where we switched a tracer on and off before, and the next one may end the kernel."""
-    if target not in _started or _read(target, "/proc/modules", 1) or not _frees(target):
+    """Raises TargetUnusable where we switched one on and off before, and the next one may end the kernel."""
+    boot = target.facts().boot_id
+    if not (boot in _started or target in _started_here) or boot in _with_modules:
+        return
+    if _read(target, "/proc/modules", 1):
+        _with_modules.update((boot,) if boot else ())
+        return
+    if not _frees(target):
         return
     if b"ftrace_graph_func" in _read(target, tracefs.file("enabled_functions")):
         return
     raise TargetUnusable(
-        f"{target.name}: no module is loaded into this kernel, and it may crash at the second start of a tracer",
+        f"{target.name}: no module is loaded into this kernel, and it may crash when calls are followed again",
         "keep a probe on at the exit of some function: docs/troubleshooting.md says how",
     )
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kernel import journal, leftovers, local
 from kernel.agent import Agent, Gone
-from kernel.errors import FileRefused, LeftAlone
+from kernel.errors import FileRefused, LeftAlone, ProbeRefused
 from kernel.function_graph import open_graph
 from kernel.graph_settings import parse_functions
 from kernel.journal import Journal
@@ -497,3 +497,35 @@ def test_the_agent_reads_no_journal_of_others(agent, tmp_path, monkeypatch):
     os.chmod(path, 0o666)
     with pytest.raises(PermissionError):
         agent.read(1, path, b"4096")
+
+
+def test_a_name_that_someone_has_taken_is_never_guarded():
+    """The line may be cut before we hear that the kernel refused it; the far side then takes back what it guards."""
+    target = Journaled()
+    theirs = b"s:synthetic/lat\tpid_t pid\n"
+    target.files[f"{ROOT}/dynamic_events"] = theirs
+    session = open_session(target)
+    guarded: list[Step] = []
+    guard = target.guard
+
+    def watched(undo: Step) -> None:
+        guarded.append(undo)
+        guard(undo)
+
+    target.guard = watched  # type: ignore[method-assign]
+    with pytest.raises(ProbeRefused, match="EEXIST"):
+        session.arm(synthetic())
+    assert not [step for step in guarded if b"synthetic" in step.data]
+    assert target.files[f"{ROOT}/dynamic_events"] == theirs
+    session.arm(synthetic("other"))
+    assert next(step.data for step in guarded if step.data).strip() == b"-:synthetic/other"
+
+
+def test_a_second_line_of_the_same_name_is_no_error():
+    """Its event has several probes; the newest is ours."""
+    target = Journaled()
+    session = open_session(target)
+    line = "p:lat/read vfs_read"
+    target.perform(Step(Effect.APPEND, f"{ROOT}/dynamic_events", b"p:lat/read vfs_write\n"))
+    session.arm(Plan(Probe(Place("vfs_read")), (PlannedEvent("lat", "read", line, "-:lat/read"),)))
+    assert [step.expects for step in target.guarded if step.expects] == [line.encode()]
