@@ -159,7 +159,10 @@ class FarTarget:
         return True
 
     def _same_kernel(self, far: Dialect) -> str:
-        """The boot id there now. Raises GoneForGood where the kernel, or our right to probe it, is another one."""
+        """The boot id there now. Raises GoneForGood where the kernel is another one.
+
+        What we may do to it shows when it is armed again.
+        """
         facts = self._facts
         found = [_word(far, path) for path in (_BOOT, *_KERNEL)]
         if facts is None:
