@@ -124,6 +124,24 @@ def test_names_are_never_understood(far: FarSide, tmp_path: Path) -> None:
     assert not Path("pwned").exists()
 
 
+@pytest.mark.parametrize("kind", SHELLS)  # the agent: tests/pure/test_kernel_journal.py
+def test_a_shell_reads_no_journal_that_may_be_someone_elses(kind: str, tmp_path: Path) -> None:
+    folder = tmp_path / "probewright" / "undo"
+    folder.mkdir(parents=True)
+    (folder / "1-2").write_text("ours")
+    (folder / "3-4").symlink_to(folder / "1-2")
+    os.mkfifo(folder / "5-6")
+    names = ["3-4", "5-6"]
+    if os.geteuid() == 0:
+        (folder / "7-8").write_text("theirs")
+        os.chown(folder / "7-8", 12345, 12345)
+        names.append("7-8")
+    with far_side(kind) as far:
+        assert far.dialect.read(str(folder / "1-2"), 100) == b"ours"
+        for name in names:
+            assert refusal(far.dialect.read, str(folder / name), 100) == errno.EPERM, name
+
+
 def test_links_of_a_folder(far: FarSide, tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("socket:[12]")
     (tmp_path / "b").symlink_to("/x y")
