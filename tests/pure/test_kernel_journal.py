@@ -414,6 +414,15 @@ def test_what_did_not_get_in_for_want_of_room_follows(tmp_path, monkeypatch, roo
     assert journal.parse(Path(made.path).read_bytes())[1] == [entries[0], *entries[2:]]
 
 
+def test_a_write_that_takes_only_a_part_is_gone_on_with(tmp_path, monkeypatch):
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[:7]))
+    made = Journal([str(tmp_path)], "5-6")
+    entry = (b"write", b"/t/max_graph_depth", b"0\n", b"3")
+    made.add(*entry)
+    assert journal.parse(Path(made.path).read_bytes())[1] == [entry]
+
+
 MACHINE = "0123456789abcdef" * 2
 
 

@@ -97,8 +97,9 @@ def test_a_module_that_comes_while_they_are_read_is_not_missed(path: str, data: 
     far = Loading()
     far.lists()
     assert far.read
+    far = Far()  # it is gone again, and all as before
     far.files[FUNCTIONS] = b"other\n"
-    assert far.lists()[0] == b"other\n" and far.read, "of one moment with its modules"
+    assert far.lists()[0] == b"other\n" and far.read, "what was kept is not of these modules"
     assert far.lists()[0] == b"other\n" and not far.read
 
 
