@@ -94,7 +94,7 @@ def test_a_module_that_comes_while_they_are_read_is_not_missed(path: str, data: 
                 self.files |= {"/sys/module/xfs/notes/.note.gnu.build-id": b"\7", path: data}
             return super().ahead(paths)
 
-    far = Loading()
+    far: Far = Loading()
     far.lists()
     assert far.read
     far = Far()  # it is gone again, and all as before
