@@ -54,9 +54,7 @@ def test_the_note_wins_over_figures():
 
 
 def test_a_long_note_is_cut_rather_than_left_out():
-    state = replace(
-        LIVE, note="by count, the largest first, of the newest 100,000", views=("events", "calls")
-    )
+    state = replace(LIVE, note="by count, the largest first, of the newest 100,000", views=("events", "calls"))
     assert "[events] ● following  by count, the largest" in live_line(state, 78).plain
     assert "…" in live_line(state, 78).plain
     assert "by count" not in live_line(state, 30).plain
