@@ -91,6 +91,8 @@ class BarRows:
         label = min(self._labels, max(6, int(columns * _WIDEST_LABEL)))
         room = columns - label - self._figures - len(share) - 3
         drawn = bar(one.hits / self._most if self._most else 0, room) if room >= _LEAST_BAR else ""
+        if not drawn:
+            label = min(label, max(6, columns - self._figures - len(share) - 2))
         return (
             Piece(f"{fit(safe(one.label), label, one.right)} ", "dim" if one.dim else ""),
             Piece(f"{drawn} ", "type"),
