@@ -24,7 +24,7 @@ TICK = 0.1
 """Seconds from the arrival of data to its picture: at most ten a second."""
 SLOWEST = 0.25
 """Seconds from data to its picture where pictures cost much."""
-SHARE = 0.07
+SHARE = 0.055
 """Of a core that the screen may take for ticks and pictures, as long as fewer of them would do."""
 BUDGET = 0.010
 """Seconds of CPU time for the events of a tick, after which the screen has its turn."""
