@@ -62,41 +62,6 @@ def drilled(guest_72: Guest) -> Iterator[Guest]:
     guest_72.workload(False)
 
 
-@pytest.fixture(scope="module")
-def inside(drilled: Guest) -> Iterator[subprocess.Popen[str]]:
-    """The drill within the guest."""
-    command = [*drilled.ssh_command, "cd /pw && exec python3 -m tests.real.drill_inside"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    yield process
-    process.communicate()
-
-
-def play(inside: subprocess.Popen[str], victim: str, step: int, seconds: float) -> dict[str, Any]:
-    assert inside.stdin is not None and inside.stdout is not None
-    inside.stdin.write(json.dumps([victim, step, seconds]) + "\n")
-    inside.stdin.flush()
-    answer = inside.stdout.readline()
-    assert answer, "the drill in the guest broke"
-    found: dict[str, Any] = json.loads(answer)
-    return found
-
-
-@pytest.mark.parametrize("victim", ["local", "agent", "near"])
-@pytest.mark.timeout(120 + 10 * MOMENTS)
-def test_what_is_killed_in_the_guest_leaves_nothing(inside: subprocess.Popen[str], victim: str) -> None:
-    """Beside someone else's tracer, instance, events and settings."""
-    whole = play(inside, victim, TOO_MANY, 0)
-    assert (whole["left"], whole["after"]) == ([], []), "a life that nobody ends leaves nothing by itself"
-    assert abs(whole["steps"] - STEPS) < 30
-    played = [play(inside, *moment) for moment in moments(victim, whole["steps"])]
-    for one in played:
-        assert (one["after"], one["failed"], one["told"], one["ended"]) == ([], [], [], True), one
-        assert victim != "near" or not one["left"], one
-    if victim != "near":
-        assert any(one["left"] for one in played), "the kills came too early or too late"
-        assert MOMENTS < 50 or any(one["settings"] for one in played)
-
-
 def begin(guest: Guest, recording: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.real.life", json.dumps(guest.ssh_options), str(recording)]
     return subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -151,3 +116,38 @@ def test_killed_guest_ends_the_session_and_leaves_nothing_here(number: int, tmp_
         process.communicate(timeout=90)
     assert remains(process.pid, below) == []
     assert is_readable(tmp_path / "guest.pwr", told)
+
+
+@pytest.fixture(scope="module")
+def inside(drilled: Guest) -> Iterator[subprocess.Popen[str]]:
+    """The drill within the guest; a process there, so that it comes after those that look whether any is left."""
+    command = [*drilled.ssh_command, "cd /pw && exec python3 -m tests.real.drill_inside"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield process
+    process.communicate()
+
+
+def play(inside: subprocess.Popen[str], victim: str, step: int, seconds: float) -> dict[str, Any]:
+    assert inside.stdin is not None and inside.stdout is not None
+    inside.stdin.write(json.dumps([victim, step, seconds]) + "\n")
+    inside.stdin.flush()
+    answer = inside.stdout.readline()
+    assert answer, "the drill in the guest broke"
+    found: dict[str, Any] = json.loads(answer)
+    return found
+
+
+@pytest.mark.parametrize("victim", ["local", "agent", "near"])
+@pytest.mark.timeout(120 + 10 * MOMENTS)
+def test_what_is_killed_in_the_guest_leaves_nothing(inside: subprocess.Popen[str], victim: str) -> None:
+    """Beside someone else's tracer, instance, events and settings."""
+    whole = play(inside, victim, TOO_MANY, 0)
+    assert (whole["left"], whole["after"]) == ([], []), "a life that nobody ends leaves nothing by itself"
+    assert abs(whole["steps"] - STEPS) < 30
+    played = [play(inside, *moment) for moment in moments(victim, whole["steps"])]
+    for one in played:
+        assert (one["after"], one["failed"], one["told"], one["ended"]) == ([], [], [], True), one
+        assert victim != "near" or not one["left"], one
+    if victim != "near":
+        assert any(one["left"] for one in played), "the kills came too early or too late"
+        assert MOMENTS < 50 or any(one["settings"] for one in played)
