@@ -14,6 +14,7 @@ async def play(stage: Stage) -> None:
     await refusal(stage)
     await unprobeable(stage)
     await live(stage)
+    await calls(stage)
     await details(stage)
     await summary(stage)
     await targets(stage)
@@ -74,6 +75,16 @@ async def live(stage: Stage) -> None:
     await stage.press("f3")
     await stage.sees("following")
     stage.save("live")
+
+
+async def calls(stage: Stage) -> None:
+    """What each call changed between its entry and its exit."""
+    await stage.press("x")
+    await stage.sees("210 pairs")
+    await stage.sees("4096  count")
+    stage.save("calls")
+    await stage.press("e")
+    await stage.sees("following")
 
 
 async def details(stage: Stage) -> None:
