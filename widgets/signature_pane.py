@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.reactive import reactive
@@ -121,9 +123,9 @@ class SignaturePane(Vertical):
         """Show how it will attach."""
         self._when.mechanism = mechanism
 
+    @abstractmethod
     def tick_of(self, row: TreeRow) -> Tick:
         """What stands in front of a field."""
-        raise NotImplementedError
 
     def _explain(self, row: TreeRow | None) -> None:
         self._say.explain(row, self._signature.trouble if self._signature else "")

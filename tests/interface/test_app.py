@@ -356,6 +356,7 @@ async def test_a_damaged_recording_is_explained(tmp_path, recording):
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
         await until(lambda: any("wrong checksum" in line for line in screen_text(app)), pilot)
+        assert app.connection is None and app.watching is None
 
 
 async def test_a_recording_that_was_cut_shows_what_it_has(tmp_path, recording):

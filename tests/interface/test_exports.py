@@ -107,3 +107,4 @@ async def test_without_a_probe_it_says_so(kernel_only):
         await open_compose(app, pilot)
         app.compose_place.action_export()
         await until(lambda: any("there is no probe yet" in line for line in screen_text(app)), pilot)
+        assert app.screen is app.compose_place

@@ -200,3 +200,5 @@ async def test_a_recording_traces_nothing(recording):
         await until(lambda: "Trace what vfs_read calls" in "\n".join(screen_text(app)), pilot)
         await pilot.press("5")
         await until(lambda: "is a recording" in "\n".join(screen_text(app)), pilot)
+        assert not app.graphing.runs
+        assert app.screen is app.compose_place

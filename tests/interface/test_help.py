@@ -24,6 +24,7 @@ from tui.screens.exports import ExportScreen
 from tui.screens.losses import LossScreen
 from tui.screens.presets import PresetScreen
 from tui.screens.targets import TargetScreen
+from tui.views.events_pane import EventsPane
 from widgets.choose import Choose
 from widgets.confirm import Confirm
 from widgets.form import FormDialog
@@ -102,15 +103,17 @@ def over(app, kind: type[Screen[object]]) -> bool:
     return isinstance(app.screen, kind)
 
 
-async def asked(app, pilot) -> None:
-    """F1 explains the screen that is seen, and Escape leads back to it."""
+async def asked(app, pilot) -> str:
+    """What F1 says of the screen that is seen; Escape leads back to it."""
     below = app.screen
     held(below)
     await pilot.press("f1")
     await until(lambda: isinstance(app.screen, HelpScreen), pilot)
-    assert about(type(below)).title in "\n".join(screen_text(app))
+    said = "\n".join(screen_text(app))
+    assert about(type(below)).title in said
     await pilot.press("escape")
     await until(lambda: app.screen is below, pilot)
+    return said
 
 
 async def test_every_view_of_the_live_place_is_explained(recording):
@@ -143,7 +146,7 @@ async def test_every_screen_over_the_live_place_is_explained(recording):
         ):
             await pilot.press(*keys)
             await until(partial(over, app, kind), pilot)
-            await asked(app, pilot)
+            assert about(kind).title in await asked(app, pilot)
             await pilot.press("escape")
             await until(lambda: app.live_place.is_current, pilot)
 
@@ -161,7 +164,7 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
         for keys, kind in ((["G"], Choose), (["o"], ExportScreen), (["s"], FormDialog)):
             await pilot.press(*keys)
             await until(partial(over, app, kind), pilot)
-            await asked(app, pilot)
+            assert about(kind).title in await asked(app, pilot)
             await pilot.press("escape")
             await until(lambda: app.compose_place.is_current, pilot)
         await pilot.press("i")
@@ -185,7 +188,7 @@ async def test_dialogs_are_explained(kernel_only, dialog):
         await open_compose(app, pilot)
         app.push_screen(made := dialog())
         await until(lambda: app.screen is made, pilot)
-        await asked(app, pilot)
+        assert about(type(made)).title in await asked(app, pilot)
 
 
 async def test_enter_leaves_the_details(recording):
@@ -196,6 +199,7 @@ async def test_enter_leaves_the_details(recording):
         await until(lambda: isinstance(app.screen, DetailScreen), pilot)
         await pilot.press("enter")
         await until(lambda: app.live_place.is_current, pilot)
+        assert not app.live_place.query_one(EventsPane).table.following, "the event is still under the cursor"
 
 
 async def test_the_palette_offers_what_has_keys_here(recording):

@@ -339,7 +339,9 @@ def test_types_that_lie_about_others(changes):
 def test_noise_behind_an_honest_header(data, split):
     length = len(data) & ~3
     header = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, length, length, 8)
-    use(header + data[:length] + b"\0names\0\0", Btf.load(every_kind()) if split else None)
+    said = header + data[:length] + b"\0names\0\0"
+    base = Btf.load(every_kind()) if split else None
+    assert use(said, base) == use(said, base)
 
 
 ELF = stored("btf-7.2-net_failover.ko")

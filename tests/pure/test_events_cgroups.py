@@ -72,7 +72,8 @@ def test_what_is_recorded_is_read_again(homes: dict[int, Home]) -> None:
 
 @given(st.binary())
 def test_nothing_in_a_recording_is_an_error(data: bytes) -> None:
-    unpack(data)
+    homes = unpack(data)
+    assert unpack(pack(homes)) == homes
 
 
 def test_what_is_meant() -> None:

@@ -117,6 +117,7 @@ def test_no_place_for_it_keeps_nobody_from_work(tmp_path):
     made = Journal([str(tmp_path / "file" / "below")], "5-6")
     made.add(b"write", b"/t/max_graph_depth", b"0\n", b"3")
     made.drop(b"write", b"/t/max_graph_depth", b"0\n", b"3")
+    assert [path.name for path in tmp_path.rglob("*")] == ["file"]
 
 
 class Journaled(GraphTarget):

@@ -96,4 +96,6 @@ def test_a_probe_at_an_entry_was_none(boot: str) -> None:
     entry = PlannedEvent("pw_100_abc", "read", "f:pw_100_abc/read vfs_read", "-:pw_100_abc/read")
     with open_session(target) as session:
         session.arm(Plan(Probe(Place("vfs_read")), (entry,)))
-    open_graph(bare(boot), PLAN).close()
+    traced = bare(boot)
+    open_graph(traced, PLAN).close()
+    assert any(step.path.endswith("/current_tracer") and step.data == b"function_graph" for step in traced.steps)

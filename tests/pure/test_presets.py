@@ -97,9 +97,11 @@ def test_keys_are_found_in_tables_and_within():
 def test_no_text_is_more_than_refused(text):
     for whole in (text, f"version = 1\n{text}"):
         try:
-            read_preset(whole)
-        except PresetError:
-            continue
+            read = read_preset(whole)
+        except PresetError as error:
+            assert str(error)
+        else:
+            assert read.title and read.probes and all(read.probes)
 
 
 def test_values_are_put_in_and_clauses_without_one_are_left_out():
