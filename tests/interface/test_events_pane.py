@@ -66,11 +66,21 @@ async def test_a_typed_condition_and_its_end():
         await pilot.press("enter")
         assert any("one of == != < <= > >= & ~ is missing, at 20" in line for line in screen_text(pilot.app))
         assert len(rows(pane)) == len(every), "nothing has changed yet"
+        pane.tick()
+        await pilot.pause()
+        assert any("is missing, at 20" in line for line in screen_text(pilot.app)), "it stays while events come"
         await paste(pilot, " < 0")
         await pilot.press("enter")
         wanted = [r for r in every if (r.values.get("count") or 0) > 1024 or (r.values.get("ret") or 0) < 0]
         assert rows(pane) == wanted
         assert 0 < len(wanted) < len(every)
+        await pilot.press("f")
+        await paste(pilot, " && nosuch")
+        await pilot.press("enter", "escape")
+        await until(lambda: pane.table.has_focus, pilot)
+        text = screen_text(pilot.app)
+        assert any("filter count > 1024 || ret < 0 " in line and f"{len(wanted)} of" in line for line in text)
+        assert not any("nosuch" in line for line in text), "what holds is told, not what was refused"
         await pilot.press("f", "ctrl+u", "enter")
         assert rows(pane) == every
         assert pane.table.has_focus

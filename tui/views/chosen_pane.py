@@ -87,6 +87,8 @@ class ChosenPane(TablePane):
         self.shown: Chosen | None = None
         """What is in the table; None as long as there is no store."""
         self._looking: Timer | None = None
+        self._refused = ""
+        """What is wrong with what was typed; what was chosen before it still is."""
         self._line = FilterLine(self.HINT, NameSuggester(CGROUP, lambda: self.shown.cgroups if self.shown else ()))
         self._ask = AskLine()
         self.why_none = lambda text: why_no_condition(text, self.shown.sorts) if self.shown else ""
@@ -100,7 +102,7 @@ class ChosenPane(TablePane):
     @property
     def condition(self) -> str:
         """What the events are chosen by; empty: nothing."""
-        return self._line.text.strip()
+        return self.shown.chosen_by if self.shown is not None else ""
 
     @abstractmethod
     def refill(self) -> None:
@@ -149,6 +151,10 @@ class ChosenPane(TablePane):
     @on(FilterLine.Left)
     def _line_left(self, event: FilterLine.Left) -> None:
         event.stop()
+        if self._refused:  # else the line would tell of a choice that is none
+            self._refused = ""
+            self._line.text = self.condition
+            self._say()
         self.screen.set_focus(self.table)
 
     def _choose(self, text: str) -> bool:
@@ -157,8 +163,10 @@ class ChosenPane(TablePane):
         try:
             self.shown.choose(text)
         except ConditionError as error:
-            self._line.say(f"{error}, at {error.at + 1}", refused=True)
+            self._refused = f"{error}, at {error.at + 1}"
+            self._say()
             return False
+        self._refused = ""
         self._look_on()
         return True
 
@@ -170,8 +178,8 @@ class ChosenPane(TablePane):
 
     def _say(self) -> None:
         shown = self.shown
-        if shown is None or not shown.chosen_by:
-            self._line.say("")
+        if self._refused or shown is None or not shown.chosen_by:
+            self._line.say(self._refused, refused=bool(self._refused))
             return
         behind = f", {grouped(shown.behind)} to look at" if shown.behind else ""
         few, every = map(grouped, shown.counts)
