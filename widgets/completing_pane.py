@@ -53,8 +53,8 @@ class CompletingPane(Vertical):
         ),
     ]
 
-    def __init__(self, complete: Complete, *, name: str | None, id: str | None, classes: str | None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, complete: Complete) -> None:
+        super().__init__()
         self.complete = complete
         """What may stand at a place of the text."""
         self.editor = SpecEditor(self.press)

@@ -98,14 +98,8 @@ class EventDetail(Vertical):
     class Closed(Message):
         """The user is done with it."""
 
-    def __init__(
-        self,
-        *,
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self._list = _DetailList(header=True)
         self._whole = Static("", classes="whole", markup=False)
 

@@ -86,17 +86,10 @@ class FunctionList(Vertical):
             """The list."""
             return self._control
 
-    def __init__(
-        self,
-        *,
-        placeholder: str = "part of a name",
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self.border_title = "functions"
-        self._input = PickLine(placeholder)
+        self._input = PickLine("part of a name")
         self._list = LineList()
         self._count = Label("", classes="count", markup=False)
         self._about = Label("", classes="about", markup=False)

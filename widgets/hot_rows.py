@@ -107,7 +107,7 @@ class HotTable(TailTable):
 
     def __init__(self) -> None:
         self.spots = HotRows()
-        super().__init__(self.spots, classes="hot")
+        super().__init__(self.spots)
         self.set_reactive(TailTable.following, False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's

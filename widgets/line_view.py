@@ -47,11 +47,9 @@ class LineView(TypeAhead, ScrollView):
         rows: Rows | None = None,
         *,
         header: bool = False,
-        name: str | None = None,
         id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
     ) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+        super().__init__(id=id)
         self._rows: Rows = rows or NoRows()
         self._header_lines = int(header)
         self._origin = self._rows.first

@@ -72,11 +72,8 @@ class ProbeEditor(SignaturePane):
         self,
         *,
         types: Types = sensible_types,
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
     ) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+        super().__init__()
         self._types = types
         self._parked: tuple[FetchArg, ...] = ()
 

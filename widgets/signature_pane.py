@@ -41,14 +41,8 @@ class SignaturePane(Vertical):
     mechanism: reactive[str] = reactive("", repaint=False)
     """How it will attach: `fprobe`, `kprobe`; with a word why where that matters."""
 
-    def __init__(
-        self,
-        *,
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self._signature: Signature | None = None
         self._tree = FieldTree(())
         self._prototype, self._when, self._pane = Prototype(), WhenLine(), FieldPane()

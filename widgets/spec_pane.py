@@ -86,11 +86,8 @@ class SpecPane(CompletingPane):
         self,
         *,
         complete: Complete = lambda text, cursor: NOTHING,  # noqa: ARG005 - nothing is known yet
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
     ) -> None:
-        super().__init__(complete, name=name, id=id, classes=classes)
+        super().__init__(complete)
         self.border_title = "specification"
         self._tail, self._filter = SpecTail(), SearchLine("count > 4096")
         self._lines = VerticalScroll(self.editor, self._tail, can_focus=False)

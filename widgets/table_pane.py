@@ -50,12 +50,9 @@ class TablePane(Vertical):
 
     def __init__(
         self,
-        *,
-        name: str | None = None,
         id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
     ) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+        super().__init__(id=id)
         self.table = TailTable()
         self.why_none: Callable[[str], str] = lambda _: ""
         """Says why a text can't be found, where that is known."""

@@ -53,11 +53,8 @@ class TailList(LineList):
         rows: Rows | None = None,
         *,
         header: bool = False,
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
     ) -> None:
-        super().__init__(rows, header=header, name=name, id=id, classes=classes)
+        super().__init__(rows, header=header)
         self._shown = (self._rows.first, self._rows.next)
         self._left_at = 0
         self._moving = False

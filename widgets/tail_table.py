@@ -117,18 +117,11 @@ class TailTable(TailList):
             super().__init__()
             self.row = row
 
-    def __init__(
-        self,
-        rows: TableRows | None = None,
-        *,
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
-    ) -> None:
+    def __init__(self, rows: TableRows | None = None) -> None:
         self._table: TableRows = rows or Nothing()
         self.turn: Callable[[int], None] | None = None
         """Goes to another column, where one can; else the table scrolls."""
-        super().__init__(self._table, header=True, name=name, id=id, classes=classes)
+        super().__init__(self._table, header=True)
 
     def show(self, rows: TableRows) -> None:
         """Show other rows; follows."""

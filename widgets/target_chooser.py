@@ -101,15 +101,8 @@ class TargetChooser(Vertical):
             super().__init__()
             self.spec = spec
 
-    def __init__(
-        self,
-        choices: Sequence[Choice] = (),
-        *,
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, choices: Sequence[Choice] = ()) -> None:
+        super().__init__()
         self.border_title = "target"
         self._list = _ChoiceList(_ChoiceRows(choices))
         self._about = Static("", markup=False)

@@ -13,10 +13,12 @@ import pyarrow.parquet
 import pytest
 
 from kernel.lab.guest import Guest
-from tests.pure.test_otlp import Collector
+from tests.pure.test_otlp import Collector, collector
 from tests.real.command import SPEC, address, finish, run, ssh_to, start
 from tests.real.test_session_guest import TOP, bundle
 from tests.real.test_ssh_guest import is_clean, left
+
+__all__ = ["collector"]  # a fixture
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +31,6 @@ def busy(guest_72: Guest) -> Iterator[Guest]:
     guest_72.workload(True)
     yield guest_72
     guest_72.workload(False)
-
-
-@pytest.fixture
-def collector() -> Iterator[Collector]:
-    made = Collector()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    made.thread.join()
 
 
 def test_events_of_a_kernel_reach_a_collector(busy: Guest, env: dict[str, str], collector: Collector) -> None:
