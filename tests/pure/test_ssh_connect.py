@@ -185,6 +185,7 @@ def our_folders() -> set[Path]:
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh here")
 def test_a_host_that_is_not_reached_is_explained() -> None:
+    before = our_folders()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, not listening: refused
         port = taken.getsockname()[1]
@@ -192,12 +193,13 @@ def test_a_host_that_is_not_reached_is_explained() -> None:
             open_ssh(Address("127.0.0.1", "root", port), options=["-F", "none", "-o", "BatchMode=yes"])
     assert "Connection refused" in str(caught.value)
     assert "sshd" in caught.value.remedy
-    assert not our_folders()
+    assert our_folders() == before
 
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh here")
 def test_a_start_that_was_killed_leaves_nothing() -> None:
     """A server that accepts and says nothing, and we are gone."""
+    before = our_folders()
     script = (
         "import sys; from kernel.master import Master; from kernel.address import Address\n"
         "a = Address('127.0.0.1', 'root', int(sys.argv[1]))\n"
@@ -226,7 +228,7 @@ def test_a_start_that_was_killed_leaves_nothing() -> None:
     master = Master(Address("127.0.0.1", "root", 1), "exec sh", ["-F", "none", "-o", "BatchMode=yes"])
     master.close()
     assert not any(folder.exists() for folder in folders), "the next start takes away what a dead one left"
-    assert not our_folders()
+    assert our_folders() == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
