@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -145,15 +146,17 @@ class Differential:
     """Events, as available_events has them."""
 
     @classmethod
-    def of(cls, guest: Guest) -> Differential:
-        """Look at a guest."""
+    @contextlib.contextmanager
+    def of(cls, guest: Guest) -> Iterator[Differential]:
+        """Look at a guest, over a line that is closed at the end."""
         guest.run("mkdir -p /sys/kernel/debug; mount -t debugfs nodev /sys/kernel/debug 2>/dev/null || true")
-        connection = Connection(connect(guest, "guest"))
-        kallsyms = connection.target.read("/proc/kallsyms").decode()
-        landing = by_symbols(Symbols.parse(kallsyms.encode())).landing
-        asked = replace(connection.surroundings.environment, symbol=count_symbols(kallsyms), landing=landing)
-        available = connection.target.read(f"{connection.facts.tracefs}/available_events").decode().split()
-        return cls(guest, connection, asked, kallsyms, available)
+        with contextlib.closing(connect(guest, "guest")) as target:
+            connection = Connection(target)
+            kallsyms = target.read("/proc/kallsyms").decode()
+            landing = by_symbols(Symbols.parse(kallsyms.encode())).landing
+            asked = replace(connection.surroundings.environment, symbol=count_symbols(kallsyms), landing=landing)
+            available = target.read(f"{connection.facts.tracefs}/available_events").decode().split()
+            yield cls(guest, connection, asked, kallsyms, available)
 
     def rows(self, seed: int, count: int) -> list[Row]:
         """Both answers to `count` commands."""

@@ -19,6 +19,7 @@ import pytest
 from kernel.lab.errors import LabError
 from kernel.lab.guest import Guest, boot, prepare
 from kernel.lab.work import Work
+from tests.real.processes import sshs, until, zombies
 
 _BUILD_SECONDS = 2700
 """For a test on the kernel that is built: the first one builds it."""
@@ -53,6 +54,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real)
             if "full" in item.name:
                 item.add_marker(pytest.mark.timeout(_BUILD_SECONDS))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """A module closes its lines and waits for what it started: else the fault would show in the ones after it."""
+    yield
+    until(lambda: not sshs(os.getpid()) and not zombies(), 5)
+    assert not sshs(os.getpid())
+    assert not zombies()
 
 
 def prepared(kernel: str, *, python: bool = True) -> None:

@@ -43,6 +43,26 @@ def ended(pid: int) -> bool:
     return state == "Z"
 
 
+def sshs(owner: int, *, master: bool = False) -> list[int]:
+    """The ssh processes that a process has started; `master`: the one that holds the connection."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            ours = any(word.startswith(b"ControlPath=") and b"/pw-%d-" % owner in word for word in words)
+            if words[0] == b"ssh" and ours and (b"ControlMaster=yes" in words or not master):
+                found.append(int(entry.name))
+    return found
+
+
+def zombies() -> list[int]:
+    """Children of ours that have ended and that nobody waited for."""
+    return [pid for pid in children(os.getpid()) if ended(pid)]
+
+
 def until(seen: Callable[[], object], seconds: float = 60.0) -> bool:
     """Whether it becomes true in time."""
     end = time.monotonic() + seconds

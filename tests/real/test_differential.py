@@ -10,6 +10,7 @@ What is found belongs into tests/pure/test_probes_found.py; each command is one 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -28,10 +29,15 @@ ALIKE = 0.99
 """Share of commands whose error has the same code at the same column."""
 
 
+@pytest.fixture(scope="module")
+def differential(guest: Guest) -> Iterator[Differential]:
+    with Differential.of(guest) as made:
+        yield made
+
+
 @pytest.mark.timeout(300 + COUNT)
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
-def test_verdict_is_the_kernels(guest: Guest) -> None:
-    differential = Differential.of(guest)
+def test_verdict_is_the_kernels(differential: Differential) -> None:
     batches = [(SEED + at // CHUNK, min(CHUNK, COUNT - at)) for at in range(0, COUNT, CHUNK)]
     rows = [row for seed, count in batches for row in differential.rows(seed, count)]
     assert len(rows) == COUNT
@@ -44,17 +50,15 @@ def test_verdict_is_the_kernels(guest: Guest) -> None:
 
 
 @pytest.mark.parametrize("guest", ["6.1", "7.2"], indirect=True, scope="module")
-def test_what_a_beginner_types_is_refused_in_the_kernels_words(guest: Guest) -> None:
-    differential = Differential.of(guest)
+def test_what_a_beginner_types_is_refused_in_the_kernels_words(differential: Differential) -> None:
     groups = [[Command("dynamic_events", text)] for text, _, _ in WRONG if not is_own(text)]
     rows = [row for rows in differential.compare(groups) for row in rows]
     assert not [str(row) for row in rows if not row.alike]
 
 
 @pytest.mark.parametrize("guest", ["6.1", "7.2"], indirect=True, scope="module")
-def test_an_offset_counts_from_what_lies_there(guest: Guest) -> None:
+def test_an_offset_counts_from_what_lies_there(differential: Differential) -> None:
     """Beyond a function's end, where others begin: with ENDBR64 and without, traceable or not."""
-    differential = Differential.of(guest)
     symbols = Symbols.parse(differential.kallsyms.encode())
     start = symbols.named("vfs_read")[0].address
     there = [next(symbols.preceding(start + 90_000 * step)).address - start for step in range(1, 41)]

@@ -27,6 +27,7 @@ from kernel.session_start import open_session
 from kernel.target import Effect, Step
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
+from tests.real.processes import sshs
 
 DIALECTS = ["agent", "sh"]
 TRACEFS = "/sys/kernel/tracing"
@@ -239,18 +240,3 @@ def test_kill_9_of_the_far_process_is_cleaned_up_at_the_next_start(guest_72: Gue
             living.arm(plan(living, "read", "p vfs_read"))
             assert not leftovers.find(again), "what lives is left alone"
     assert is_clean(guest_72), left(guest_72)
-
-
-def sshs(owner: int, *, master: bool = False) -> list[int]:
-    """The ssh processes that a process has started; `master`: the one that holds the connection."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            ours = any(word.startswith(b"ControlPath=") and b"/pw-%d-" % owner in word for word in words)
-            if words[0] == b"ssh" and ours and (b"ControlMaster=yes" in words or not master):
-                found.append(int(entry.name))
-    return found

@@ -23,8 +23,8 @@ from kernel.watch import Watch
 from probes.check import armable
 from tests.real import command
 from tests.real.openssh import Server
-from tests.real.processes import children, until
-from tests.real.test_ssh_guest import DIALECTS, drained, is_clean, left, plan, sshs
+from tests.real.processes import sshs, until, zombies
+from tests.real.test_ssh_guest import DIALECTS, drained, is_clean, left, plan
 from tests.slow_line import SlowLine
 
 READ = "f vfs_read count"
@@ -47,16 +47,6 @@ def names(watch: Watch) -> list[str]:
     store = watch.store
     assert store is not None
     return [store.record(seq).event.rpartition("/")[2] for seq in range(store.first_seq, store.next_seq)]
-
-
-def zombies() -> list[int]:
-    """Children of ours that nobody waited for."""
-    found = []
-    for pid in children(os.getpid()):
-        with contextlib.suppress(OSError):
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                found.append(pid)
-    return found
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
