@@ -1,16 +1,16 @@
 """The far side's agent: its source goes through standard input to python3 there (>= 3.6); nothing is written.
 
-The source that is sent is frames.py, drain.py, journal.py and this file, one behind the other (see `kernel.ssh`).
+The source that is sent is frames.py, drain.py, journal.py and this file, one behind the other (`kernel.far_start`).
 At the end of standard input, at a signal, when a frame makes no sense or after too long a silence, what is
 guarded is undone, newest first, each step tried. What would outlive this process stands in its journal.
 """
 
-# This file speaks Python 3.6: annotations newer than that are strings.
-import contextlib
+# This file and those sent with it speak Python 3.6: annotations newer than that are strings. They import little, for
+# it is small machines that wait: `signal` with its enums, and contextlib, would double the time of Python's start.
+import _signal as signal  # type: ignore[import-not-found]
 import errno
 import os
 import select
-import signal
 import sys
 import time
 
@@ -170,8 +170,10 @@ class Agent:
     def links(self, _: int, folder: bytes) -> "list[bytes]":
         result = []
         for name in os.listdir(folder):
-            with contextlib.suppress(OSError):  # closed meanwhile
+            try:
                 result.append(os.readlink(folder + b"/" + name))
+            except OSError:  # closed meanwhile
+                pass
         return result
 
     def step(self, _: int, effect: bytes, path: bytes, data: bytes) -> None:

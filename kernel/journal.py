@@ -12,7 +12,6 @@ A line is one write(2) behind the others, and a last one without its end was nev
 """
 
 # This file speaks Python 3.6 and imports nothing but the standard library: it runs on the far side too.
-import contextlib
 import errno
 import os
 import stat
@@ -135,13 +134,15 @@ class Journal:
                 self.end()
 
     def write(self, sign: str, entry: "Entry") -> None:
-        with contextlib.suppress(OSError):  # no place, no room: what is to be done is done all the same
+        try:
             if self.fd < 0:
                 self.owed = self.begin() + b"".join(line_of("+", one) for one in self.open)
             else:
                 self.owed += line_of(sign, entry)
             while self.owed:  # a line that was cut off is gone on with, else those behind it would be lost with it
                 self.owed = self.owed[os.write(self.fd, self.owed) :]
+        except OSError:  # no place, no room: what is to be done is done all the same
+            pass
 
     def begin(self) -> bytes:
         """Make the file; gives its first line. Raises OSError where there is no place for it."""
@@ -161,8 +162,10 @@ class Journal:
     def end(self) -> None:
         """Remove the file: nothing is left in it."""
         if self.fd >= 0:
-            with contextlib.suppress(OSError):
+            try:
                 os.unlink(self.path)
+            except OSError:
+                pass
             os.close(self.fd)
             self.fd, self.owed = -1, b""
 
@@ -205,10 +208,11 @@ def own_name() -> str:
         name = "{}-{}".format(int(head.split(b" ", 1)[0]), int(tail.split()[19]))
     except (OSError, ValueError, IndexError):
         return ""
-    with contextlib.suppress(OSError):
+    try:
         machine = machine_of(whole(MACHINE_ID))
-        return name + "-" + machine if machine else name
-    return name
+    except OSError:
+        return name
+    return name + "-" + machine if machine else name
 
 
 def machine_of(content: bytes) -> str:
