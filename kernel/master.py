@@ -45,7 +45,8 @@ _OURS = {
 # do, but ssh asks for passwords on the terminal.)
 _DEAF = ["sh", "-c", 'trap "" INT QUIT TSTP; exec "$@"', "sh"]
 _GRACE = 5.0
-_FAREWELL = 0.5
+FAREWELL = 0.5
+"""Seconds for one that has nothing to finish."""
 _FOLDER = re.compile(r"pw-(\d+)-\w+")
 
 
@@ -111,19 +112,22 @@ class Master:
             if self.process.stdin:
                 self.process.stdin.close()
         try:
-            self.process.wait(_FAREWELL)
+            self.process.wait(FAREWELL)
         except subprocess.TimeoutExpired:
             self.process.terminate()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def close(self) -> None:
-        """End it and wait until it is gone; the line's pipe should be closed before. Safe to call twice."""
+    def close(self, grace: float = _GRACE) -> None:
+        """End it and wait until it is gone; the line's pipe should be closed before. Safe to call twice.
+
+        grace: seconds that it may take to end by itself, which one that asks for a password doesn't.
+        """
         with contextlib.suppress(OSError):
             if self.process.stdin:
                 self.process.stdin.close()
         for sign in (signal.SIGTERM, signal.SIGKILL):
             try:
-                self.process.wait(_GRACE)
+                self.process.wait(grace)
                 break
             except subprocess.TimeoutExpired:
                 self.process.send_signal(sign)

@@ -15,7 +15,7 @@ import pytest
 
 from kernel.dialect_agent import AgentDialect
 from kernel.dialect_sh import ShellDialect
-from kernel.ssh import boot_agent
+from kernel.far_start import boot_agent
 
 SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"], "bash": ["bash", "--posix"]}
 KINDS = ("agent", *SHELLS)

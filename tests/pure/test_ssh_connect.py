@@ -17,9 +17,10 @@ from kernel import ancestry
 from kernel.address import Address
 from kernel.dialect_sh import ShellDialect
 from kernel.errors import FileRefused, TargetLost, TargetUnusable
+from kernel.far_start import Hello, begin, greet
 from kernel.master import Master
 from kernel.owner import owner_of
-from kernel.ssh import Hello, begin, greet, open_ssh
+from kernel.ssh import open_ssh
 from tests.pure.far_sides import KINDS, eventually, far_side, runs
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel import frames
+from kernel.far_start import agent_source
 from kernel.pagestream import expand
-from kernel.ssh import agent_source
 
 
 @given(st.lists(st.binary(max_size=200), max_size=20))

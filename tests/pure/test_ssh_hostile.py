@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from kernel import frames
 from kernel.drain import write_all
 from kernel.errors import FileRefused, TargetLost
+from kernel.far_start import hear
 from kernel.shell import Shell, errno_of
-from kernel.ssh import hear
 from kernel.target import Effect, Step
 from kernel.wire import Line
 from tests.pure.far_sides import eventually, far_side, spawn

@@ -22,8 +22,8 @@ from kernel import files, leftovers
 from kernel.dialect_agent import AgentDialect
 from kernel.errors import KernelError
 from kernel.far import FarTarget, Reached
+from kernel.far_start import boot_agent
 from kernel.local import LocalTarget
-from kernel.ssh import boot_agent
 from kernel.target import Effect, Step, Target
 from tests.real.life import live
 
