@@ -22,7 +22,7 @@ from probes.plan import PlannedEvent
 
 TRIGGER = "hist:keys=common_cpu"
 """An entry for each CPU, so that CPUs do not wait for each other's."""
-LONGEST = 0.15
+LONGEST = 0.1
 """Seconds."""
 STEP = 0.05
 """Seconds between two looks."""

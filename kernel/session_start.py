@@ -8,7 +8,7 @@ from kernel.errors import FileRefused, TargetUnusable
 from kernel.instances import make_instance, require_usable
 from kernel.pump import Pump
 from kernel.session import Session
-from kernel.settings import configure, leave_out
+from kernel.settings import configure
 from kernel.target import Target
 from kernel.tracefs import Tracefs
 from kernel.undo import UndoList
@@ -41,7 +41,6 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
         session = Session(target, tracefs, instance, undo, pump, header)
         session.follows_forks = follows_forks
         pump.start()
-        leave_out(target, instance, append=False)
         return session
     except BaseException as error:
         if pump:

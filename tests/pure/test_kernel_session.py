@@ -363,9 +363,17 @@ def test_the_instance_is_set_up():
         assert files["trace_clock"] == b"mono"
         assert files["buffer_percent"] == b"0"
         assert files["buffer_size_kb"] == b"512"
-        assert files["set_event_notrace_pid"] == b"100 101"
         written = [step.data for step in target.steps if step.path == f"{OURS}/trace_options"]
         assert written == [b"event-fork", b"noraw"]
+
+
+def test_our_own_processes_are_left_out_before_an_event_is_there():
+    target = FakeTarget()
+    with open_session(target) as session:
+        session.arm(plan(session, "entry"))
+        assert target.files[f"{OURS}/set_event_notrace_pid"] == b"100 101"
+        paths = [step.path for step in target.steps]
+        assert paths.index(f"{OURS}/set_event_notrace_pid") < paths.index(f"{ROOT}/dynamic_events")
 
 
 def test_an_unusable_target_says_why_and_how_out():
