@@ -205,10 +205,11 @@ class Watch(Holder):
         store = self.store
         return {store.event(number): count for number, count in dict(store.totals).items()} if store else {}
 
-    def names(self) -> dict[int, str]:
-        """Names of tasks; asks the kernel, and for a moment in which cgroups they are."""
+    def names(self, *, homes: bool = True) -> dict[int, str]:
+        """Names of tasks; asks the kernel, and (`homes`) for a moment in which cgroups they are."""
         names = self._session.cmdlines() if self._session else {}
-        self.homes.look(names)
+        if homes:
+            self.homes.look(names)
         return names
 
     def know_names(self, names: Mapping[int, str]) -> None:

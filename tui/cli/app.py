@@ -38,13 +38,13 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         _require_target(opening.spec)
     preview = PreviewReader(opening.spec) if of_file else None
     (preview or opening).start()
-    if fleet is None and opening.spec.startswith("ssh://"):
-        opening.join()  # ssh may ask for a password or about a host key: the terminal is still its own
     # Textual's default of 60 pictures a second costs a key twice the time to its answer.
     os.environ.setdefault("TEXTUAL_FPS", "120")
     from tui.app import Probewright
     from tui.terminal import Terminal
 
+    if fleet is None and opening.spec.startswith("ssh://"):
+        opening.join()  # ssh may ask for a password or about a host key: the terminal is still its own
     app = Probewright(opening, preview, fleet)
     app.asked_limits = asked
     if issubclass(Terminal, app.driver_class):  # else the environment names another

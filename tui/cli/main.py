@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernel.errors import KernelError, ProbeRefused, TooFast
 from probes.presets.errors import PresetError
+from tui.cli.early import reaching
 
 if TYPE_CHECKING:
     import argparse
@@ -34,8 +35,9 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:
-        module = importlib.import_module(f"tui.cli.{arguments.command}")
-        status: int = module.run(arguments)
+        with reaching(arguments):
+            module = importlib.import_module(f"tui.cli.{arguments.command}")
+            status: int = module.run(arguments)
         sys.stdout.flush()
     except ProbeRefused as error:
         from tui.cli.check import refusal, show_verdict

@@ -8,7 +8,7 @@ from typing import Any
 
 from kernel.connection import Connection
 from kernel.errors import TargetUnusable
-from kernel.open import choose
+from tui.cli.early import opened
 
 
 def connect(spec: str, *, arming: bool = False) -> Connection:
@@ -19,13 +19,7 @@ def connect(spec: str, *, arming: bool = False) -> Connection:
         arming: probes will be armed, which must not happen on another kernel than the one that was meant. Raises
             TargetUnusable with the first thing that is in the way.
     """
-
-    def progress(text: str, fraction: float | None = None) -> None:
-        if sys.stderr.isatty():
-            share = "" if fraction is None else f" {fraction:.0%}"
-            print(f"\r\x1b[K{plain(text)}{share}", end="", file=sys.stderr, flush=True)
-
-    target, reason, remedy = choose(spec, progress=progress)
+    target, reason, remedy = opened(spec)
     connection = Connection(target)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)

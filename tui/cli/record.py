@@ -11,7 +11,7 @@ from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain, size_of
 from tui.cli.stopping import stoppable
-from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, take_away
+from tui.cli.watching import account, arm, follow, how_of, importing_store, limits_of, probes_of, take_away
 
 
 def _not_shown(record: Record) -> None:
@@ -26,6 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not path.parent.is_dir():  # said before anything is armed
         print(f"probewright: {plain(str(path.parent))} is no folder", file=sys.stderr)
         return USAGE
+    importing_store()
     connection = connect(arguments.target, arming=True)
     watch = Watch(connection, limits=limits_of(arguments))
     shown = 0

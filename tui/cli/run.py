@@ -16,7 +16,17 @@ from tui.cli.presets import ToArm, expand
 from tui.cli.stopping import stoppable
 from tui.cli.summary import summarize
 from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
-from tui.cli.watching import account, arm, follow, how_of, limits_of, probes_of, take_away, tell_counts
+from tui.cli.watching import (
+    account,
+    arm,
+    follow,
+    how_of,
+    importing_store,
+    limits_of,
+    probes_of,
+    take_away,
+    tell_counts,
+)
 from tui.event_export import source_of
 
 _EXPORTED_BYTES = 64 << 20
@@ -32,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         wanted = wanted_of(arguments)
     except NotWanted as error:
         return refuse(error, USAGE)
+    importing_store()
     connection = connect(arguments.target, arming=True)
     # What is given out has not to be kept: a service shall not take what a screen may.
     watch = Watch(connection, _EXPORTED_BYTES if wanted else STORE_BYTES, limits_of(arguments))

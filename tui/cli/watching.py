@@ -32,6 +32,7 @@ from tui.cli.stopping import Forced, Stopped, tell_forced, whole
 
 _PATIENCE = 0.2
 """Seconds between two looks at the clock."""
+_SOON = 0.04
 _NAMES_EVERY = 1.0
 """Seconds between two looks at the names of tasks."""
 
@@ -81,16 +82,23 @@ def how_of(arguments: argparse.Namespace) -> How:
     return How(arguments.force, mode, tuple(arguments.triggers))
 
 
+def importing_store() -> threading.Thread:
+    """Import what keeps events, numpy with it, while the target is being reached.
+
+    In a thread, where no signal raises: numpy tells of an interrupted import as of a broken installation.
+    """
+    thread = threading.Thread(target=importlib.import_module, args=("events.store",), daemon=True)
+    thread.start()
+    return thread
+
+
 def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, frozenset[str]]:  # noqa: B008 - frozen
     """Arm them in order; says what this kernel could not give.
 
     Gives the paths of their events, each with the fields that nobody asked for: a recording holds more.
     Raises ProbeRefused, TooFast, TargetUnusable, TargetLost.
     """
-    # In a thread, where no signal raises: numpy tells of an interrupted import as of a broken installation.
-    store = threading.Thread(target=importlib.import_module, args=("events.store",), daemon=True)
-    store.start()
-    store.join()
+    importing_store().join()
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         try:
@@ -141,6 +149,7 @@ class _Showing:
         with whole():
             self._watch.tick(0.0)  # what is new is shown before it could be dropped for what comes next
             self._new()
+            sys.stdout.flush()  # whoever reads a pipe sees it now
 
     def finish(self) -> None:
         """Show all that was read, also what waits in a queue or for events of other CPUs; nothing comes after it."""
@@ -223,21 +232,23 @@ def _show_all(
 def _until_over(watch: Watch, end: float, showing: _Showing, idle: Callable[[], None]) -> None:
     came = threading.Event()
     watch.on_data = came.set
-    names = 0.0
+    asked, pause = 0.0, _PATIENCE
     while (now := time.monotonic()) < end:
-        came.wait(min(_PATIENCE, end - now))
+        # What comes may be held back until it is sure that no other CPU has older events: then one looks again soon.
+        pause = _SOON if came.wait(min(pause, end - now)) else _PATIENCE
         came.clear()
-        if now - names >= _NAMES_EVERY:
-            names = now
+        if due := now - asked >= _NAMES_EVERY:
             with contextlib.suppress(TargetLost):  # the pump tells
-                watch.know_names(watch.names())
-                if watch.connection.target.owner:
-                    watch.counts()  # and a storm is stopped
-                    tell_stopped(watch)
+                watch.know_names(watch.names(homes=asked > 0))
+            asked = now
         showing.tick()
         idle()
         if showing.enough or watch.ended:
             break
+        if due and watch.connection.target.owner:
+            with contextlib.suppress(TargetLost):
+                watch.counts()  # and a storm is stopped
+                tell_stopped(watch)
 
 
 def account(watch: Watch, unprinted: int = 0) -> None:

@@ -1,0 +1,91 @@
+"""A far kernel is reached while the command is still being imported."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kernel.open import Choice, choose
+
+if TYPE_CHECKING:
+    import argparse
+    from types import SimpleNamespace
+
+_COMMANDS = frozenset(("check", "clean", "doctor", "list", "record", "run", "show"))
+"""Those that need their target whatever else they find."""
+
+
+class Early(threading.Thread):
+    """One target that is being opened. `take` it, or `drop` it."""
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(name=f"open {spec}", daemon=True)
+        self.spec = spec
+        self._cancel = threading.Event()
+        self._choice: Choice | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._choice = choose(self.spec, progress, self._cancel)
+        except BaseException as error:
+            self._error = error
+
+    def take(self) -> Choice:
+        """Wait for it. Raises what opening it raised."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        choice, self._choice = self._choice, None
+        if choice is None:
+            raise RuntimeError("taken already")
+        return choice
+
+    def drop(self) -> None:
+        """Give up, and let go of what nobody took."""
+        self._cancel.set()
+        self.join()
+        if self._choice is not None:
+            self._choice.target.close()
+
+
+_begun: list[Early] = []
+"""That of this command, until it is taken."""
+
+
+@contextlib.contextmanager
+def reaching(arguments: argparse.Namespace | SimpleNamespace) -> Iterator[None]:
+    """Begin where it is worth it: a lone target behind ssh."""
+    lone = len(getattr(arguments, "targets", ())) < 2 and not getattr(arguments, "groups", ())
+    if not (lone and arguments.command in _COMMANDS and arguments.target.startswith("ssh://")):
+        yield
+        return
+    early = Early(arguments.target)
+    early.start()
+    _begun.append(early)
+    try:
+        yield
+    finally:
+        _begun.clear()
+        early.drop()
+
+
+def opened(spec: str) -> Choice:
+    """The target of a command; progress goes to standard error where a person watches. Raises KernelError."""
+    early = next((early for early in _begun if early.spec == spec), None)
+    if early is None:
+        return choose(spec, progress=progress)
+    _begun.remove(early)
+    return early.take()
+
+
+def progress(text: str, fraction: float | None = None) -> None:
+    """Say how far it is, in a line that the next one overwrites."""
+    if sys.stderr.isatty():
+        from tui.cli.output import plain
+
+        share = "" if fraction is None else f" {fraction:.0%}"
+        print(f"\r\x1b[K{plain(text)}{share}", end="", file=sys.stderr, flush=True)
