@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 from pathlib import Path
@@ -204,6 +205,23 @@ def test_signals_before_the_first_event(guest_72: Guest, env: dict[str, str], si
         assert "Traceback" not in done.err, done
         assert remains(process.pid, below) == []
         assert is_clean(guest_72), left(guest_72)
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_an_event_is_given_out_as_it_comes(guest_72: Guest, env: dict[str, str], form: list[str]) -> None:
+    """Into a pipe too, and though nothing comes behind it."""
+    process = start("run", "f vfs_read count if count == 4242", *form, "--target", address(guest_72), env=env)
+    assert process.stdout is not None
+    for _ in range(100):
+        guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=1")
+        if select.select([process.stdout], [], [], 0.5)[0]:
+            break
+    assert b"4242" in process.stdout.readline()
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    done = finish(process)
+    assert done.status == 0, done
+    assert is_clean(guest_72), left(guest_72)
 
 
 def test_a_reader_that_has_seen_enough(guest_72: Guest, env: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
-from tui.cli.stopping import Stopped, stoppable, whole
+from tui.cli.stopping import Stopped, give_out, stoppable, whole
 from tui.cli.watching import account, take_away
 from widgets.figures import duration
 
@@ -110,7 +110,9 @@ class Following:
         while (now := time.monotonic()) < end:
             came.wait(min(_PATIENCE, end - now))
             came.clear()
-            if self._tick() or self._watch.ended:
+            enough = self._tick()
+            give_out()
+            if enough or self._watch.ended:
                 break
 
     def _finish(self) -> None:

@@ -33,7 +33,7 @@ from probes.verdict import Verdict
 from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.cli.output import emit, line, plain
 from tui.cli.presets import found, is_name, values_of
-from tui.cli.stopping import Stopped, stoppable, whole
+from tui.cli.stopping import Stopped, give_out, stoppable, whole
 from tui.cli.watching import how_of, limits_of
 from tui.event_export import source_of
 from tui.host_lines import Account, account_of, clock_text, wall_clock
@@ -123,6 +123,7 @@ def _follow(fleet: Fleet, stream: Stream, seconds: float | None) -> None:
             looked = now
             fleet.look()
         stream.tick()
+        give_out()
         if stream.enough or (fleet.settled and not fleet.armed):
             break
         if fleet.settled and seconds and end == float("inf"):

@@ -43,6 +43,12 @@ def whole() -> Iterator[None]:
         raise Stopped
 
 
+def give_out() -> None:
+    """What was printed is there now for whoever reads it through a pipe."""
+    with whole():
+        sys.stdout.flush()
+
+
 def has_been_asked() -> bool:
     """Whether a `stoppable` block was asked to end."""
     return _Held.asked

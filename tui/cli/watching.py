@@ -28,7 +28,7 @@ from tui.cli.attach import told
 from tui.cli.comeback import comes_back, tell_cuts
 from tui.cli.journal import Level, saying
 from tui.cli.output import plain
-from tui.cli.stopping import Forced, Stopped, tell_forced, whole
+from tui.cli.stopping import Forced, Stopped, give_out, tell_forced, whole
 
 _PATIENCE = 0.2
 """Seconds between two looks at the clock."""
@@ -149,7 +149,6 @@ class _Showing:
         with whole():
             self._watch.tick(0.0)  # what is new is shown before it could be dropped for what comes next
             self._new()
-            sys.stdout.flush()  # whoever reads a pipe sees it now
 
     def finish(self) -> None:
         """Show all that was read, also what waits in a queue or for events of other CPUs; nothing comes after it."""
@@ -243,6 +242,7 @@ def _until_over(watch: Watch, end: float, showing: _Showing, idle: Callable[[], 
             asked = now
         showing.tick()
         idle()
+        give_out()
         if showing.enough or watch.ended:
             break
         if due and watch.connection.target.owner:
