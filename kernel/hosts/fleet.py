@@ -66,7 +66,7 @@ class Fleet:
             self._new_host(spec, name) for spec, name in zip(specs, names_of(specs), strict=True)
         )
         self._workers = ThreadPoolExecutor(AT_ONCE, "host")
-        self._lookers = ThreadPoolExecutor(AT_ONCE, "look")
+        self._lookers = ThreadPoolExecutor(max(1, len(specs)), "look")  # one each: who hangs holds up nobody
 
     # -- what is done on all of them, without waiting ----------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class Fleet:
     def look(self) -> None:
         """Have every host asked for its losses, its names and its clock; returns at once.
 
-        One that has not answered yet is not asked again: others wait for the same workers.
+        One that has not answered yet is not asked again.
         """
         for host in self.hosts:
             last = self._looks.get(host)
