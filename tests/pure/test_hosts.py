@@ -12,7 +12,6 @@ from functools import partial
 
 import pytest
 
-import kernel.hosts.fleet
 from events.hosts import MergedRows
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.hosts.fleet import Fleet, names_of
