@@ -5,6 +5,7 @@ KernelError
 │   ├── NotAsked        ssh has a question, and nobody could be asked
 │   └── GoneForGood     what a lost target was will not come back (guest ended, another kernel runs there)
 ├── TargetLost          it was there and is gone (line cut, guest ended)
+│   └── StreamClosed    what was read has been closed, by us
 ├── ProbeRefused        the kernel refused a probe; carries its verdict
 ├── TooFast             a probe was not armed: more events would come than are allowed
 ├── LeftAlone           a way back was not taken: someone else has changed the same since
@@ -49,6 +50,13 @@ class GoneForGood(TargetUnusable):
 
 class TargetLost(KernelError):
     """The line or the machine went away."""
+
+
+class StreamClosed(TargetLost):
+    """A stream was read, or was being read, when it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__("the stream is closed")
 
 
 class ProbeRefused(KernelError):

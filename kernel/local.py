@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
 from kernel import facts, files, libbpf, libc
-from kernel.errors import FileRefused
+from kernel.errors import FileRefused, StreamClosed
 from kernel.journal import Journal, folders, open_own, own_name
 from kernel.owner import owner_of
 from kernel.target import Effect, Step
@@ -59,7 +59,7 @@ class LocalStream:
         """Wait up to `timeout` seconds for data, then one bounded pass over the CPUs that have some."""
         with self._busy:
             if self._closed:
-                return None
+                raise StreamClosed
             began = time.monotonic()
             ready = self._wait(began, timeout)
             if not ready:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from events.batch import Batch, Chunk
 from kernel import frames
-from kernel.errors import FileRefused, TargetLost
+from kernel.errors import FileRefused, StreamClosed, TargetLost
 
 MAX_FRAME = 32 << 20
 """Bytes of one frame, packed or not."""
@@ -50,7 +50,7 @@ class AgentStream:
         mark = self._line.performed
         sure = mark == self._sure
         taken = self._get(timeout if sure else min(timeout, _SOON))
-        if taken is None and (self._behind or not sure) and not self._closed:
+        if taken is None and (self._behind or not sure):
             with contextlib.suppress(FileRefused):  # closed meanwhile
                 if self._line.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:
                     self._sure = mark
@@ -67,15 +67,16 @@ class AgentStream:
         return batch if sure else batch._replace(drained=False)
 
     def _get(self, timeout: float) -> tuple[Batch, int] | None:
-        """The next pass. Raises TargetLost where none can come any more."""
+        """The next pass; None: not in time. Raises TargetLost, StreamClosed where none can come any more."""
         try:
             taken = self._passes.get(timeout=timeout) if timeout > 0 else self._passes.get_nowait()
         except queue.Empty:
             return None
         if taken is None:
             self._passes.put(None)  # for whoever comes next
-            if not self._closed:
-                self._line.check()
+            if self._closed:
+                raise StreamClosed
+            self._line.check()
         return taken
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class Stream(Protocol):
     """The ring buffers of one trace instance."""
 
     def read(self, timeout: float) -> Batch | None:
-        """Wait up to `timeout` seconds for data; None: nothing came. Raises TargetLost."""
+        """Wait up to `timeout` seconds for data; None: nothing came. Raises TargetLost, StreamClosed."""
 
     def close(self) -> None:
         """Stop reading; safe to call twice and from another thread."""

@@ -13,7 +13,7 @@ from typing import IO
 
 from events.batch import Batch, Chunk
 from kernel.drain import write_all
-from kernel.errors import TargetLost
+from kernel.errors import StreamClosed, TargetLost
 from kernel.quote import quote
 from kernel.shell_program import STREAM
 
@@ -45,9 +45,7 @@ class TextStream:
                 if not select.select([self._from], [], [], max(0.0, end - time.monotonic()))[0]:
                     return None
                 data = os.read(self._from.fileno(), 1 << 18)
-                if not data:
-                    if self.closed:
-                        break
+                if not data and not self.closed:
                     self.pids = ()
                     raise TargetLost("the line was cut, or trace_pipe on the far side ended")
                 lines, newline, self._rest = (self._rest + data).rpartition(b"\n")
@@ -56,7 +54,7 @@ class TextStream:
                 if newline:
                     # Nobody can tell here whether the kernel has more; that nothing comes for a while says it.
                     return Batch((Chunk(-1, lines + newline, text=True),), drained=False)
-        return None
+        raise StreamClosed
 
     def close(self) -> None:
         with self._closing:  # whoever comes second may count on it too that the buffers are let go

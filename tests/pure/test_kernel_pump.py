@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from events.batch import Batch, Chunk
-from kernel.errors import FileRefused, TargetLost
+from kernel.errors import FileRefused, StreamClosed, TargetLost
 from kernel.local import LocalStream, LocalTarget
 from kernel.pump import Pump
 from kernel.target import Effect, Step
@@ -120,7 +120,8 @@ def test_local_stream_reads_whole_sub_buffers_of_all_cpus(instance):
     found = stream.read(1)
     assert found == Batch((Chunk(0, b"a" * PAGE * 2), Chunk(10, b"b" * PAGE)), True)
     stream.close()
-    assert stream.read(1) is None
+    with pytest.raises(StreamClosed):
+        stream.read(1)
     stream.close()
 
 

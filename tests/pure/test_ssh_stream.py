@@ -13,9 +13,10 @@ import pytest
 
 from events.batch import Batch
 from kernel.dialect_agent import AgentDialect
-from kernel.errors import TargetLost
+from kernel.errors import StreamClosed, TargetLost
+from kernel.pump import Pump
 from kernel.target import Effect, Step, Stream
-from tests.pure.far_sides import SHELLS, FarSide, Instance, eventually, far_side, runs
+from tests.pure.far_sides import KINDS, SHELLS, FarSide, Instance, eventually, far_side, runs
 
 PAGE = 4096
 
@@ -132,10 +133,12 @@ def test_close_from_another_thread_wakes_the_reader(agent: FarSide, instance: In
     stream = stream_of(agent, instance.path)
     threading.Timer(0.2, stream.close).start()
     began = time.monotonic()
-    assert stream.read(30) is None
+    with pytest.raises(StreamClosed):
+        stream.read(30)
     assert time.monotonic() - began < 5
     stream.close()
-    assert stream.read(0.01) is None
+    with pytest.raises(StreamClosed):
+        stream.read(0.01)
     folder = f"/proc/{agent.dialect.pid}/fd"
     assert not any("trace_pipe_raw" in os.readlink(f"{folder}/{name}") for name in os.listdir(folder))
     assert agent.dialect.read("/proc/version", 10)
@@ -176,7 +179,8 @@ def test_text_comes_in_whole_lines(shell: str, tmp_path: Path) -> None:
             assert all(runs(pid) for pid in pids)
             assert Path(f"/proc/{pids[1]}/comm").read_text() == "dd\n"
             threading.Timer(0.2, stream.close).start()
-            assert stream.read(30) is None
+            with pytest.raises(StreamClosed):
+                stream.read(30)
             assert eventually(lambda: not any(runs(pid) for pid in pids), 3.0)
             stream.close()
             assert far.dialect.stream_pids() == (), "another process may get these numbers"
@@ -248,3 +252,19 @@ def test_nothing_means_nothing_after_an_effect(agent: FarSide, instance: Instanc
             if batch.drained:
                 break
         assert got == PAGE
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pump_ends_with_the_target_that_is_closed_under_it(kind: str, instance: Instance, tmp_path: Path) -> None:
+    """Else its thread would read what is closed, again and again."""
+    os.mkfifo(tmp_path / "trace_pipe")
+    pipe = os.open(tmp_path / "trace_pipe", os.O_RDWR)
+    try:
+        with far_side(kind) as far:
+            pump = Pump(far.dialect.stream(instance.path))
+            pump.start()
+            far.dialect.close()
+            assert eventually(lambda: pump.done)
+            pump.close()
+    finally:
+        os.close(pipe)
