@@ -80,6 +80,7 @@ class TargetApp(SayingApp):
 
     def on_unmount(self) -> None:
         self.opening.cancel.set()  # the end waits for its thread
+        gc.unfreeze()
 
     @work(thread=True, group="open")
     def _wait_for_preview(self, reader: PreviewReader) -> None:
