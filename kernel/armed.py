@@ -78,8 +78,7 @@ class ArmedProbes:
             holding = self._arming.holding()
             try:
                 leave_out(self.target, self.instance, append=self.follows_forks)
-                ours = {event.path for one in self._armed for event in one.plan.events}
-                self._arming.define(plan, holding.defined, ours)
+                self._arming.define(plan, holding.defined)
                 formats = MappingProxyType(self._arming.read_formats(plan))
                 self._arming.set_filters(plan, holding.defined)
                 armed = Armed(plan, formats, self._measure(plan, holding, limits))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import errno
-from collections.abc import Container
 from dataclasses import dataclass, field
 
 from events.format import EventFormat, FormatError, parse_format
@@ -13,7 +12,6 @@ from kernel.errors import FileRefused, KernelError
 from kernel.journal import outlives
 from kernel.meter import Meter
 from kernel.refusal import refused
-from kernel.sharing import listed, removal
 from kernel.target import Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
 from kernel.trampolines import refuse_second_start, started
@@ -69,53 +67,42 @@ class Arming:
         """For a probe of which nothing is there yet."""
         return Holding(UndoList(self._target), UndoList(self._target), UndoList(self._target))
 
-    def define(self, plan: Plan, undo: UndoList, ours: Container[str] = ()) -> None:
-        """Make the events, with all their probes. Raises ProbeRefused, TargetLost.
-
-        ours: paths of events that are armed in this session, on which the kernel puts further probes. Where a person
-            chose the name it may be someone else's, who may also put probes on ours.
-        """
+    def define(self, plan: Plan, undo: UndoList) -> None:
+        """Make the events, with all their probes. Raises ProbeRefused, TargetLost."""
         for event in plan.events:
             line = event.line
             if not line:
                 continue  # an event of the kernel's own
-            remove = self._tracefs.define(event.remove)
-            chosen = outlives(remove.path.encode(), remove.data)
             try:
-                if chosen and event.path not in ours:
-                    self._refuse_taken(event)
+                remove = self._tracefs.define(event.remove)
+                self._refuse_taken(event, remove)
                 undo.do(self._tracefs.define(line), remove)
-                for line in event.more:
-                    if chosen:
-                        self._tell_apart(event, remove, undo)
-                        undo.do(self._tracefs.define(line), remove)
-                    else:  # what removes the event removes them too
-                        self._target.perform(self._tracefs.define(line))
-                if chosen:
-                    self._tell_apart(event, remove, undo)
+                self._tell_apart(event, remove, undo)
+                for line in event.more:  # what removes the event removes them too
+                    self._target.perform(self._tracefs.define(line))
             except FileRefused as error:
                 raise refused(line, error, _log(self._tracefs)) from None
 
-    def _refuse_taken(self, event: PlannedEvent) -> None:
-        """Raise ProbeRefused where someone has an event of the name that a person chose.
+    def _refuse_taken(self, event: PlannedEvent, remove: Step) -> None:
+        """Raise ProbeRefused for a synthetic event whose name a person chose and someone has taken.
 
-        The kernel would put our probe on theirs, or refuse it; but until we hear of that the way back stands on the
-        far side, and would take theirs.
+        The kernel refuses it too, but until we hear of it the way back stands on the far side, and would take theirs.
         """
-        if listed(self._tracefs, event.path):
-            raise refused(event.line, FileRefused("dynamic_events", errno.EEXIST), ())
+        if event.line.startswith("s:") and outlives(remove.path.encode(), remove.data) and self._listed(event):
+            raise refused(event.line, FileRefused(remove.path, errno.EEXIST), ())
+
+    def _listed(self, event: PlannedEvent) -> str:
+        """Its line in the list of the kernel, of several the newest; empty: there is none."""
+        head = f"{event.line.partition(':')[0]}:{event.path}"
+        lines = self._tracefs.read("dynamic_events").splitlines()
+        return next((line for line in reversed(lines) if line.split()[:1] == [head]), "")
 
     def _tell_apart(self, event: PlannedEvent, remove: Step, undo: UndoList) -> None:
-        """A probe whose name is not ours alone is taken away only as long as it is there, and it alone.
-
-        Someone may have put another one on the event since, but not where it is on a tracepoint or another event.
-        """
-        lines = listed(self._tracefs, event.path)
-        if not lines:
+        """An event whose name is not ours alone is taken away only as long as it is the one that was made here."""
+        if not outlives(remove.path.encode(), remove.data):
             return
-        line = lines[-1]
-        alone = self._tracefs.define(removal(event.path, line)) if line[0] in "fpr" and '"' not in line else remove
-        undo.amend(remove, alone._replace(expects=line.encode()))
+        if line := self._listed(event):
+            undo.amend(remove, remove._replace(expects=line.encode()))
 
     def set_filters(self, plan: Plan, undo: UndoList) -> None:
         """A filter goes with our event; on one of the kernel's own it would stay. Raises ProbeRefused, TargetLost."""

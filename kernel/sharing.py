@@ -78,24 +78,10 @@ def shared(plans: Sequence[Plan], number: int) -> list[Shared]:
 
 def removals(tracefs: Tracefs, one: Shared) -> list[Step]:
     """Steps that take the probes of one plan off an event. Raises FileRefused, TargetLost."""
-    path = one.event.path
-    mine = listed(tracefs, path)[one.before : one.before + len(one.event.lines)]
-    return [tracefs.define(removal(path, line)) for line in mine]
-
-
-def listed(tracefs: Tracefs, path: str) -> list[str]:
-    """The probes of an event as dynamic_events lists them, the oldest first. Raises FileRefused, TargetLost."""
-    lines = tracefs.read("dynamic_events").splitlines()
-    return [line for line in lines if line.strip() and line.split()[0].partition(":")[2] == path]
-
-
-def removal(path: str, line: str) -> str:
-    """What takes one probe off an event, and leaves others of it.
-
-    Args:
-        path: of the event.
-        line: of the probe, as dynamic_events lists it.
-    """
-    _, place, *arguments = line.split()
-    # Of an fprobe at the exit the list says %return, a deletion does not.
-    return " ".join([f"-:{path}", place.removesuffix("%return"), *arguments])
+    listed = [line.split() for line in tracefs.read("dynamic_events").splitlines()]
+    mine = [words for words in listed if words and words[0].partition(":")[2] == one.event.path]
+    return [
+        # Of an fprobe at the exit the list says %return, a deletion does not.
+        tracefs.define(" ".join([f"-:{one.event.path}", words[1].removesuffix("%return"), *words[2:]]))
+        for words in mine[one.before : one.before + len(one.event.lines)]
+    ]

@@ -17,7 +17,6 @@ import pytest
 from events.record import Record
 from events.text import kernel_text
 from kernel.connection import Connection
-from kernel.errors import ProbeRefused
 from kernel.lab.guest import Guest, boot
 from kernel.lab_target import connect
 from kernel.session import Session
@@ -291,21 +290,6 @@ class TestKinds:
         assert set(left) < set(both) and line.split()[1] != both[0].split()[1]
         assert side.watch.disarm(second) == []
         assert guest.run(listed) == b""
-
-    def test_who_joins_our_event_later_keeps_what_he_put_there(self, side: Side, guest: Guest) -> None:
-        spec = armable("p:x/five vfs_read $arg3")
-        ours = side.watch.arm(spec)
-        listed = f"grep '/five ' {TRACING}/dynamic_events"
-        theirs = guest.run(listed).replace(b"vfs_read", b"vfs_write")
-        guest.run(f"echo '{theirs.decode().strip()}' >>{TRACING}/dynamic_events")
-        try:
-            assert side.watch.disarm(ours) == []
-            assert guest.run(listed) == theirs
-            with pytest.raises(ProbeRefused, match="EEXIST"):
-                side.watch.arm(spec)
-            assert guest.run(listed) == theirs
-        finally:
-            guest.run(f"echo -:x/five >>{TRACING}/dynamic_events")
 
     def test_commands_take_every_kind(
         self, side: Side, guest: Guest, tmp_path_factory: pytest.TempPathFactory
