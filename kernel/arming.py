@@ -198,7 +198,7 @@ class Arming:
         """Of its events, by id; `stacks`: and of what triggers put beside them. Raises FileRefused, TargetLost."""
         events = [event for event in plan.events if event.recorded]
         texts = {event.path: self._instance.read(f"events/{event.path}/format") for event in events}
-        if stacks or any(event.triggers for event in plan.events):
+        if stacks or any(text.startswith("stacktrace") for event in plan.events for text in event.triggers):
             for path in _STACK_EVENTS:
                 with contextlib.suppress(FileRefused):
                     texts[path] = self._tracefs.read(f"events/{path}/format")

@@ -21,7 +21,8 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
 
     Args:
         watch: with its store.
-        unasked: fields by the paths of their events that are left out.
+        unasked: fields that are left out, by the paths of their events; those are all that is wanted. Empty:
+            everything is.
     """
     store = watch.store
     armed = {fmt: None for one in watch.armed for fmt in one.formats.values()}
@@ -29,7 +30,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
     connection = watch.connection
     return Source(
         about=_Abouts(watch, unasked),
-        formats=tuple(armed | known),
+        formats=tuple(fmt for fmt in armed | known if not unasked or fmt.path in unasked),
         ends=_Ends(watch),
         lost_between=store.lost_between if store else Source.lost_between,
         shown=watch.known.values,

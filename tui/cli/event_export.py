@@ -68,10 +68,10 @@ def _all_of(connection: Connection, wanted: Wanted) -> int:
     watch.begin()
     if any(watch.known.wants_symbols(armed) for armed in watch.armed):
         connection.load_symbols()
-    every = {event.path for plan in watch.known.plans for event in plan.events}
+    every = {event.path: frozenset[str]() for plan in watch.known.plans for event in plan.events}
     bounds = argparse.Namespace(seconds=None, count=None)
     try:
-        with exporting(watch, wanted, {}) as export:
+        with exporting(watch, wanted, every) as export:
             export.follow(watch, bounds, every)
     except REFUSALS as error:
         return refused(wanted, error)
