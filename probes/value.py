@@ -27,6 +27,7 @@ class NotThere(Exception):
         token: the word there.
         names: names that exist at that step.
         hint: the way out, where the code alone doesn't say it well.
+        meant: what the token surely stands for.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class NotThere(Exception):
         token: str = "",
         names: Sequence[str] = (),
         hint: str = "",
+        meant: Sequence[str] = (),
     ) -> None:
         super().__init__(reason or code)
         self.code = code
@@ -45,6 +47,7 @@ class NotThere(Exception):
         self.token = token
         self.names = tuple(names)
         self.hint = hint
+        self.meant = tuple(meant)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from btf.types import Enum, Enum64, Int, Ptr, Struct
+from btf.types import Array, Enum, Enum64, Int, Ptr, Struct, Type
 from btf.walk import size_of, strip
 from probes.convention import Where, is_plain
 from probes.dialect import Dialect
 from probes.fetcharg import Argument, Comm, Dereference, Expression, FetchArg, ReturnValue, Variable
 from probes.plan import Column
+from probes.rules.guesses import struct_behind, texts_in
 from probes.rules.site import Site
 from probes.signature import Signature, dentry_offsets
 from probes.types import default_type, is_byte, unwrap
@@ -47,8 +48,12 @@ class Capturer:
         ):
             half = f"$retval:s{self.dialect.bits}"
             raise NotThere("not_in_registers", f"it takes two registers; {half} is the first", token=str(arg))
-        if self._nameable(arg.expression):
+        nameable = self._nameable(arg.expression)
+        self.check_text(arg)
+        if nameable:
             ways.append(word_of(name, str(arg.expression), self._type(arg.type)))
+            if self._is_number_as_text(arg):
+                return ways  # at an offset its bytes would be read as the text
         if not self.by_name or _holds_path(arg.expression):
             value, kind = self._by_offset(arg)
             ways.append(word_of(name, value, kind))
@@ -81,13 +86,52 @@ class Capturer:
         if kind is None and isinstance(value, Struct):
             what = "a union" if value.keyword == "union" else "a structure"
             return f"{what}; its first bytes are shown as a number"
-        # Text at the end of a path is read in place. A bare `unsigned long` may well be an address.
-        in_register = not (isinstance(arg.expression, Variable | ReturnValue) and arg.expression.path)
+        # An `unsigned long` may well be an address.
         wide = isinstance(btf.type(declared), Int) and size_of(btf, declared) == btf.pointer_size
         is_number = isinstance(value, Enum | Enum64) or (isinstance(value, Int) and (value.is_signed or not wide))
-        if kind is not None and kind.partition("[")[0] in ("string", "ustring") and in_register and is_number:
+        if kind is not None and kind.partition("[")[0] in ("string", "ustring") and is_number:
             return "a number read as an address of text gives (fault)"
+        named = {"%pd": "dentry", "%pD": "file"}.get(kind or "")
+        behind = struct_behind(btf, value.id)
+        if named and behind is not None and not (isinstance(value, Ptr) and behind.name == named):
+            return f"{kind} takes the address of a struct {named}, this is none: what is shown is no name"
         return ""
+
+    def check_text(self, arg: FetchArg) -> None:
+        """Check that what is to be read as text is some: bytes of anything else would be shown as a name.
+
+        A kernel before 6.6 reads whatever is at an address, and later ones take a structure's size for a type id
+        (btf_type_is_char_ptr). Raises NotThere.
+        """
+        kind, expression = arg.type or "", arg.expression
+        target = self._read_as_text(arg)
+        if target is None or self.signature is None or not isinstance(expression, Variable | ReturnValue):
+            return
+        btf, struct = self.signature.btf, struct_behind(self.signature.btf, target.id)
+        is_text = isinstance(target, Ptr | Array) and is_byte(btf, target.type_id)
+        if is_text or ("[" in kind and isinstance(target, Array) and struct is None):
+            return
+        if self._is_number_as_text(arg) and self._nameable(expression):
+            return  # the kernel itself says whether it takes it for an address
+        if struct is None and not self._locate(expression).in_memory:
+            return  # an address of memory of no type
+        steps = texts_in(btf, target.id)
+        hint = f"This is no text, but has some: {' '.join(steps)}" if steps else ""
+        raise NotThere("BAD_TYPE4STR", offset=len(str(expression)), token=f":{kind}", hint=hint, meant=steps)
+
+    def _read_as_text(self, arg: FetchArg) -> Type | None:
+        """The type of what is to be read as text; None: it isn't to be, or its type is not known. Raises NotThere."""
+        if (arg.type or "").partition("[")[0] not in ("string", "ustring") or self.signature is None:
+            return None
+        if isinstance(arg.expression, Variable) or (
+            isinstance(arg.expression, ReturnValue) and self.signature.returns
+        ):
+            btf = self.signature.btf
+            return btf.type(unwrap(btf, self._locate(arg.expression).type_id))
+        return None
+
+    def _is_number_as_text(self, arg: FetchArg) -> bool:
+        return isinstance(self._read_as_text(arg), Int | Enum | Enum64)
 
     def _locate(self, expression: Variable | ReturnValue) -> Value:
         if self.signature is None:

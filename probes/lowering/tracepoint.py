@@ -95,9 +95,9 @@ class _FieldWriter:
     def words(self, arg: FetchArg, name: str) -> list[str]:
         expression = arg.expression
         if isinstance(expression, Variable) and self._field(expression) is None:
-            text, kind = Capturer(self.site, self.signature, self.where, False).typed(
-                self._behind(expression), arg.type
-            )
+            capturer = Capturer(self.site, self.signature, self.where, False)
+            capturer.check_text(arg)
+            text, kind = capturer.typed(self._behind(expression), arg.type)
             return [word_of(name, text, kind)]
         return self.fields.words(self._as_field(arg), name)
 

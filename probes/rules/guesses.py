@@ -197,12 +197,20 @@ def texts_in(btf: Btf, type_id: int) -> tuple[str, ...]:
     if struct is None:
         return ()
     pointer = isinstance(btf.type(strip(btf, type_id)), Ptr)
-    named = {"dentry": ":%pd", "file": ":%pD"}.get(struct.name, "")
-    step = "->" if pointer else "."
-    types = Signature(btf, "", (), 0)
-    members = [
-        f"{step}{one.name}:string"
-        for one in fields(btf, struct.id)
-        if types.is_char_array(one.type_id) or (types.is_pointer(one.type_id) and types.is_char_pointer(one.type_id))
-    ]
-    return (*((named,) if named and pointer else ()), *members[:3])
+    step, named = "->" if pointer else ".", _named(btf, type_id)
+    types, members = Signature(btf, "", (), 0), []
+    for one in fields(btf, struct.id):
+        in_union = any(isinstance(kind := btf.type(inner), Struct) and kind.is_union for inner in one.anonymous)
+        pointed = types.is_pointer(one.type_id) and types.is_char_pointer(one.type_id)
+        if (pointed or types.is_char_array(one.type_id)) and not (in_union or struct.is_union):
+            members.append(f"{step}{one.name}:string")
+        elif struct.name == "path" and (kind_of_member := _named(btf, one.type_id)):
+            members.append(f"{step}{one.name}{kind_of_member}")
+    return (*((named,) if named else ()), *members[:3])
+
+
+def _named(btf: Btf, type_id: int) -> str:
+    """The type that shows the name of what a pointer leads to; empty: there is none."""
+    kind = btf.type(strip(btf, type_id))
+    target = btf.type(strip(btf, kind.type_id)) if isinstance(kind, Ptr) else None
+    return {"dentry": ":%pd", "file": ":%pD"}.get(target.name, "") if isinstance(target, Struct) else ""

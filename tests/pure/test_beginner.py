@@ -80,6 +80,7 @@ WRONG = [
         "f vfs_read file->f_path.dentry->d_name.name:string",
     ),
     ("f vfs_read file:string", "BAD_TYPE4STR", "f vfs_read file:%pD"),
+    ("f vfs_read file->f_path:string", "BAD_TYPE4STR", "f vfs_read file->f_path.dentry:%pd"),
     # the type
     ("f vfs_read count:int", "BAD_TYPE", "f vfs_read count:s32"),
     ("f vfs_read count:size_t", "BAD_TYPE", "f vfs_read count:u64"),

@@ -427,3 +427,46 @@ def test_what_stands_behind_the_letter(spec: str, line: str) -> None:
     assert lines(spec, "6.12") == [line]
     if spec.startswith("f"):
         assert refusal(spec, "7.2")[0] == "BAD_MAXACT"
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("value", "steps"),
+    [
+        ("file->f_path", (".dentry:%pd",)),
+        ("file->f_path.dentry", (":%pd",)),
+        ("file->f_path.dentry->d_name", (".name:string",)),
+        ("file", (":%pD",)),
+        ("file->f_op", ()),
+        ("file->f_flags", ()),
+    ],
+)
+def test_bytes_of_what_is_no_text_are_shown_as_none(name: str, value: str, steps: tuple[str, ...]) -> None:
+    btf, facts, _ = kernel(name)
+    for kind in ("string", "ustring"):
+        with pytest.raises(CannotLower) as caught:
+            lower(parse_probe(f"f vfs_read count {value}:{kind}"), btf, facts, "pw_1")
+        refusal = caught.value.refusal
+        assert (refusal.code, refusal.nearest[:1]) == ("BAD_TYPE4STR", steps)
+        for step in steps:
+            assert check(f"f vfs_read%both {value}{step}", btf, facts).ok
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_text_stays_so(name: str) -> None:
+    for value in ("file->f_path.dentry->d_name.name", "file->f_inode->i_sb->s_id", "buf"):
+        assert lines(f"f vfs_read {value}:string", name)[0].endswith(":string")
+
+
+def test_what_has_no_name_is_said_to_have_none() -> None:
+    assert plan("f vfs_read file:%pD file->f_path.dentry:%pd", "7.2").losses == ()
+    for wrong in ("file:%pd", "file->f_path:%pd", "file->f_path.dentry:%pD"):
+        (told,) = plan(f"f vfs_read {wrong}", "7.2").losses
+        assert told.endswith("this is none: what is shown is no name")
+
+
+def test_a_link_in_a_union_is_not_offered_as_the_name() -> None:
+    """`i_link` of an inode lies where other inodes have something else."""
+    btf, facts, _ = kernel("7.2")
+    error = check("f vfs_read file->f_inode:string", btf, facts).error
+    assert error is not None and (error.code, error.nearest) == ("BAD_TYPE4STR", ())
