@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _COMMANDS = frozenset(("check", "clean", "doctor", "list", "record", "run", "show"))
 """Those that need their target whatever else they find."""
+_PATIENCE = 2.0
+"""Seconds that giving up may take."""
 
 
 class Early(threading.Thread):
@@ -45,9 +47,9 @@ class Early(threading.Thread):
         return choice
 
     def drop(self) -> None:
-        """Give up, and let go of what nobody took."""
+        """Give up, and let go of what nobody took; a line that hangs goes with the process."""
         self._cancel.set()
-        self.join()
+        self.join(_PATIENCE)
         if self._choice is not None:
             self._choice.target.close()
 
