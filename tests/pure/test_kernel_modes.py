@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel import leftovers
+from kernel import leftovers, meter
 from kernel.arming import Mode
 from kernel.errors import FileRefused, KernelError, ProbeRefused, TargetLost, TooFast
 from kernel.limits import Limits
@@ -35,6 +36,15 @@ Totals:
     Entries: 0
     Dropped: 0
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rates_are_measured_quickly() -> Iterator[None]:
+    """Hits here come with each look, not with the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(meter, "STEP", 0.001)
+        patch.setattr(meter, "LONGEST", 0.002)
+        yield
 
 
 class Counting(FakeTarget):
