@@ -99,8 +99,12 @@ def check_typed(
         return checked
     other = check_plan(probe, btf, facts, group, environment, existing)
     if other.plan is None:
-        return other
+        return checked if _code(checked) == _code(other) else other
     return checked if comes_back(checked.verdict, other.plan) else other._replace(written=checked.verdict)
+
+
+def _code(checked: Checked) -> str:
+    return checked.verdict.error.code if checked.verdict.error is not None else ""
 
 
 def comes_back(verdict: Verdict, plan: Plan) -> bool:

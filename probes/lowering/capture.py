@@ -12,7 +12,7 @@ from probes.convention import Where, is_plain
 from probes.dialect import Dialect
 from probes.fetcharg import Argument, Comm, Dereference, Expression, FetchArg, ReturnValue, Variable
 from probes.plan import Column
-from probes.rules.guesses import struct_behind, texts_in
+from probes.rules.guesses import name_hint, name_meant, struct_behind, texts_in
 from probes.rules.site import Site
 from probes.signature import Signature, dentry_offsets
 from probes.types import default_type, is_byte, unwrap
@@ -136,10 +136,20 @@ class Capturer:
     def _locate(self, expression: Variable | ReturnValue) -> Value:
         if self.signature is None:
             raise NotThere("NO_BTF_ENTRY", token=str(expression))
+        if isinstance(expression, Variable) and self.signature.number_of(expression.name) is None:
+            raise self._no_argument(expression.name, self.signature)
         value = locate(self.signature, self.where, expression)
         if value.base.startswith("$stack") and not self.site.at_entry:
             raise NotThere("not_in_registers", "it is on the stack, which is gone at the exit", token=str(expression))
         return value
+
+    def _no_argument(self, name: str, signature: Signature) -> NotThere:
+        """A name that no argument has, with what may be meant by it."""
+        registers = () if self.site.no_registers else tuple(self.dialect.registers or ())
+        meant, names = name_meant(name, signature, registers), [param.name for param in signature.params]
+        if self.site.tracepoint and meant == ("$retval",):
+            meant = ()
+        return NotThere("NO_BTFARG", token=name, names=names, hint=name_hint(name, signature), meant=meant)
 
     def _type(self, kind: str | None) -> str | None:
         """Put in place of a type what this kernel has for it."""

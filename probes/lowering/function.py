@@ -47,7 +47,7 @@ def lower_function(
     if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
         _check_numbers(probe, chosen, signature)
     fields = name_fields(chosen)
-    losses = [*mechanism.losses, *_of_symbols(probe, facts, environment), *chosen.losses]
+    losses = [*_by_value(probe), *mechanism.losses, *_of_symbols(probe, facts, environment), *chosen.losses]
     ends, split_losses = _ends(probe, fields, facts)
     losses += split_losses
     events = []
@@ -65,6 +65,12 @@ def lower_function(
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
         events.append(replace(made, frame=frame, frame_shift=shift))
     return Plan(probe, filtered(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
+
+
+def _by_value(probe: Probe) -> list[str]:
+    """Say which end of the call it is, where the place does not."""
+    implied = probe.suffix is False and probe.when is When.EXIT and probe.returns_by_value
+    return ["$retval is there at the exit only: recorded at the return"] if implied else []
 
 
 def _check_numbers(probe: Probe, chosen: Selection, signature: Signature) -> None:

@@ -9,6 +9,7 @@ from btf.btf import Btf
 from probes.convention import Where, passed
 from probes.dialect import dialect_of
 from probes.environment import Environment
+from probes.errors_table import message_of
 from probes.facts import Feature, TargetFacts
 from probes.fetcharg import EventField as FieldValue
 from probes.fetcharg import FetchArg, Variable
@@ -24,10 +25,12 @@ from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from probes.rules.hints import hint_for
+from probes.rules.place import tprobe_spot
 from probes.rules.site import Site
 from probes.signature import Signature, signature_of, tracepoint_of
 from probes.syntax.refused import Refused
 from probes.value import NotThere, Value, locate
+from probes.verdict import Refusal
 
 _ITERATOR = "__traceiter_"
 
@@ -36,6 +39,7 @@ def lower_tracepoint(
     probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
 ) -> Plan:
     """See `lower`. Raises CannotLower."""
+    _check_name(probe)
     if not facts.has(Feature.TPROBE_EVENTS):
         return _by_event(probe, btf, facts, group, event, environment)
     name = probe.place.symbol
@@ -59,6 +63,20 @@ def lower_tracepoint(
     triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
     planned = PlannedEvent(group, own_name, line, f"-:{path}", triggers=triggers, columns=captured.columns)
     return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))
+
+
+def _check_name(probe: Probe) -> None:
+    """Check that it can be a tracepoint's; that of its event, with the group, is none. Raises CannotLower."""
+    head, place = str(probe).split(" ")[:2]
+    try:
+        tprobe_spot([str(probe.kind), place])
+    except Refused as error:
+        if error.code != "BAD_TP_NAME":
+            return
+        hint, nearest = hint_for(error.code, error.token, error.names)
+        column = len(head) + 1 + error.offset
+        message = message_of(error.code) or error.code
+        raise CannotLower(Refusal(error.code, message, column, error.token, hint, nearest)) from None
 
 
 def _where(btf: Btf | None, stub: str, facts: TargetFacts) -> Where:

@@ -6,11 +6,17 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from probes.slips.slip import Slip
+from probes.slips.slip import FILTER, Slip
 
 _BARE_VALUE = re.compile(r"[^\s\"'&|()]+")
 _QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
 _UNQUOTED_WORD = re.compile(r"[^\s&|()]+")
+_UNSAID = re.compile(
+    r"(?P<before>\S+ \S+ (?:.*? )??)(?P<word>(?:(?P<name>\w+)=)?(?P<value>\$?\w+(?:(?:->|\.)\w+)*)(?::[\w%]+)?)"
+    r"(?: *(?P<sign>==|!=|<=|>=|<|>)| (?P<single>=)) *(?P<rest>[^\s=<>!].*)"
+)
+_BINARY = re.compile(r"(\d+)([kKMG])(?:iB?)?(?!\w)")
+_POWERS: Final = {"k": 1, "K": 1, "M": 2, "G": 3}
 _OPERATORS: Final = (("===", "=="), (r"(?<![=!<>])=(?![=<>])", "=="), ("=>", ">="), ("=<", "<="), ("<>", "!="))
 
 
@@ -77,3 +83,23 @@ def quote(slip: Slip) -> Iterator[str]:
 def no_condition(slip: Slip) -> Iterator[str]:
     """An `if` with nothing behind it."""
     yield slip.text.removesuffix("if").rstrip()
+
+
+def unsaid(slip: Slip) -> Iterator[str]:
+    """A comparison behind an argument, without the `if`: `count > 10`."""
+    found = _UNSAID.fullmatch(slip.text)
+    if found is None or FILTER in slip.text:
+        return
+    last = re.split(r"->|\.", found["value"].removeprefix("$"))[-1]
+    name = found["name"] or ("ret" if last == "retval" else last)  # the field is called so, unless another one is
+    if len(re.findall(rf"\b{name}\b", found["before"])) == 0:
+        sign = found["sign"] or "=="
+        yield f"{found['before']}{found['word']} if {name} {sign} {found['rest']}"
+
+
+def number(slip: Slip) -> Iterator[str]:
+    """`4k` of bytes."""
+    found = _BINARY.match(slip.text, slip.column)
+    if found is not None:
+        value = int(found[1]) << 10 * _POWERS[found[2]]
+        yield f"{slip.text[: slip.column]}{value}{slip.text[found.end() :]}"

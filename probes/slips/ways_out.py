@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -10,7 +11,7 @@ from probes.slips.slip import Slip
 
 _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "NO_MATCHING_TYPE": place.no_kind,
-    "refused_without_message": place.no_kind,
+    "refused_without_message": lambda slip: itertools.chain(condition.unsaid(slip), place.no_kind(slip)),
     "unknown_kind": place.no_kind,
     "BAD_MAXACT": place.no_kind,
     "BAD_PROBE_ADDR": place.no_place,
@@ -29,7 +30,7 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "NOSUP_DAT_ARG": argument.step,
     "BAD_HYPHEN": argument.step,
     "BAD_STRING": argument.memory,
-    "BAD_FETCH_ARG": argument.begins,
+    "BAD_FETCH_ARG": lambda slip: itertools.chain(condition.unsaid(slip), argument.begins(slip)),
     "BAD_VAR": argument.star,
     "BAD_TYPE": argument.of_c,
     "DEREF_NEED_BRACE": argument.brackets,
@@ -38,8 +39,8 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "BAD_IMM": argument.text,
     "IMMSTR_NO_CLOSE": argument.text,
     "NEED_STRING_TYPE": argument.without_type,
-    "BAD_ARG_NAME": argument.without_name,
-    "NO_ARG_NAME": argument.without_name,
+    "BAD_ARG_NAME": lambda slip: itertools.chain(condition.unsaid(slip), argument.without_name(slip)),
+    "NO_ARG_NAME": lambda slip: itertools.chain(condition.unsaid(slip), argument.without_name(slip)),
     "USED_ARG_NAME": argument.renamed,
     "DOUBLE_ARGS": argument.without,
     "NO_ARG_BODY": argument.without,
@@ -51,6 +52,7 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "NO_BTF_FIELD": argument.comma,
     "EXPECT_STRING": condition.quotes,
     "INVALID_VALUE": condition.quotes,
+    "ILLEGAL_INTVAL": condition.number,
     "INVALID_OP": condition.operator,
     "TOO_MANY_PREDS": condition.operator,
     "INVALID_FILTER": condition.operator,

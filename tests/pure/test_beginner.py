@@ -7,7 +7,7 @@ import pytest
 from probes.attaching.catalog import Catalog
 from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.reasons import Why
-from probes.check import check_plan
+from probes.check import check_plan, check_typed
 from probes.corrected import corrected
 from probes.verdict import Verdict
 from tests.probes_data import kernel
@@ -110,6 +110,15 @@ WRONG = [
     ('f vfs_read count if comm == "sh', "MISSING_QUOTE", 'f vfs_read count if comm == "sh"'),
     ("f vfs_read count if (count > 5", "TOO_MANY_OPEN", "f vfs_read count if (count > 5)"),
     ("f vfs_read count if", "no_filter", "f vfs_read count"),
+    ("f vfs_read count if count > 4k", "ILLEGAL_INTVAL", "f vfs_read count if count > 4096"),
+    ("f vfs_read count > 10", "BAD_FETCH_ARG", "f vfs_read count if count > 10"),
+    ("f vfs_read count >4KiB", "BAD_FETCH_ARG", "f vfs_read count if count > 4096"),
+    ("f vfs_read count = 10", "NO_ARG_NAME", "f vfs_read count if count == 10"),
+    ("f vfs_read count != 0", "BAD_ARG_NAME", "f vfs_read count if count != 0"),
+    ("f vfs_read buf n=count > 10", "BAD_FETCH_ARG", "f vfs_read buf n=count if n > 10"),
+    ("f vfs_read file->f_pos > 1", "BAD_FETCH_ARG", "f vfs_read file->f_pos if f_pos > 1"),
+    ("f vfs_read $retval < 0", "BAD_FETCH_ARG", "f vfs_read $retval if ret < 0"),
+    ("f vfs_read count > 10 && pos > 3", "BAD_FETCH_ARG", "f vfs_read count pos if count > 10 && pos > 3"),
 ]
 """What is typed, the kernel's error (7.2), and what was meant."""
 
@@ -170,3 +179,47 @@ def test_a_tracepoint_that_is_near(end: str) -> None:
 
 def test_nothing_is_made_up_of_another_function() -> None:
     assert corrected("f kmalloc", verdict("f kmalloc"), verdict) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f vfs_read count if count > 4kb",  # of 1000 or of 1024
+        "f vfs_read f_pos=count file->f_pos > 1",  # of which of the two
+        "f vfs_read count > ",
+        "f vfs_read count & 1",
+    ],
+)
+def test_what_may_mean_something_else_is_left_alone(text: str) -> None:
+    assert not verdict(text).ok
+    assert corrected(text, verdict(text), verdict) == ""
+
+
+@pytest.mark.parametrize("name", ["6.1", "6.12", "7.2"])
+@pytest.mark.parametrize(
+    ("text", "code", "caret", "nearest"),
+    [
+        ("t sched:sched_switch prev", "BAD_TP_NAME", ":sched_switch prev", "sched_switch"),
+        ("t sched/sched_switch prev", "BAD_TP_NAME", "/sched_switch prev", "sched_switch"),
+        ("f vfs_read arg1", "NO_BTFARG", "arg1", "$arg1"),
+        ("f vfs_read f_pos", "NO_BTFARG", "f_pos", "file->f_pos"),
+    ],
+)
+def test_what_is_typed_is_told_what_a_command_is(name: str, text: str, code: str, caret: str, nearest: str) -> None:
+    """The application reads a text with `check_typed`, the commands with `check_plan`."""
+    known = kernel(name)
+    for check in (check_typed, check_plan) if name == "7.2" else (check_typed,):
+        found = check(text, known.btf, known.facts).verdict
+        assert found.error is not None
+        assert (found.error.code, found.error.nearest[0]) == (code, nearest)
+        assert found.command[found.error.column :] == caret
+
+
+def test_an_exit_that_was_not_written_is_told() -> None:
+    known = kernel("7.2")
+    for text in ("f vfs_read $retval", "f vfs_read count x=$retval"):
+        plan = check_plan(text, known.btf, known.facts).plan
+        assert plan is not None and plan.losses == ("$retval is there at the exit only: recorded at the return",)
+    for text in ("f vfs_read%return $retval", "r vfs_read $retval", "f vfs_read%both $retval", "f vfs_read count"):
+        plan = check_plan(text, known.btf, known.facts).plan
+        assert plan is not None and plan.losses == ()
