@@ -285,11 +285,11 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
     names = watch.names
     asked: list[signal.Signals] = []
 
-    def slow() -> object:
+    def slow(**how: bool) -> object:
         if export.written:
             asked.append(signal.SIGTERM)
             os.kill(os.getpid(), signal.SIGTERM)
-        return names()
+        return names(**how)
 
     monkeypatch.setattr(watch, "names", slow)
     form = format_named("jsonl")
