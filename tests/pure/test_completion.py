@@ -25,7 +25,7 @@ def test_every_command_is_there_with_its_words():
     assert WORDS[0].path == () and WORDS[0].commands == COMMANDS
     assert {one.path[0] for one in WORDS[1:]} == set(COMMANDS)
     record = next(one for one in WORDS if one.path == ("record",))
-    assert record.usage == "probewright record [OPTION …] -o FILE.pwr SPEC …"
+    assert record.usage == "probewright record [OPTION …] -o FILE.pwr SPEC|PRESET …"
     assert all(one.help for one in WORDS)
 
 

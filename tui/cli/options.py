@@ -106,12 +106,12 @@ def add_specs(parser: argparse.ArgumentParser, *, required: bool = True, preset:
     )
 
 
-def add_bounds(parser: argparse.ArgumentParser) -> None:
-    """When it ends by itself."""
+def add_bounds(parser: argparse.ArgumentParser, count: str = "stop after N events; else Ctrl+C does") -> None:
+    """When it ends by itself; `count`: what --count does."""
     parser.add_argument(
         "--for", dest="seconds", type=types.seconds, metavar="SECONDS", help="stop after this time; else Ctrl+C does"
     )
-    parser.add_argument("--count", type=types.positive, metavar="N", help="stop after N events; else Ctrl+C does")
+    parser.add_argument("--count", type=types.positive, metavar="N", help=count)
 
 
 def add_line(parser: argparse.ArgumentParser) -> None:

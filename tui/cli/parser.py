@@ -130,8 +130,10 @@ def _commands() -> argparse.ArgumentParser:
     add_limits(sub)
     add_line(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")
-    add_specs(sub)
-    add_bounds(sub)
+    add_specs(sub, preset=True)
+    add_bounds(
+        sub, "stop when N events have come, else Ctrl+C does; the file holds the pages they are in, and so more"
+    )
     add_limits(sub)
     add_line(sub)
     sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")

@@ -10,12 +10,34 @@ from events.record import Record
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain, size_of
+from tui.cli.presets import expand
 from tui.cli.stopping import stoppable
 from tui.cli.watching import account, arm, follow, how_of, importing_store, limits_of, probes_of, take_away
+from tui.outlet import counted
 
 
 def _not_shown(record: Record) -> None:
     pass
+
+
+def _finish(watch: Watch) -> int:
+    """End the recording; gives how many events of its probes the file holds. Raises OSError.
+
+    A recording holds whole pages of the ring buffer, and so more than the events after which it was to stop.
+    """
+    recorder = watch.recorder
+    if watch.session is not None:
+        watch.session.pump.close()  # else the queue, which is in the file as well, would grow while it is counted
+    watch.stop_recording()
+    if watch.store is None:
+        return 0
+    watch.tick()
+    while watch.behind:
+        watch.tick()
+    watch.store.flush()
+    paths = {event.path for plan in watch.known.plans for event in plan.events}
+    came = sum(number for event, number in watch.store.totals.items() if watch.store.event(event) in paths)
+    return max(0, came - recorder.dropped) if recorder is not None else came
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -29,27 +51,33 @@ def run(arguments: argparse.Namespace) -> int:
     importing_store()
     connection = connect(arguments.target, arming=True)
     watch = Watch(connection, limits=limits_of(arguments))
-    shown = 0
+    held = 0
     try:
-        probes = probes_of(arguments.specs, connection)
+        armed = expand(arguments, connection)
+        probes = probes_of(armed.specs, connection)
         with stoppable():
             events = arm(watch, probes, how_of(arguments))
             watch.record_to(path)
-            shown = follow(watch, arguments, events, _not_shown)
+            follow(watch, arguments, events, _not_shown)
+        held = _finish(watch)
         account(watch)
-        watch.stop_recording()
     except OSError as error:
         print(f"probewright: {plain(str(path))}: {error.strerror}", file=sys.stderr)
         return REFUSED
     finally:
         left = take_away(watch)
         connection.close()
+    if watch.recording_error:
+        print(f"probewright: {plain(watch.recording_error)}", file=sys.stderr)
+        return REFUSED
     if not path.exists():
         print("probewright: stopped before anything was recorded", file=sys.stderr)
         return REFUSED
     size = path.stat().st_size
     if arguments.json:
-        emit({"file": str(path), "events": shown, "bytes": size})
+        emit({"file": str(path), "events": held, "bytes": size})
     else:
-        print(plain(f"{path}: {shown:,} events, {size_of(size)}"))
+        print(plain(f"{path}: {counted(held)}, {size_of(size)}"))
+    if armed.least:
+        print("probewright: calls of any duration are recorded: a recording holds all events", file=sys.stderr)
     return REFUSED if left else DONE

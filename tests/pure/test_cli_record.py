@@ -1,0 +1,103 @@
+"""`probewright record`: what the file holds is what is told of it; presets; a disk that is full."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+import kernel.recorder
+from events.batch import Batch, Chunk
+from kernel.open import shipped_recording
+from kernel.watch import Watch
+from tests.pure.test_cli_preset import OWN
+from tests.pure.test_kernel_watch import Anything, Target, id_of, probe
+from tui.__main__ import main
+from tui.cli import record
+
+HERE = str(shipped_recording())
+READS = "f vfs_read%return file->f_pos count $retval"
+
+
+@pytest.fixture(autouse=True)
+def without_symbols(monkeypatch):
+    """To pack them takes most of the time, and they are no matter here."""
+    monkeypatch.setattr(kernel.recorder, "_text_symbols", lambda _: b"")
+
+
+def exported(path: Path, capsys: pytest.CaptureFixture[str]) -> int:
+    """Events that a file holds."""
+    capsys.readouterr()
+    assert main([str(path), "--export", "jsonl"]) == 0
+    return len(capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize(("count", "form"), [(4, []), (40, ["--json"])])
+def test_what_is_told_is_what_the_file_holds(tmp_path, capsys, count, form):
+    path = tmp_path / "x.pwr"
+    assert main(["record", READS, "--count", str(count), "-o", str(path), "-t", HERE, *form]) == 0
+    told = capsys.readouterr().out
+    held = exported(path, capsys)
+    assert held > count, "the last of its pages has more"
+    if form:
+        assert json.loads(told) == {"file": str(path), "events": held, "bytes": path.stat().st_size}
+    else:
+        assert told.startswith(f"{path}: {held:,} events, ")
+
+
+def page_of(number: int, first: int, events: int) -> Batch:
+    """A page with so many events of one format, a nanosecond apart."""
+    data = b"".join(struct.pack("<IHHi", 2 | bool(n) << 5, number, 0, 812) for n in range(events))
+    page = struct.pack("<QQ", first, len(data)) + data
+    return Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True)
+
+
+def test_what_waits_in_a_queue_is_counted_and_what_comes_later_is_not_in_the_file(tmp_path, capsys):
+    target = Target()
+    watch = Watch(Anything(target))
+    number = id_of(watch.arm(probe("vfs_read")))
+    path = tmp_path / "x.pwr"
+    watch.record_to(path)
+    session = watch.session
+    assert session is not None
+    for at in range(5):
+        target.pages.queue.put(page_of(number, 1000 * at, 9))
+        assert session.pump.wait(5.0)
+        if at < 2:
+            watch.tick()
+        while session.pump.received_bytes < 4096 * (at + 1):  # what one pass has given, one after the other
+            session.pump.wait(0.01)
+    assert record._finish(watch) == 5 * 9
+    target.pages.queue.put(page_of(number, 10_000, 9))
+    assert watch.tick() == 0
+    assert watch.close() == []
+    assert exported(path, capsys) == 5 * 9
+
+
+def test_what_could_not_be_written_fast_enough_is_not_told_to_be_there(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(kernel.recorder, "MOST_WAITING", 0)
+    target = Target()
+    watch = Watch(Anything(target))
+    number = id_of(watch.arm(probe("vfs_read")))
+    watch.record_to(tmp_path / "x.pwr")
+    session = watch.session
+    assert session is not None
+    target.pages.queue.put(page_of(number, 1000, 9))
+    assert session.pump.wait(5.0)
+    assert record._finish(watch) == exported(tmp_path / "x.pwr", capsys) == 0
+    assert watch.close() == []
+
+
+def test_a_preset_is_recorded_by_its_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    preset, path = tmp_path / "own.toml", tmp_path / "x.pwr"
+    preset.write_text(OWN)
+    assert main(["record", str(preset), "-p", "slow=3ms", "-o", str(path), "-t", HERE]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith(f"{path}: ") and "calls of any duration" in told.err
+    assert exported(path, capsys) > 0
+    assert main(["record", "slow-open", "-o", str(tmp_path / "y.pwr"), "-t", HERE]) == 2
+    assert "did you mean slow-opens?" in capsys.readouterr().err
+    assert not (tmp_path / "y.pwr").exists()
