@@ -15,7 +15,7 @@ from btf.btf import Btf
 from probes.environment import Environment
 from probes.facts import Feature, TargetFacts
 from probes.lowering.filter import filtered
-from probes.lowering.static_events import fields_of
+from probes.lowering.static_events import fields_of, is_returned
 from probes.names import MAX_EVENT_NAME, split_name
 from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe
@@ -42,6 +42,8 @@ class _Side(NamedTuple):
     """As it is planned without a trigger."""
     types: dict[str, str]
     """Its fields, with the types that a synthetic event has for them."""
+    returned: frozenset[str] = frozenset()
+    """Those that are what a function or a system call returned."""
 
 
 def lower_latency(
@@ -66,7 +68,8 @@ def lower_latency(
     values = [(key.end, end.types[key.end]) for key in latency.keys]
     values += [(field, begin.types[field] if field in saved else end.types[field]) for field in latency.fields]
     values = [one for one in values if one[0] not in ("lat", *_COMMON)]  # the task of the end is that of the event
-    made = _synthetic(name, values)
+    returned = frozenset(field for field, _ in values if field in (begin if field in saved else end).returned)
+    made = _synthetic(name, values, returned)
     since, took = f"{latency.name}_t0", f"{latency.name}_lat"
     kept = "".join(f",{variable}={field}" for field, variable in saved.items())
     common = f"clock={CLOCK}:size={_SIZE}"
@@ -87,12 +90,13 @@ def lower_latency(
     return Plan(latency, events, tuple(losses))
 
 
-def _synthetic(name: str, values: list[tuple[str, str]]) -> PlannedEvent:
+def _synthetic(name: str, values: list[tuple[str, str]], returned: frozenset[str]) -> PlannedEvent:
     texts = ["u64 lat"]
     for field, kind in values:
         base, bracket, size = kind.partition("[")
         texts.append(f"{base} {field}{bracket}{size}")
-    columns = tuple(Column(field, field) for field in ("lat", *(field for field, _ in values)))
+    fields = ("lat", *(field for field, _ in values))
+    columns = tuple(Column(field, field, is_retval=field in returned) for field in fields)
     line = f"s:{name} {'; '.join(texts)}"
     return PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=columns)
 
@@ -106,7 +110,8 @@ def _side(latency: Latency, text: str, end: str, btf: Btf | None, environment: E
         raise CannotLower(own("missing_capability", text, max(str(latency).find(text), 0), why))
     group, name = split_name(text)
     types = {field.name: _type(field.type, field.size, field.signed) for field in fields.values()}
-    return _Side(PlannedEvent(group, name, "", ""), {n: t for n, t in types.items() if t} | _COMMON)
+    returned = frozenset(name for name in fields if is_returned(text, name))
+    return _Side(PlannedEvent(group, name, "", ""), {n: t for n, t in types.items() if t} | _COMMON, returned)
 
 
 def _type(kind: str, size: int, signed: bool) -> str:
@@ -143,7 +148,7 @@ def _made(latency: Latency, text: str, end: str, btf: Btf | None, lower: Lower) 
         if not kind and btf is not None and type_id is not None:
             kind = default_type(btf, type_id) or ""
         types[name] = _of_kind(kind)
-    return _Side(event, types | _COMMON)
+    return _Side(event, types | _COMMON, frozenset(one.name for one in event.columns if one.is_retval))
 
 
 def _of_kind(kind: str) -> str:

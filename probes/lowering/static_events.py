@@ -20,6 +20,7 @@ from probes.syntax.refused import At
 from probes.verdict import Refusal
 
 _OF_KERNEL = re.compile(r"common_\w+")
+_EXIT_OF_CALL = re.compile(r"raw_syscalls/sys_exit|syscalls/sys_exit_\w+")
 
 
 def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, environment: Environment) -> Plan:
@@ -29,11 +30,19 @@ def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, enviro
     if event.filter:
         _check(event, fields, btf, facts, environment)
     columns = tuple(
-        Column(field.name, field.name, btf_type(btf, field))
+        Column(field.name, field.name, btf_type(btf, field), is_returned(event.path, field.name))
         for field in (fields or {}).values()
         if not _OF_KERNEL.fullmatch(field.name)
     )
     return Plan(event, (PlannedEvent(group, name, "", "", filter=event.filter, columns=columns),))
+
+
+def is_returned(path: str, field: str) -> bool:
+    """Whether a field of an event (`group/event`) is what a system call returned, so that it may be an error.
+
+    include/trace/events/syscalls.h, and syscall_exit_fields_array in kernel/trace/trace_syscalls.c.
+    """
+    return field == "ret" and _EXIT_OF_CALL.fullmatch(path) is not None
 
 
 def fields_of(path: str, text: str, environment: Environment) -> dict[str, EventField] | None:

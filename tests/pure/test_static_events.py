@@ -22,6 +22,8 @@ EVENTS = {
         EventField("comm", "__data_loc char[]", 4),
     ),
     ("block", "block_rq_complete"): (EventField("dev", "dev_t", 4), EventField("sector", "sector_t", 8)),
+    ("raw_syscalls", "sys_exit"): (EventField("id", "long", 8, True), EventField("ret", "long", 8, True)),
+    ("block", "other"): (EventField("ret", "long", 8, True),),
 }
 
 
@@ -119,3 +121,20 @@ def test_a_field_that_is_not_there_is_named_with_what_is(word):
     text = f"lat:io block/block_rq_issue to block/block_rq_complete {word}"
     error = check_plan(text, None, facts("7.2"), "g", AROUND).verdict.error
     assert error is not None and error.nearest[0] in ("dev", "rwbs") and error.token == word.split()[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("on raw_syscalls/sys_exit if ret < 0", ["ret"]),
+        ("on block/other", []),
+        ("lat:x {f vfs_read count} to raw_syscalls/sys_exit by common_pid with count,id,ret", ["ret"]),
+        ("lat:x {f vfs_read count} to {f vfs_read%return $retval} by common_pid with count,ret", ["ret"]),
+        ("lat:x {f vfs_read%return $retval} to {f vfs_write ret=count} by common_pid with ret", []),
+        ("lat:x {f vfs_read%return old=$retval} to {f vfs_write count} by common_pid with old,count", ["old"]),
+    ],
+)
+def test_what_a_call_returned_is_known_for_that_and_an_error_has_its_name(text, named):
+    plan = check_plan(text, kernel("7.2").btf, facts("7.2"), "pw_1", AROUND).plan
+    assert plan is not None
+    assert [column.name for column in plan.events[0].columns if column.is_retval] == named
