@@ -15,9 +15,9 @@ class Refusal:
     message: str
     """The kernel's sentence."""
     column: int | None = None
-    """Column of the caret in `command`, from 0; None where there is no position."""
+    """Column of the kernel's caret in `command`, from 0; None where there is no position."""
     token: str = ""
-    """The word the caret stands under."""
+    """The word that is wrong, as a rule the one the caret stands under; see `Verdict.caret`."""
     hint: str = ""
     """The reason in plain words, and the way out."""
     nearest: tuple[str, ...] = ()
@@ -35,6 +35,19 @@ class Verdict:
     error: Refusal | None = None
     by_kernel: bool = False
     """True: this kernel said so itself. False: computed."""
+
+    @property
+    def caret(self) -> int | None:
+        """Column of what is wrong in `command`, from 0; None where there is no position.
+
+        That of the kernel, but for an argument of a function that is not there: the kernel points at the argument
+        (NO_BTF_ENTRY), before it looks for the function.
+        """
+        error = self.error
+        if error is None or error.column is None or error.code != "NO_BTF_ENTRY":
+            return None if error is None else error.column
+        at = self.command.find(f" {error.token}") + 1 if error.token else 0
+        return at if 0 < at < error.column else error.column
 
     @property
     def ok(self) -> bool:

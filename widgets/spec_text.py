@@ -108,9 +108,9 @@ def head(shown: Specification, columns: int, advised: bool = True) -> Laid:
     column = column_in(text, shown.verdict) if shown.verdict is not None else None
     lines, parts = _marked(text, error if column is not None else None, column or 0, columns)
     if error is not None and column is None:
-        if error.column is not None and shown.verdict is not None:
+        if shown.verdict is not None and shown.verdict.caret is not None:
             # The kernel judged a line that was lowered: its caret belongs under that line.
-            lines += _marked(safe(shown.verdict.command), error, error.column, columns)[0]
+            lines += _marked(safe(shown.verdict.command), error, shown.verdict.caret, columns)[0]
         else:
             lines += _message(error, columns)
     elif error is None and shown.verdict is not None:
@@ -140,13 +140,13 @@ def tail(shown: Specification, columns: int, lowered: bool) -> list[Content]:
 
 def column_in(text: str, verdict: Verdict) -> int | None:
     """The column of a refusal in the text as it was typed; None: it is about another text, or has no place."""
-    if verdict.error is None or verdict.error.column is None:
+    if verdict.caret is None:
         return None
     words = list(_WORD.finditer(text))
     command = " ".join(word[0] for word in words)
     if not command.endswith(verdict.command) or (command and not verdict.command):
         return None
-    column, at = verdict.error.column + len(command) - len(verdict.command), 0
+    column, at = verdict.caret + len(command) - len(verdict.command), 0
     for word in words:
         if column <= at + len(word[0]):
             return word.start() + max(0, column - at)

@@ -12,6 +12,7 @@ from probes.rules.hints import hint_for
 from probes.verdict import Refusal, Verdict
 from tui.__main__ import main
 from tui.cli.check import show_verdict
+from widgets.spec_text import column_in
 
 
 @pytest.mark.parametrize("code", ["NO_BTFARG", ""])
@@ -52,3 +53,22 @@ def test_every_command_refuses_in_the_same_words(spec: str, capsys: pytest.Captu
     error = told["error"]
     assert set(error) == {"code", "message", "column", "token", "why", "nearest", "corrected"}
     assert error["corrected"] in block and error["message"] in block
+
+
+@pytest.mark.parametrize("spec", ["f vfs_raed count", "f:g/one vfs_raed count file"])
+def test_the_caret_stands_under_the_word_that_the_text_is_about(
+    spec: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kernel's column is that of an argument, which it reads before it looks for the function."""
+    target = ["--target", str(shipped_recording())]
+    assert main(["check", spec, "--json", *target]) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], error["token"]) == ("NO_BTF_ENTRY", "vfs_raed")
+    assert error["column"] == spec.index(" count") + 1
+    assert main(["check", spec, *target]) == 1
+    first, caret, *_ = capsys.readouterr().out.splitlines()
+    assert first[caret.index("^") :].startswith("vfs_raed")
+    refused = Verdict(spec, Refusal("NO_BTF_ENTRY", "", error["column"], "vfs_raed"))
+    assert column_in(f"  {spec}", refused) == 2 + spec.index(" vfs_raed") + 1, "and so it does in the application"
+    known = Verdict(spec, Refusal("NO_BTF_ENTRY", "", error["column"], "count"))
+    assert known.caret == error["column"], "a function without types, whose argument can't be known"

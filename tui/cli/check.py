@@ -150,7 +150,8 @@ def show_verdict(
         _show_notes(notes, file)
         return
     print(f"no  {plain(verdict.command)}", file=file)
-    caret = " " * (4 + error.column) + "^ " if error.column is not None and error.column < 500 else "    "
+    at = verdict.caret
+    caret = " " * (4 + at) + "^ " if at is not None and at < 500 else "    "
     print(f"{caret}{error.code}  {plain(error.message)}", file=file)
     if hint := without_names(error):
         print(f"    {plain(hint)}", file=file)
