@@ -37,13 +37,31 @@ def test_where_nothing_fits_it_is_said(capsys):
     assert (told.out, told.err) == ("", "probewright: no call of no_such_* was recorded\n")
 
 
+def test_where_nothing_was_so_slow_it_is_said(capsys):
+    opens = printed(capsys, "do_sys_openat2")
+    assert main(["graph", "do_sys_openat2", "--slower", "1000", "--target", HERE]) == 0
+    slow = capsys.readouterr().out.splitlines()
+    assert 0 < len(slow) < len(opens) and set(slow) < set(opens)
+    assert main(["graph", "do_sys_openat2", "--slower", "5000000", "--target", HERE]) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (
+        "",
+        "probewright: no call of do_sys_openat2 that took 5,000,000 us was recorded\n",
+    )
+
+
+def test_a_recording_among_the_functions_is_told_from_them(capsys):
+    assert main(["graph", HERE]) == 2
+    assert capsys.readouterr().err == f"probewright: {HERE} is a recording: give it by -t {HERE}\n"
+
+
 @pytest.mark.parametrize("limit", [8, 1 << 20])
 def test_what_a_tree_has_no_room_for_is_printed_or_counted(capsys, monkeypatch, limit):
     everything = len(printed(capsys))
     monkeypatch.setattr(growing, "CallTree", lambda brackets, _: CallTree(brackets, limit))
     watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "x")))
     watch.begin()
-    following = Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False))
+    following = Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0))
     following.run()
     account(watch, following.dropped)
     told = capsys.readouterr()

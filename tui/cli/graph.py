@@ -33,6 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
     if path is not None and path.exists():
         print(f"probewright: {plain(str(path))} is there already", file=sys.stderr)
         return USAGE
+    for word in arguments.functions:
+        if word.endswith(".pwr"):  # which the application takes without -t, and no function is called so
+            print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
+            return USAGE
     connection = connect(arguments.target, arming=True)
     if not connection.holds_events and not arguments.functions:
         print("probewright: say a function whose calls shall be traced", file=sys.stderr)
@@ -54,10 +58,16 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         left = take_away(watch)
         connection.close()
-    if connection.holds_events and not printed:
-        what = " ".join(arguments.functions) or "anything"
-        print(f"probewright: no call of {plain(what)} was recorded", file=sys.stderr)
-    return REFUSED if left or (connection.holds_events and not printed) else DONE
+    if not printed:
+        print(f"probewright: {plain(_nothing(arguments, recorded=connection.holds_events))}", file=sys.stderr)
+    return DONE if printed and not left else REFUSED
+
+
+def _nothing(arguments: argparse.Namespace, *, recorded: bool) -> str:
+    """What is said where no call was printed."""
+    what = " ".join(arguments.functions) or "anything"
+    slow = f" that took {arguments.slower:,} us" if arguments.slower else ""
+    return f"no call of {what}{slow} {'was recorded' if recorded else 'was seen'}"
 
 
 def _watch(connection: Connection, arguments: argparse.Namespace) -> Watch:
@@ -204,7 +214,7 @@ class _Printer:
     def _prints(self, row: Row) -> bool:
         from events.graph.brackets import What
 
-        if row.what != What.CALL:
+        if row.what != What.CALL or 0 <= row.duration < self._arguments.slower * 1000:
             return False
         name = self._shown.lines.name(row).split(" ")[0]
         wanted = self._arguments.functions
