@@ -5,6 +5,8 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Container
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,13 +21,21 @@ from kernel.recording import RecordingTarget
 from kernel.replay import ReplaySession
 from kernel.target import Step
 from kernel.watch import Watch
+from probes.check import check_plan
+from probes.command import Armable
+from probes.facts import Feature
+from probes.plan import Plan
+from tests.fake_target import ROOT
+from tests.probes_data import kernel
 from tests.pure.test_kernel_watch import Anything, Target, id_of, probe
 from tui.__main__ import main
 from tui.cli.output import line, plain
 from tui.cli.stopping import stoppable
 from tui.cli.stopping import whole as whole_step
 from tui.cli.watching import arm, follow
+from tui.event_export import source_of
 
+KERNEL = kernel("7.2")
 COMMANDS = (["list", "vfs_read"], ["doctor"], ["check", "f vfs_read"], ["run", "f vfs_read"])
 
 
@@ -137,6 +147,36 @@ def test_of_a_recording_only_what_was_asked_for_is_printed(signals, capsys, spec
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(told)
     assert not any("pos_0=" in text for text in lines)
+
+
+def test_of_a_measured_time_every_field_is_printed(target):
+    """Three events are planned, of which the one that is made of the other two is all that comes."""
+    text = "lat:x {f vfs_read count} to {f vfs_read%return $retval} by common_pid with count,ret"
+    facts = replace(KERNEL.facts, features=KERNEL.facts.features | {Feature.SYNTHETIC_EVENTS, Feature.HIST_TRIGGERS})
+    plan = check_plan(text, KERNEL.btf, facts, "pw_1").plan
+    assert plan is not None and len(plan.events) == 3
+    made, *ends = plan.events
+    measured = plan.probe
+    made = replace(
+        made, line=made.line.replace("s:", "s:synthetic/")
+    )  # as the kernel that is made of a dict takes it
+
+    as_here = replace(plan, events=(made, *ends))
+
+    class Measures(Anything):
+        def lower(self, probe: Armable, group: str, *rest: Container[str]) -> Plan:
+            return as_here if probe == measured else super().lower(probe, group, *rest)
+
+    watch = Watch(Measures(target))
+    stacks = 'name: kernel_stack\nID: 4\nformat:\n\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: ""\n'
+    target.files[f"{ROOT}/events/ftrace/kernel_stack/format"] = stacks.encode()
+    events = arm(watch, [measured])
+    assert [column.name for column in made.columns] == ["lat", "count", "ret"]
+    assert events == {"synthetic/pw_1__x": frozenset()}
+    assert watch.armed[0].formats and {fmt.path for fmt in watch.armed[0].formats.values()} == {*events}
+    watch.arm(probe("vfs_write"))  # somebody else's
+    assert {fmt.path for fmt in source_of(watch, events).formats} == {*events}
+    watch.close()
 
 
 def whole() -> bytes:
