@@ -101,7 +101,7 @@ def _take_away(app: Probewright) -> int:
     try:
         if app.watching is not None:
             with contextlib.suppress(OSError):
-                if app.watching.armed:
+                if app.watching.live:  # what a recording was made with is not in a kernel
                     print("taking the probes away ...", file=sys.stderr, flush=True)
             left = take_away(app.watching)
         if (graph := app.graphing.last()) is not None:
