@@ -39,11 +39,12 @@ def _by_count(item: tuple[Alone, int]) -> tuple[int, str]:
 
 
 def detail_of_call(
-    watching: Watch, entry: Record | None, leave: Record | None
+    watching: Watch, entry: Record | None, leave: Record | None, took: int = -1
 ) -> tuple[str, tuple[DetailField, ...]]:
     """Title and every field of both ends, each name's beside each other, in the order of `tui.shown.detail_of`.
 
-    Raises IndexError where neither is there.
+    `took`: nanoseconds as the list has them (the tracer's own are shorter than the time between its events); -1: the
+    time between the ends. Raises IndexError where neither is there.
     """
     last = leave or entry
     if last is None:
@@ -53,8 +54,10 @@ def detail_of_call(
     places = {name: n for n, name in enumerate(dict.fromkeys(field.name for _, field in found))}
     found.sort(key=lambda one: (rank_of(one[1].name), places[one[1].name]))
     fields = (field._replace(name=f"{end}: {field.name}") for end, field in found)
-    took = f", {duration(leave.ts - entry.ts)}" if entry and leave else ""
-    return f"{seconds(last.ts)}  {last.event} of {last.comm}-{last.pid}{took}", tuple(fields)
+    if took < 0 and entry and leave:
+        took = leave.ts - entry.ts
+    time = f", {duration(took)}" if took >= 0 else ""
+    return f"{seconds(last.ts)}  {last.event} of {last.comm}-{last.pid}{time}", tuple(fields)
 
 
 class ShownCalls:

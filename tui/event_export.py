@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from events.export.source import UNNAMED, About, Source
 from events.pairing import EndOf
 from probes.plan import Plan, PlannedEvent
 from tui.ends import ends_of
+from tui.shown import events_of
 
 if TYPE_CHECKING:
     from kernel.watch import Watch
@@ -38,6 +40,14 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         symbols=lambda: connection.symbols,
         title=f"{connection.target.name} · {connection.facts.title}",
     )
+
+
+def source_of_rows(watch: Watch) -> Source:
+    """The same of what is in the store: without the fields of probes that are gone with all their events."""
+    source = source_of(watch)
+    there = events_of(watch)
+    gone = {event.path for plan in watch.known.plans for event in plan.events if event.path not in there}
+    return replace(source, formats=tuple(fmt for fmt in source.formats if fmt.path not in gone))
 
 
 class _Ends(Mapping[str, EndOf]):

@@ -185,12 +185,12 @@ class ShownGraph:
 
     # -- what is going on -------------------------------------------------------------------------------------------
 
-    def note(self) -> str:
-        """For the line above."""
+    def note(self, *, counting: bool = True) -> str:
+        """For the line above; `counting`: with how many calls came, which goes on where the picture is held."""
         if self.growing.behind > _EVERY:
             return f"reading, {grouped(self.growing.behind)} events to go"
         tree, wanted = self.tree, self.visible.wanted
-        words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
+        words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""] * counting
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
         words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
         words += [f"from {duration(wanted.least)} on" if wanted.least else ""]

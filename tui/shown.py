@@ -12,16 +12,30 @@ from events.text import show
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.watch import Watch
+from tui.shown_values import ShownValues
 from tui.stacks import stack_rows
 from widgets.event_detail import DetailField
 from widgets.figures import grouped
 from widgets.status_bar import Losses, Status
 
 
+def events_of(watching: Watch) -> dict[str, bool]:
+    """Paths of the events that are armed or came since the last clear, in the order in which the probes name them;
+    whether they came.
+    """
+    store = watching.store
+    came = {store.event(number) for number, count in store.totals.items() if count} if store else set()
+    # Of an event that only has triggers nothing comes.
+    armed = {event.path for one in watching.armed for event in one.plan.events if event.recorded}
+    every = chain.from_iterable(plan.events for plan in watching.known.plans)
+    return {event.path: event.path in came for event in every if event.path in armed or event.path in came}
+
+
 def fields_of(watching: Watch) -> tuple[str, ...]:
-    """Names of all recorded fields, in the order in which the probes name them."""
+    """Names of the fields that those have, in the order in which the probes name them."""
+    there = events_of(watching)
     events = chain.from_iterable(plan.events for plan in watching.known.plans)
-    return tuple(dict.fromkeys(column.name for event in events for column in event.columns))
+    return tuple(dict.fromkeys(column.name for event in events if event.path in there for column in event.columns))
 
 
 def sorts_of_fields(watching: Watch) -> dict[str, Sort]:
@@ -117,7 +131,7 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
 
 def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
-    named = dict(watching.known.values(record))
+    named = dict(ShownValues(watching.known).values(record))
     rows = []
     for one in detail(record):
         field = one.field

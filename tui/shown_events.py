@@ -14,6 +14,7 @@ from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
 from tui.shown import remark_of, sorts_of_fields
+from tui.shown_values import ShownValues
 from widgets.event_rows import Event
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class ShownEvents:
 
         self.store = store
         self._watching = watching
+        self._values = ShownValues(watching.known)
         self._all: Everything = Everything(store)
         self._chosen: Selected | None = None
         self._ordered: Ordered | None = None
@@ -149,7 +151,7 @@ class ShownEvents:
 
     def cells(self, event: Event) -> Mapping[str, str]:
         """Text by field name."""
-        return dict(self._watching.known.values(event)) if isinstance(event, Record) else {}
+        return dict(self._values.values(event)) if isinstance(event, Record) else {}
 
     def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
         """A text as it is shown, or a condition: `count > 4096`."""
@@ -161,7 +163,7 @@ class ShownEvents:
         row = start
         while chosen.first <= row < chosen.next:
             left = max(0.0, deadline - time.monotonic())
-            found = self.store.find(wanted, chosen.seq(row), direction, left, style=self._watching.known)
+            found = self.store.find(wanted, chosen.seq(row), direction, left, style=self._values)
             row = chosen.at(found.next) if direction > 0 else chosen.at(found.next + 1) - 1
             if found.seq is not None and (at := chosen.at(found.seq)) < chosen.next and chosen.seq(at) == found.seq:
                 return Found(at, at + direction, True)
@@ -183,8 +185,8 @@ class ShownEvents:
         from events.needle import TextMatch
 
         wanted = self._wanted(text)
-        known, store = self._watching.known, self.store
-        holds = TextMatch(wanted, known, store.comm, store.comms) if isinstance(wanted, str) else wanted
+        store = self.store
+        holds = TextMatch(wanted, self._values, store.comm, store.comms) if isinstance(wanted, str) else wanted
         deadline = time.monotonic() + budget
         while self.first_seq <= row < self.next_seq:
             try:

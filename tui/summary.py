@@ -39,6 +39,7 @@ def of_events(
         _head(watching, summary),
         _rate_title(summary),
         tuple(_rates(summary)),
+        summary.timeline.width,
         _latencies(watching, summary),
         of_values,
         of_tasks,
@@ -70,7 +71,7 @@ def _pairs(number: int) -> str:
 
 def _rate_title(summary: Summary) -> str:
     line = summary.timeline
-    return f"events over {duration(line.used * line.width)}, in steps of {duration(line.width)}"
+    return f"events over {duration(line.used * line.width)}"
 
 
 def _rates(summary: Summary) -> Iterable[Rate]:
@@ -132,7 +133,7 @@ def of_kernel(watching: Watch, reads: tuple[Read, ...], subject: Subject) -> Sum
     elif subject.field:
         values = Bars(subject.label, (Bar("the kernel has no histogram of such a field"),))
     return SummaryText(
-        f"{head}, k: record again", "hits", tuple(_kernel_rates(reads)), _kernel_latencies(reads), values, of_tasks
+        f"{head}, k: record again", "hits", tuple(_kernel_rates(reads)), 0, _kernel_latencies(reads), values, of_tasks
     )
 
 

@@ -11,6 +11,8 @@ from events.decode import Value
 from events.format import Field
 from kernel.watch import Watch
 from probes.plan import Column
+from tui.shown import events_of
+from tui.shown_values import ShownValues, time_of
 from widgets.figures import grouped
 
 if TYPE_CHECKING:
@@ -51,16 +53,25 @@ class Shown(NamedTuple):
 
 
 def subjects_of(watching: Watch, store: Store) -> tuple[Subject, ...]:
-    """The fields of what was armed, in the order in which the probes name them, then the processes."""
+    """The fields of what is armed or came, in the order in which the probes name them, then the processes."""
     formats = {fmt.path: fmt for fmt in store.decoder.formats.values()}
-    paths = [event.path for plan in watching.known.plans for event in plan.events]
     fields = [
         Subject(path, field.name)
-        for path in dict.fromkeys(paths)
+        for path in events_of(watching)
         if path in formats
         for field in watching.known.fields(formats[path])
     ]
     return (*fields, Subject())
+
+
+def first_subject(watching: Watch, subjects: tuple[Subject, ...]) -> Subject:
+    """The first of some that has values; while none has, the first."""
+    return next((subject for subject in subjects if has_values(watching, subject)), subjects[0])
+
+
+def has_values(watching: Watch, subject: Subject) -> bool:
+    """Whether an event of a subject came."""
+    return events_of(watching).get(subject.event, False)
 
 
 def values_of(watching: Watch, counted: FieldValues | None) -> list[Shown]:
@@ -76,27 +87,27 @@ def values_of(watching: Watch, counted: FieldValues | None) -> list[Shown]:
 
 
 def tasks_of(store: Store, summary: Summary) -> list[Shown]:
-    """The processes with the most events; threads of one name are one row."""
+    """The processes with the most events; tasks of one name are one row."""
     counted = [(store.comm(one.key), one.key, one.hits, one.error) for one in summary.top_tasks(summary.seen)]
     return by_name(counted)[:SHOWN]
 
 
 def by_name(counted: Iterable[tuple[str, int, int, int]]) -> list[Shown]:
-    """Put threads of one name together: name, thread id, hits, error."""
+    """Put tasks of one name together: name, thread id, hits, error."""
     groups: dict[str, list[tuple[int, int, int]]] = {}
     for name, pid, hits, error in counted:
         groups.setdefault(name, []).append((pid, hits, error))
     found = []
-    for name, threads in groups.items():
-        hits, error = (sum(thread[n] for thread in threads) for n in (1, 2))
-        if len(threads) == 1:
-            pid = threads[0][0]
+    for name, tasks in groups.items():
+        hits, error = (sum(task[n] for task in tasks) for n in (1, 2))
+        if len(tasks) == 1:
+            pid = tasks[0][0]
             found.append(Shown(f"{name}-{pid}", hits, error, f"pid == {pid}", False))
         else:
             with_quotes = ""
             with contextlib.suppress(ValueError):
                 with_quotes = f"comm == {quoted(name)}"
-            found.append(Shown(f"{name}, {grouped(len(threads))} threads", hits, error, with_quotes, False))
+            found.append(Shown(f"{name}, {grouped(len(tasks))} tasks", hits, error, with_quotes, False))
     return sorted(found, key=lambda one: (-one.hits, one.label))
 
 
@@ -114,11 +125,14 @@ class _Names:
         )
         self._column: Column | None = next(columns, None)
         self._namer = watching.known.namer
+        self._measured = ShownValues(watching.known).measured(event, field)
         self._event = event.rpartition("/")[2]
         self._field = field
 
     def of(self, value: Value, field: Field | None) -> str:
         """The name, with the number where it has another."""
+        if self._measured and (time := time_of(value)):
+            return time
         column = self._column
         kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
         return self._namer.text(value, kind, is_retval, field)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from widgets.columns import Columns
+from widgets.columns import WHOLE, Columns
 from widgets.event_rows import seconds
 from widgets.figures import duration
 from widgets.matching import highlighted
@@ -76,7 +76,7 @@ class CallRows:
 
     def __init__(self, source: CallSource) -> None:
         self.search = ""
-        self.columns = Columns(TITLES[:_WIDE], {2: 16})
+        self.columns = Columns(TITLES[:_WIDE], {0: WHOLE, 2: 16})
         self._source = source
         self._widest = 0
         """Columns of the widest of the last cells."""

@@ -14,6 +14,8 @@ _NARROWEST: Final = 8
 _READABLE: Final = 20
 """What a text keeps where a row is wider than the screen in any case."""
 _GAP: Final = 2
+WHOLE: Final = _WIDEST
+"""What a column of text keeps that is never cut."""
 
 
 class Columns:

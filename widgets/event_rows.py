@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 from zlib import crc32
 
-from widgets.columns import Columns
+from widgets.columns import WHOLE, Columns
 from widgets.line_paint import HUES
 from widgets.matching import highlighted
 from widgets.rows import Piece
@@ -101,6 +101,8 @@ class EventRows:
         event = columns.index(FIXED[3]) if FIXED[3] in columns else -1
         least = {n: _CLOCK for n, column in enumerate(columns) if column.name == "time" and not column.of_all}
         least |= {event: _EVENT} if event >= 0 else {}
+        # With a mark before it it is no number, and rows of one moment would all look the same.
+        least |= {n: WHOLE for n, column in enumerate(columns) if column == FIXED[0]}
         self.columns = Columns([safe(column.name) for column in columns], least)
         self._shown = tuple(columns)
         self._cells = cells

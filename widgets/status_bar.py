@@ -10,12 +10,12 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.figures import grouped, rate
+from widgets.figures import grouped, rate, short
 from widgets.safe_text import cut, safe, width
 
 Run = tuple[str, str]
 """Text and style."""
-_SHORTEST_NOTE: Final = 16
+_SHORTEST_NOTE: Final = 12
 """Columns of a note below which its beginning says nothing."""
 
 
@@ -115,9 +115,12 @@ class LiveState:
     """Rows that came since one stopped to follow."""
     per_second: float | None = 0.0
     """None: nothing is happening now."""
-    shown: int = 0
-    """Events in the store."""
-    losses: Losses = Losses()
+    shown: int | None = 0
+    """Rows, or events, that are on the screen or can be scrolled to; None: that is no number of rows."""
+    of: int = 0
+    """Of how many, where some are left out; 0: none are."""
+    losses: Losses | None = None
+    """None: they are told elsewhere."""
     note: str = ""
     """`3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
     views: tuple[str, ...] = ()
@@ -127,7 +130,7 @@ class LiveState:
 
 
 class LiveLine(Widget):
-    """`● following   12.3k/s   shown 1,204,332   lost 0  missed 0  dropped 0`."""
+    """`[events] graph summary  ● following   12.3k/s   shown 1,204,332   recording to x.pwr`."""
 
     DEFAULT_CSS = """
     LiveLine { height: 1; width: 1fr; background: $surface; color: $text; padding: 0 1; }
@@ -142,43 +145,48 @@ class LiveLine(Widget):
 
 
 def live_line(state: LiveState, columns: int) -> Content:
-    """The live line for that many columns."""
-    new = f" +{grouped(state.new)} new (end)" if state.new else ""
-    paused: Run = (f"‖ paused{new}", "bold $text-warning")
-    mark: Run = ("● following", "bold $text-success") if state.following else paused
-    pace = [] if state.per_second is None else [f"  {rate(state.per_second)}"]
-    figures: list[Run] = [(text, "") for text in (*pace, f"  shown {grouped(state.shown)}")]
-    note: list[Run] = [(f"  {safe(state.note)}", "dim")] if state.note else []
+    """The live line for that many columns: figures give way, then the note's end, at last other views."""
     views: list[Run] = [
         (f"[{name}] " if n == state.view else f" {name}  ", "bold" if n == state.view else "dim")
         for n, name in enumerate(state.views)
     ]
     only = views[state.view : state.view + 1]
-    noted = [  # the note is worth more than a figure
-        [*views, mark, *figures, *note],
-        [*views, mark, *note],
-        [*only, mark, *figures, *note],
-        [*only, mark, *note],
-        [mark, *figures, *note],
-    ]
-    plain = [[*views, mark, *figures], [*views, mark, figures[-1]], [*only, mark, *figures], [mark, *figures]]
-    quiet, loud = list(state.losses.runs(True)), list(state.losses.runs(False))
-    room = columns - _wide([*only, mark, *quiet]) - 4
-    shortened = (
-        [*only, mark, (f"  {cut(safe(state.note), room)}", "dim")] if note and room >= _SHORTEST_NOTE else None
-    )
-    for left, right in (
-        *((left, right) for left in (noted if note else ()) for right in (loud, quiet)),
-        *([(shortened, quiet)] if shortened else ()),
-        *((left, right) for left in plain for right in (loud, quiet)),
-        ([mark, figures[0]], quiet),
-        ([mark], quiet),
-    ):
-        if _wide(left) + 2 + _wide(right) <= columns:
-            return _joined(left, right, columns)
-    lost = [run for run in quiet if run[0].strip() != "lost 0"]
-    sign: Run = (mark[0][0], mark[1])
-    return _joined([mark if _wide([mark, *lost]) <= columns else sign], lost, columns)
+    marks, figures = _marks(state), _figures(state)
+    losses = [list(state.losses.runs(quiet)) for quiet in (False, True)] if state.losses else [[]]
+    for left in (views, only, []):
+        for mark in marks:
+            for middle in [figures, figures[-1:]] if not state.note else [[*figures, _note(state)], [_note(state)]]:
+                for right in losses:
+                    if _wide([*left, mark, *middle]) + _wide(right) + 2 * bool(right) <= columns:
+                        return _joined([*left, mark, *middle], right, columns)
+            room = columns - _wide([*left, mark, *losses[-1]]) - 2 - 2 * bool(losses[-1])
+            if state.note and room >= _SHORTEST_NOTE:
+                return _joined([*left, mark, (f"  {cut(safe(state.note), room)}", "dim")], losses[-1], columns)
+    for mark in marks:
+        if _wide([mark, *losses[-1]]) + 2 <= columns:
+            return _joined([mark], losses[-1], columns)
+    lost = [run for run in losses[-1] if run[0].strip() != "lost 0"]
+    sign: Run = (marks[0][0][0], marks[0][1])
+    return _joined([marks[0] if _wide([marks[0], *lost]) <= columns else sign], lost, columns)
+
+
+def _marks(state: LiveState) -> list[Run]:
+    """Whether the newest is shown, in more words and in fewer."""
+    if state.following:
+        return [("● following", "bold $text-success")]
+    forms = [f" +{grouped(state.new)} new (end)", f" +{short(state.new)} new"] if state.new else [""]
+    return [(f"‖ paused{form}", "bold $text-warning") for form in forms]
+
+
+def _figures(state: LiveState) -> list[Run]:
+    pace = [] if state.per_second is None else [f"  {rate(state.per_second)}"]
+    of = f" of {grouped(state.of)}" if state.of else ""
+    shown = [] if state.shown is None else [f"  shown {grouped(state.shown)}{of}"]
+    return [(text, "") for text in (*pace, *shown)]
+
+
+def _note(state: LiveState) -> Run:
+    return f"  {safe(state.note)}", "dim"
 
 
 def _right(status: Status, quiet: bool) -> list[Run]:

@@ -38,6 +38,8 @@ class SummaryText(NamedTuple):
     """What it is made of, and what is missing."""
     rate_title: str = ""
     rates: tuple[Rate, ...] = ()
+    rate_step: int = 0
+    """Nanoseconds of an interval of the rates; 0: they have none."""
     latencies: Bars = Bars("")
     values: Bars = Bars("")
     tasks: Bars = Bars("")
@@ -61,8 +63,9 @@ class SummaryList(LineList):
         self.rows_changed()
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """The title."""
-        return (Piece(fit(f" {safe(self._title)}", columns)),)
+        """The title, with what only the rows know in that many columns."""
+        legend = self._rows.legend(columns) if isinstance(self._rows, RateRows) else ""
+        return (Piece(fit(f" {safe(self._title)}{legend}", columns)),)
 
 
 class SummaryPanel(Vertical):
@@ -130,10 +133,10 @@ class SummaryPanel(Vertical):
     def show(self, text: SummaryText) -> None:
         """Show something else; what did not change is not drawn."""
         before, self._shown = self._shown, text
-        self._head.update(safe_content(text.head))
-        if (text.rates, text.rate_title) != (before.rates, before.rate_title):
+        self._update_head()
+        if text[1:4] != before[1:4]:
             self.rates.styles.height = min(len(text.rates), _MOST_RATES) + 1
-            self.rates.fill(text.rate_title, RateRows(text.rates))
+            self.rates.fill(text.rate_title, RateRows(text.rates, text.rate_step))
         for shown, one, old in (
             (self.latencies, text.latencies, before.latencies),
             (self.values, text.values, before.values),
@@ -145,6 +148,13 @@ class SummaryPanel(Vertical):
     def on_resize(self, event: events.Resize) -> None:
         """More or fewer lists."""
         self.set_class(event.size.width >= _WIDE, "-wide")
+        self._update_head()
+
+    def _update_head(self) -> None:
+        """What has no place here, and the way there, first: the end of the line may be cut."""
+        text = self._shown
+        hidden = text.tasks.title and not self.is_wide and text.tasks != text.values
+        self._head.update(safe_content(f"v, V: fields, processes; {text.head}" if hidden else text.head))
 
     def action_field(self, step: int) -> None:
         """Another field."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from widgets.figures import grouped, short
+from widgets.figures import duration, grouped, short
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe, width
 
@@ -41,9 +41,14 @@ class Rate(NamedTuple):
     """Events a second in the interval that has most; None: not known."""
 
 
+def each_of(counts: int, columns: int) -> int:
+    """How many neighbours are put together for at most so many columns."""
+    return max(1, -(-counts // max(1, columns)))
+
+
 def squeezed(counts: Sequence[int], columns: int) -> list[int]:
     """The counts in at most so many columns: as many neighbours put together as it takes, the same number in each."""
-    each = max(1, -(-len(counts) // max(1, columns)))
+    each = each_of(len(counts), columns)
     return [sum(counts[at : at + each]) for at in range(0, len(counts), each)]
 
 
@@ -108,9 +113,12 @@ def _count(one: Bar) -> str:
 class RateRows:
     """Sparklines one below the other; the time of a column is the same in all."""
 
-    def __init__(self, rates: Sequence[Rate]) -> None:
+    def __init__(self, rates: Sequence[Rate], step: int = 0) -> None:
+        """`step`: nanoseconds of an interval; 0: there are none."""
         self.rates = tuple(rates)
+        self._step = step
         self._names = max((width(safe(rate.name)) for rate in rates), default=0)
+        self._figures = max((width(_figures(rate)) for rate in rates), default=0)
 
     @property
     def first(self) -> int:
@@ -120,15 +128,29 @@ class RateRows:
     def next(self) -> int:
         return len(self.rates)
 
+    def legend(self, columns: int) -> str:
+        """`, 5.60 s a column`, of the lines as they are drawn; empty where there are none."""
+        counts, room = max((len(rate.counts) for rate in self.rates), default=0), self._room(columns)
+        return f", {duration(self._step * each_of(counts, room))} a column" if counts and self._step and room else ""
+
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Name, line, total, the most of a second."""
         rate = self.rates[row]
-        name = min(self._names, max(8, columns // 3))
-        peak = "" if rate.peak is None else f"  max {short(rate.peak):>5}/s"
-        figures = f" {grouped(rate.total):>11}{peak}"
-        room = max(0, columns - name - width(figures) - 1)
+        room = self._room(columns)
         return (
-            Piece(f"{fit(safe(rate.name), name)} ", "name"),
+            Piece(f"{fit(safe(rate.name), self._name(columns))} ", "name"),
             Piece(fit(sparkline(rate.counts, room), room), "type"),
-            Piece(figures, "number"),
+            Piece(_figures(rate).rjust(self._figures), "number"),
         )
+
+    def _name(self, columns: int) -> int:
+        return min(self._names, max(8, columns // 3))
+
+    def _room(self, columns: int) -> int:
+        """For the line: the same in all rows."""
+        return max(0, columns - self._name(columns) - self._figures - 1)
+
+
+def _figures(rate: Rate) -> str:
+    peak = "" if rate.peak is None else f"  max {short(rate.peak):>5}/s"
+    return f" {grouped(rate.total):>11}{peak}"

@@ -10,10 +10,13 @@ from events.cgroups import Home
 from events.record import Record
 from kernel.open import shipped_recording
 from tests.interface.test_app import SIZE, application
-from tests.interface.widget_host import paste, screen_text, until
+from tests.interface.widget_host import Host, paste, screen_text, until
+from tui.views.events import EventsView
 from tui.views.events_pane import EventsPane
+from tui.views.view import Place
 from widgets.column_choice import ColumnChoice
-from widgets.event_rows import FIXED, MARK, EventColumn
+from widgets.event_rows import FIXED, MARK, EventColumn, seconds
+from widgets.tail_table import Nothing
 
 
 @asynccontextmanager
@@ -84,6 +87,82 @@ async def test_a_typed_condition_and_its_end():
         await pilot.press("f", "ctrl+u", "enter")
         assert rows(pane) == every
         assert pane.table.has_focus
+
+
+async def test_columns_of_what_is_disarmed_go_with_clear():
+    async with live() as (pilot, pane, _):
+        app = pilot.app
+        assert len(pane.choice.shown) > len(FIXED)
+        await pilot.press("D")
+        await until(lambda: not app.watching.armed, pilot)
+        assert len(pane.choice.shown) > len(FIXED), "its events are there"
+        await pilot.press("c")
+        await until(lambda: not len(app.watching.store), pilot)
+        assert pane.choice.shown == FIXED
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (50, 20)])
+async def test_times_are_whole_also_of_marked_events(size):
+    async with live() as (pilot, _, every):
+        await pilot.resize_terminal(*size)
+        await pilot.press("home", "m", "down", "m")
+        await until(lambda: f"{MARK}{seconds(every[1].ts)} " in "\n".join(screen_text(pilot.app)), pilot)
+        text = "\n".join(screen_text(pilot.app))
+        assert all(seconds(record.ts) in text for record in every[:10])
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_line_above_says_how_many_are_shown_and_what_else_there_is(size):
+    async with live() as (pilot, pane, every):
+        await pilot.resize_terminal(*size)
+        app = pilot.app
+        state = app.live_place._line.state
+        assert (state.shown, state.of) == (len(every), 0)
+        pane.only("count == 123456789")
+        app.live_place.tick()
+        await pilot.pause()
+        assert app.live_place._line.state.shown == 0 and app.live_place._line.state.of == len(every)
+        assert all(f"{name}" in screen_text(app)[1] for name in ("[events]", " graph ", " entry→exit ", " summary "))
+
+
+async def test_a_held_table_shows_what_it_did_and_says_what_came():
+    class Numbers(Nothing):
+        next = 1000
+
+    view = EventsView()
+    async with Host(lambda: view.pane).shown() as pilot:
+        rows = Numbers()
+        view.table.show(rows)
+        assert view.place == Place(True, 0, 1000)
+        view.table.action_follow()
+        rows.next = 1500
+        view.table.tick()
+        assert view.place == Place(False, 500, 1000)
+        view.table.action_last()
+        await pilot.pause()
+        assert view.place == Place(True, 0, 1500)
+
+
+async def test_what_a_view_of_probes_says_while_only_calls_are_traced(monkeypatch):
+    async with live() as (pilot, _, _):
+        app = pilot.app
+        await pilot.press("D")
+        await until(lambda: not app.watching.armed, pilot)
+        monkeypatch.setattr(type(app.graphing), "runs", True)
+        for key in ("s", "e", "x"):
+            await pilot.press(key)
+            assert "calls are traced: g" in screen_text(app)[1], key
+        monkeypatch.undo()
+        app.live_place.tick()
+        assert "calls are traced" not in app.live_place._line.state.note
+
+
+async def test_what_was_lost_is_said_once():
+    async with live() as (pilot, _, _):
+        for key in ("e", "s", "x", "g"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert " ".join(screen_text(pilot.app)[:2]).count(" lost ") == 1
 
 
 async def test_columns_are_hidden_moved_and_come_back():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from events.graph.brackets import What
@@ -9,6 +11,7 @@ from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tui.views.graph import GraphView
+from widgets.figures import duration
 from widgets.graph_pane import GraphPane
 from widgets.probe_editor import ProbeEditor
 
@@ -202,3 +205,29 @@ async def test_a_recording_traces_nothing(recording):
         await until(lambda: "is a recording" in "\n".join(screen_text(app)), pilot)
         assert not app.graphing.runs
         assert app.screen is app.compose_place
+
+
+async def test_a_call_took_as_long_in_its_details_as_on_the_list(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        took = {place: view.shown.text(place).took for place in range(view.shown.first, view.shown.next)}
+        timed = {place: ns for place, ns in took.items() if ns is not None}
+        titles = {place: view.detail(app.watching, place)[0] for place in timed}
+        assert {place: title.rpartition(", ")[2] for place, title in titles.items()} == {
+            place: duration(ns) for place, ns in timed.items()
+        }
+
+
+async def test_counts_of_what_goes_on_coming_are_not_said_of_a_held_picture(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        live = SimpleNamespace(live=True, recorder=None, recording_error="")
+        calls = f"{view.shown.tree.closed:,} calls"
+        assert calls in view.note(live)
+        await pilot.press("space")
+        assert calls not in view.note(live) and calls in view.note(app.watching)
+        assert view.place.shown == view.shown.next - view.shown.first
+        await pilot.press("h")
+        assert calls in view.note(live) and view.place.following and view.place.shown is None

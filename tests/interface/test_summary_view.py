@@ -47,6 +47,31 @@ async def test_what_is_on_the_screen_is_what_a_count_gives(size):
             assert any(f" {value} █" in line and f" {hits}  " in line for line in text.splitlines())
         assert "do_sys_openat2  159 pairs" in text and "max 17.0 ms" in text
         assert ("process  " in text) == (size[0] == 120)
+        assert ("v, V: fields, processes; on the screen" in text) == (size[0] == 80), "what has no place has a way"
+        rates = next(line for line in text.splitlines() if "events over" in line)
+        timeline = app.live_place.view._summary.timeline
+        told = float(rates.split(", ")[1].removesuffix(" a column").removesuffix(" ms").strip())
+        drawn = next(line for line in text.splitlines() if line[1:].startswith("vfs_read__exit") and " max " in line)
+        assert told % (timeline.width / 1e6) == 0, "a column is so many intervals"
+        room = len(drawn.partition(" max ")[0].rstrip()) - len("vfs_read__exit ") - len("        448")
+        assert timeline.used * timeline.width / 1e6 <= told * room, "all of them are there"
+
+
+async def test_it_opens_on_a_field_that_has_values_and_keeps_what_was_picked():
+    app = application(shipped_recording())
+    async with app.run_test(size=(120, 40)) as pilot:
+        panel = await _summary(app, pilot)
+        view = app.live_place.view
+        paths = {event.path: n for n, event in enumerate(e for plan in app.watching.known.plans for e in plan.events)}
+        assert paths[view._subject.event] == 0
+        app.watching.disarm(app.watching.armed[0])
+        await pilot.press("c")
+        assert view._subject.event not in {event.path for event in app.watching.known.plans[0].events}
+        picked = view._subjects[2]
+        await pilot.press("s", "v", "v")
+        assert view._subject == picked and panel.display
+        app.live_place.tick()
+        assert view._subject == picked, "although it has no values yet"
 
 
 async def test_v_goes_through_the_fields_and_comes_back():

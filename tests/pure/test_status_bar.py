@@ -35,7 +35,7 @@ def test_what_stays_at_80_columns():
     assert " ".join(top_line(replace(STATUS, armed=0), 78).plain.split()) == (
         "probewright lab · Linux 7.2.13 x86-64 · 43,859 functions armed 0 lost 0"
     )
-    assert " ".join(live_line(LIVE, 78).plain.split()) == (
+    assert " ".join(live_line(replace(LIVE, losses=Losses()), 78).plain.split()) == (
         "● following 12.3k/s shown 1,204,332 lost 0 missed 0 dropped 0 unread 0"
     )
     assert "‖ paused" in live_line(replace(LIVE, following=False), 30).plain
@@ -46,7 +46,8 @@ def test_the_note_wins_over_figures():
     state = replace(LIVE, note=note, views=("events", "entry→exit"), view=1)
     whole = " events  [entry→exit] ● following  12.3k/s  shown 1,204,332  " + note
     assert live_line(state, 118).plain.rstrip().startswith(whole)
-    assert live_line(state, 118).plain.endswith("  lost 0")
+    assert "lost" not in live_line(state, 118).plain, "the top line tells of that"
+    assert live_line(replace(state, losses=Losses()), 118).plain.endswith("  lost 0")
     assert note in live_line(state, 98).plain
     assert f"{note} " in live_line(replace(state, losses=LOSSES), 118).plain
     paused = live_line(replace(state, following=False, new=1234), 118).plain
@@ -55,9 +56,37 @@ def test_the_note_wins_over_figures():
 
 def test_a_long_note_is_cut_rather_than_left_out():
     state = replace(LIVE, note="by count, the largest first, of the newest 100,000", views=("events", "calls"))
-    assert "[events] ● following  by count, the largest" in live_line(state, 78).plain
+    assert "[events]  calls  ● following  by count, the largest" in live_line(state, 78).plain
     assert "…" in live_line(state, 78).plain
-    assert "by count" not in live_line(state, 30).plain
+    assert "by count" not in live_line(state, 24).plain
+
+
+VIEWS = ("events", "graph", "entry→exit", "summary")
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "nothing is armed any more",
+        "recording to probewright-20261122-093815.pwr, which 1,204 events were too fast for",
+        "1,914 calls, 12 open, 3 without entry, 4 cut by losses, from 10.0 us on, slow: 2.30 ms",
+    ],
+)
+@pytest.mark.parametrize("columns", [118, 78])
+@pytest.mark.parametrize("new", [0, 1_234, 12_345_678])
+@pytest.mark.parametrize("view", range(4))
+def test_the_other_views_stay_in_sight_however_long_the_note_is(note, columns, new, view):
+    state = replace(LIVE, note=note, views=VIEWS, view=view, following=not new, new=new)
+    line = live_line(state, columns).plain
+    assert len(line) == columns
+    assert all(f"[{name}]" in line if n == view else f" {name} " in line for n, name in enumerate(VIEWS))
+    assert note[:8] in line and (note in line or line.endswith("…"))
+
+
+def test_what_is_left_out_is_told_with_what_is_shown():
+    state = replace(LIVE, shown=0, of=176)
+    assert "shown 0 of 176" in live_line(state, 78).plain
+    assert "shown" not in live_line(replace(LIVE, shown=None), 78).plain
 
 
 def test_a_tracer_that_is_on_is_told():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from widgets.figures import duration
 from widgets.safe_text import width
 from widgets.summary_rows import Bar, BarRows, Rate, RateRows, bar, sparkline, squeezed
 
@@ -17,6 +18,19 @@ def test_neighbours_are_put_together_without_loss(counts, columns):
     line = sparkline(counts, columns)
     assert [level == " " for level in line] == [not count for count in found]
     assert not any(found) or line[found.index(max(found))] == "█"
+
+
+@settings(deadline=None)
+@given(st.integers(1, 512), st.integers(50, 160), st.sampled_from([50_000_000, 100_000_000, 800_000_000]))
+def test_a_column_of_a_rate_stands_for_the_time_that_is_told(counts, columns, step):
+    """Two probes, one with a total of many digits: the lines of both have columns of that time."""
+    rates = RateRows([Rate("vfs_read", (1,) * counts, counts, 1e3), Rate("f", (1,) * counts, 10**13, 1e9)], step)
+    lines = [list(rates.pieces(row, columns))[1].text for row in range(2)]
+    assert lines[0] == lines[1]
+    each = next(n for n in range(1, counts + 1) if -(-counts // n) <= len(lines[0]))
+    assert len(lines[0].rstrip()) == -(-counts // each)
+    assert rates.legend(columns) == f", {duration(each * step)} a column"
+    assert RateRows([Rate("vfs_read", (), 5, None)]).legend(columns) == ""
 
 
 @settings(deadline=None)

@@ -11,7 +11,7 @@ from textual import on, work
 from events.export.formats import FORMATS, Format, format_named
 from events.export.job import Job, prepare, writer_of
 from events.export.parquet import NoPyarrow
-from tui.event_export import source_of
+from tui.event_export import source_of_rows
 from tui.export_file import ExportFile, FileRefused
 from widgets.event_export_dialog import EventExportDialog, Offered
 from widgets.figures import grouped
@@ -76,7 +76,7 @@ class EventExportScreen(EventExportDialog):
         if self._file is None:  # given up meanwhile
             return
         try:
-            self._job = Job(self._store, writer_of(form, source_of(self._watching), self._file.out))
+            self._job = Job(self._store, writer_of(form, source_of_rows(self._watching), self._file.out))
         except OSError as error:
             self._fail(error)
             return

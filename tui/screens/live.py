@@ -24,12 +24,12 @@ from widgets.status_bar import LiveLine, LiveState, Status, TopLine
 from widgets.tail_table import TailTable
 
 if TYPE_CHECKING:
-    from kernel.counts import Counts
     from kernel.watch import Watch
     from tui.screens.presets import Picked
     from tui.views.calls import CallsView
     from tui.views.events import EventsView
 
+_TRACED: Final = "calls are traced: g; no probe is armed"
 _SOON: Final = 0.01
 """Seconds to the next tick of a view that has more to do."""
 
@@ -89,11 +89,6 @@ class LiveScreen(LiveCommands):
         self._more = self.set_timer(_SOON, self.tick, name="more") if more else None
         self._show_line()
 
-    @property
-    def _counts(self) -> Counts | None:
-        graphing = self.bench.graphing
-        return graphing.counts if self.seen is graphing.watching else self.bench.counts
-
     def _show_nothing(self) -> None:
         for view in self._views.values():
             view.forget()
@@ -116,18 +111,28 @@ class LiveScreen(LiveCommands):
         watching = self.seen
         store = watching.store if watching else None
         if watching is None or store is None:
-            self._line.state = LiveState(note=note_of_nothing(self.bench.connection))
+            note = _TRACED if self._only_traced else note_of_nothing(self.bench.connection)
+            self._line.state = LiveState(shown=None, note=note)
             return
+        place = self._view.place
         self._line.state = LiveState(
             views=tuple(view.label for view in self._views.values()),
             view=list(self._views).index(self._view.name),
-            following=self._view.place.following,
-            new=self._view.place.new,
+            following=place.following,
+            new=place.new,
             per_second=sum(store.rates().values()) if watching.live else None,
-            shown=store.next_seq,
-            losses=losses_of(watching, self._counts),
-            note=self._view.note(watching),
+            shown=place.shown,
+            of=place.of,
+            # Those of the probes are in the top line.
+            losses=None if watching is self.bench.watching else losses_of(watching, self.bench.graphing.counts),
+            note=_TRACED if self._only_traced else self._view.note(watching),
         )
+
+    @property
+    def _only_traced(self) -> bool:
+        """Whether calls are traced, no probe is armed, and the view shows what probes record."""
+        armed = self.bench.watching is not None and bool(self.bench.watching.armed)
+        return self.bench.graphing.runs and not self._view.of_graph and not armed
 
     # -- requests of a view -------------------------------------------------------------------------------------
 

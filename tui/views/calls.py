@@ -11,7 +11,7 @@ from tui.chosen_calls import ChosenCalls
 from tui.ends import ends_of
 from tui.shown import note_of
 from tui.views.chosen_pane import ChosenPane
-from tui.views.view import TableView
+from tui.views.view import Place, TableView
 from widgets.call_rows import CallRows
 from widgets.event_detail import DetailField
 
@@ -65,6 +65,11 @@ class CallsView(TableView):
     def names_changed(self) -> None:
         """Names are looked at, and shown."""
         self.pane.names_changed()
+
+    @property
+    def place(self) -> Place:
+        """Where the table stands, and of how many rows."""
+        return super().place._replace(of=self.pane.left_from)
 
     def note(self, watching: Watch) -> str:
         """How far pairing is, and what has no partner."""

@@ -100,6 +100,11 @@ class ChosenPane(TablePane):
         yield self._ask
 
     @property
+    def left_from(self) -> int:
+        """How many rows there would be without the condition; 0: there is none."""
+        return self.shown.counts[1] if self.condition and self.shown is not None else 0
+
+    @property
     def condition(self) -> str:
         """What the events are chosen by; empty: nothing."""
         return self.shown.chosen_by if self.shown is not None else ""

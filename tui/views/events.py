@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tui.shown import detail_of, note_of
 from tui.shown_events import ShownEvents
 from tui.views.events_pane import EventsPane
-from tui.views.view import TableView
+from tui.views.view import Place, TableView
 from widgets.event_detail import DetailField
 from widgets.event_rows import seconds
 
@@ -70,6 +70,11 @@ class EventsView(TableView):
     def names_changed(self) -> None:
         """Names are looked at, and shown."""
         self.pane.names_changed()
+
+    @property
+    def place(self) -> Place:
+        """Where the table stands, and of how many rows."""
+        return super().place._replace(of=self.pane.left_from)
 
     def note(self, watching: Watch) -> str:
         """The order of the rows; recording, ended, disarmed."""

@@ -9,7 +9,7 @@ from tui.graph import ShownGraph
 from tui.graph_names import GraphNames
 from tui.hot_spots import HotSpots
 from tui.shown import note_of, note_of_recording
-from tui.views.view import TableView
+from tui.views.view import Place, TableView
 from widgets.event_detail import DetailField
 from widgets.figures import duration, grouped
 from widgets.graph_pane import GraphPane
@@ -107,11 +107,17 @@ class GraphView(TableView):
             self._names.forget()
         self.graph.names_changed()
 
+    @property
+    def place(self) -> Place:
+        """Where the tree stands; hot spots are of all that came, paused or not."""
+        return Place() if self.pane.table is self.pane.hot else super().place
+
     def note(self, watching: Watch) -> str:
         """How far it is, and what has only one end."""
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
             return "no calls: F2, a function, G traces what it calls; or b probes both its ends"
-        counted = self._shown.note()
+        held = watching.live and not self.place.following
+        counted = self._shown.note(counting=not held)
         if state := note_of_recording(watching):
             return state
         if watching.live:
@@ -130,7 +136,7 @@ class GraphView(TableView):
         first, last = self._shown.lines.records(one)
         if first is last or (last is not None and first is not None and first.seq == last.seq):
             last = None
-        return detail_of_call(watching, first, last)
+        return detail_of_call(watching, first, last, one.duration)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
         """Its first event."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from tui.ends import ends_of
 from tui.shown import note_of
 from tui.summary import of_events, of_kernel
-from tui.summed import Shown, Subject, subjects_of, tasks_of, values_of
+from tui.summed import Shown, Subject, first_subject, has_values, subjects_of, tasks_of, values_of
 from tui.views.summary_pane import SummaryPane
-from tui.views.view import View
+from tui.views.view import Place, View
 from widgets.summary_panel import SummaryText
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class SummaryView(View):
         self._plans: tuple[Plan, ...] = ()
         self._subjects: tuple[Subject, ...] = (Subject(),)
         self._subject = Subject()
+        self._picked = False
+        """A person chose it, so that it stays."""
         self._reads: tuple[Read, ...] = ()
         self._drawn = 0.0
         self._values: list[Shown] = []
@@ -74,10 +76,8 @@ class SummaryView(View):
             self._plans = watching.known.plans
             self._summary.use(ends_of(self._plans))
         subjects = subjects_of(watching, store)
-        if subjects != self._subjects:
-            self._subjects = subjects
-            if self._subject not in subjects or not self._subject.field:
-                self.choose(subjects[0])
+        self._subjects = subjects
+        self._open_on_values(watching)
         self._summary.tick(_COUNTING)
         behind = self._summary.behind > 0
         now = time.monotonic()
@@ -85,6 +85,16 @@ class SummaryView(View):
             self._drawn = now
             self._show()
         return behind
+
+    def _open_on_values(self, watching: Watch) -> None:
+        """Where nobody chose a field that is still there: one that has values."""
+        subject = self._subject
+        stays = self._picked or (subject.field and (self.in_kernel or has_values(watching, subject)))
+        if stays and subject in self._subjects:
+            return
+        self._picked = False
+        if (first := first_subject(watching, self._subjects)) != self._subject:
+            self.choose(first)
 
     def choose(self, subject: Subject) -> None:
         """Count other values."""
@@ -96,6 +106,7 @@ class SummaryView(View):
         """The values of another field."""
         at = self._subjects.index(self._subject) if self._subject in self._subjects else 0
         self.choose(self._subjects[(at + step) % len(self._subjects)])
+        self._picked = True
         histograms, watching = self.pane.histograms, self._watching
         if histograms is not None and watching is not None:
             self._reads = ()
@@ -136,13 +147,18 @@ class SummaryView(View):
         """Show nothing."""
         # What the kernel counts it goes on counting: another watch is seen by `tick`.
         self._summary = self._watching = self._store = None
-        self._subjects, self._subject = (Subject(),), Subject()
+        self._subjects, self._subject, self._picked = (Subject(),), Subject(), False
         self.pane.show(SummaryText())
 
     def names_changed(self) -> None:
         """Processes have names."""
         if self._summary is not None:
             self._show()
+
+    @property
+    def place(self) -> Place:
+        """Follows always; of events it shows those that were counted."""
+        return Place(shown=self._summary.seen if self._summary is not None and not self.in_kernel else None)
 
     def note(self, watching: Watch) -> str:
         """Recording, ended, disarmed."""

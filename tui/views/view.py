@@ -23,6 +23,10 @@ class Place(NamedTuple):
     following: bool = True
     new: int = 0
     """Rows that came since one stopped to follow."""
+    shown: int | None = None
+    """Rows without those; None: it does not show rows."""
+    of: int = 0
+    """Of how many, where a condition leaves some out; 0: none does."""
 
 
 class View(ABC):
@@ -95,8 +99,10 @@ class TableView(View):
 
     @property
     def place(self) -> Place:
-        """Where the table stands."""
-        return Place(self.table.following, self.table.new)
+        """Where the table stands; what came since one stopped to follow is not counted as shown."""
+        table = self.table
+        shown = table.rows.next - table.rows.first - table.new
+        return Place(table.following, table.new, max(0, shown))
 
     def forget(self) -> None:
         """Show nothing."""
