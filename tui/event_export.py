@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from events.export.source import UNNAMED, About, Source
 from events.pairing import EndOf
 from probes.plan import Plan, PlannedEvent
+from tui.came import events_of
 from tui.ends import ends_of
-from tui.shown import events_of
 
 if TYPE_CHECKING:
     from kernel.watch import Watch

@@ -11,7 +11,7 @@ from events.decode import Value
 from events.format import Field
 from kernel.watch import Watch
 from probes.plan import Column
-from tui.shown import events_of
+from tui.came import events_of
 from tui.shown_values import ShownValues, time_of
 from widgets.figures import grouped
 
