@@ -15,7 +15,7 @@ from tui.views.events import EventsView
 from tui.views.events_pane import EventsPane
 from tui.views.view import Place
 from widgets.column_choice import ColumnChoice
-from widgets.event_rows import FIXED, MARK, EventColumn, seconds
+from widgets.event_rows import FIXED, MARK, EventColumn
 from widgets.tail_table import Nothing
 
 
@@ -99,16 +99,6 @@ async def test_columns_of_what_is_disarmed_go_with_clear():
         await pilot.press("c")
         await until(lambda: not len(app.watching.store), pilot)
         assert pane.choice.shown == FIXED
-
-
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (50, 20)])
-async def test_times_are_whole_also_of_marked_events(size):
-    async with live() as (pilot, _, every):
-        await pilot.resize_terminal(*size)
-        await pilot.press("home", "m", "down", "m")
-        await until(lambda: f"{MARK}{seconds(every[1].ts)} " in "\n".join(screen_text(pilot.app)), pilot)
-        text = "\n".join(screen_text(pilot.app))
-        assert all(seconds(record.ts) in text for record in every[:10])
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

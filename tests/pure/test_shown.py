@@ -16,8 +16,9 @@ from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
 from tui.losses import names_of
-from tui.shown import detail_of
+from tui.shown import detail_of, fields_of
 from tui.shown_events import ShownEvents
+from widgets.event_rows import FIXED, MARK, EventColumn, EventRows, seconds
 
 
 @functools.cache
@@ -36,6 +37,18 @@ def test_lines_have_what_the_cells_have():
     _, events, lines = shown()
     for seq, line in enumerate(lines[:300], events.first_seq):
         assert line.endswith(" ".join(f"{name}={text}" for name, text in events.cells(events.record(seq)).items()))
+
+
+@pytest.mark.parametrize("marked", [frozenset(), frozenset({3, 4})])
+def test_times_are_whole_at_every_width_also_those_of_marked_events(marked):
+    watch, events, _ = shown()
+    columns = (*FIXED, *(EventColumn(name) for name in fields_of(watch)))
+    rows = EventRows(events, columns, events.cells, marked)
+    rows.prepare(0, 30)
+    for width in range(30, 160):
+        for row in range(30):
+            time = MARK * (row in marked) + seconds(events.record(row).ts)
+            assert "".join(piece.text for piece in rows.pieces(row, width)).lstrip().startswith(f"{time} ")
 
 
 def test_no_row_is_missed():
