@@ -28,7 +28,7 @@ def env(guest_72: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.fixture(scope="module")
 def recording(guest_72: Guest, env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made by `record`, of 200 events."""
+    """Made by `record`, of 200 events at least."""
     path = tmp_path_factory.mktemp("recording") / "made.pwr"
     guest_72.workload(True)
     words = ["--target", address(guest_72), "--json", "--count", "200", "-o", str(path)]
@@ -36,7 +36,9 @@ def recording(guest_72: Guest, env: dict[str, str], tmp_path_factory: pytest.Tem
     guest_72.workload(False)
     assert done.status == 0, done
     (told,) = done.objects
-    assert told == {"file": str(path), "events": 200, "bytes": path.stat().st_size}
+    held = run(str(path), "--export", "jsonl")
+    assert told == {"file": str(path), "events": len(held.objects), "bytes": path.stat().st_size}
+    assert told["events"] >= 200
     assert is_clean(guest_72), left(guest_72)
     return path
 
@@ -151,6 +153,37 @@ def test_run_for_a_number_of_events(guest_72: Guest, env: dict[str, str]) -> Non
     for line in plain.out.splitlines():
         assert re.fullmatch(r"\d+\.\d{6} \[00[01]\] \S+-\d+ vfs_read__exit f_pos=\d+ count=\d+ ret=-?\w+", line), line
     assert len(plain.out.splitlines()) == 3
+    assert is_clean(guest_72), left(guest_72)
+
+
+def test_a_measured_time_is_printed_with_the_fields_of_both_ends(guest_72: Guest, env: dict[str, str]) -> None:
+    spec = "lat:x {f vfs_read count} to {f vfs_read%return $retval} by common_pid with count,ret"
+    where = ["--target", address(guest_72), "--count", "20", "--for", "60"]
+    guest_72.workload(True)
+    done = run("run", spec, *where, "--json", env=env)
+    lines = run("run", spec, *where, env=env)
+    table = run("run", spec, *where, "--export", "csv", env=env)
+    failed = run("run", "on raw_syscalls/sys_exit if ret < 0 && ret > -4096", *where, env=env)
+    guest_72.workload(False)
+    assert (done.status, lines.status, table.status, failed.status) == (0, 0, 0, 0), (done, lines, table, failed)
+    assert len(done.objects) == 20
+    for one in done.objects:
+        assert list(one["values"]) == ["lat", "count", "ret"]
+        assert one["values"]["lat"] > 0 and one["values"]["ret"] <= one["values"]["count"]
+    for line in lines.out.splitlines():
+        assert re.search(r"__x lat=\d+ count=\d+ ret=-?\w+$", line), line
+    assert table.out.splitlines()[0].split(",")[5:] == ['"lat"', '"count"', '"ret"']
+    for line in failed.out.splitlines():
+        assert re.search(r" sys_exit id=\d+ ret=-(E[A-Z0-9]+|\d{3})$", line), line
+    assert "ret=-E" in failed.out
+    assert is_clean(guest_72), left(guest_72)
+
+
+def test_a_graph_of_nothing_says_so(guest_72: Guest, env: dict[str, str]) -> None:
+    where = ["--target", address(guest_72), "--for", "1"]
+    slow = run("graph", "vfs_read", "--slower", "60000000", *where, env=env)
+    assert (slow.status, slow.out) == (1, ""), slow
+    assert slow.err.endswith("probewright: no call of vfs_read that took 60,000,000 us was seen\n"), slow
     assert is_clean(guest_72), left(guest_72)
 
 
