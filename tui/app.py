@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import actions, on
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
 
 from tui import dialogs
-from tui.commands import COMMANDS, bindings
+from tui.commands import COMMANDS, WHY_NOT, bindings, excuses
 from tui.feed import Feed
 from tui.graphing import Graphing
 from tui.line_app import LineApp
@@ -47,7 +47,7 @@ class Probewright(LineApp):
 
     TITLE = "probewright"
     CSS = "Screen { layers: base; & VerticalScroll { scrollbar-size-vertical: 1; } }"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *excuses()]
     DEFAULT_MODE = "compose"
 
     def __init__(self, opening: Opening, preview: PreviewReader | None = None, fleet: Fleet | None = None) -> None:
@@ -182,8 +182,10 @@ class Probewright(LineApp):
         self._feed.count()
         self.refresh_places()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """What is about a line needs one that is cut, what is about hosts several of them."""
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What is about a line needs one that is cut, what is about hosts several of them; else keys say why not."""
+        if action == "why_not":
+            return not self.check_action(str(parameters[0]), ())
         if action == "hosts":
             return self.hosting is not None
         if action == "reconnect":
@@ -213,11 +215,13 @@ class Probewright(LineApp):
     # -- commands --------------------------------------------------------------------------------------------------
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the palette offers: the commands that have keys here."""
+        """What the palette offers: the commands that have keys here, and can be done."""
         for command in COMMANDS:
             if command.place in ("app", self.current_mode) and command.action != "command_palette":
                 node = self if command.place == "app" else screen
-                yield SystemCommand(command.label, command.help, partial(self.run_action, command.action, node))
+                _, name, parameters = actions.parse(command.action)
+                if node.check_action(name, parameters):
+                    yield SystemCommand(command.label, command.help, partial(self.run_action, command.action, node))
 
     def _make_live_place(self) -> LiveScreen:
         from tui.screens.live import LiveScreen
@@ -239,8 +243,21 @@ class Probewright(LineApp):
         self.switch_mode("compose")
         self.compose_place.action_edit()
 
+    def action_why_not(self, action: str) -> None:
+        self.notify(WHY_NOT[action], markup=False, topic="why not")
+
     def action_targets(self) -> None:
-        dialogs.choose_target(self, self.open_target)
+        dialogs.choose_target(self, self.opened, self._target_chosen)
+
+    def _target_chosen(self, spec: str) -> None:
+        """Open it; one that is open, with probes on it, is not left by mistake: the cursor begins on it."""
+        from tui.targets import word_of
+
+        stands = self.watching is not None and self.watching.live and not self.line.can_try
+        if stands and word_of(spec) == word_of(self.opened):
+            self.notify(f"{spec} stays open; to open it anew, disarm all first (D in live)", markup=False)
+        else:
+            self.open_target(spec)
 
     def action_presets(self) -> None:
         hosts = self.hosting.connection if self.hosting is not None and self.current_mode == "hosts" else None

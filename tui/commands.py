@@ -91,6 +91,23 @@ COMMANDS = (
 )
 
 
+WHY_NOT = {
+    "reconnect": "F7: no line to another machine is cut, so there is nothing to reconnect",
+    "give_up": "F8: no machine is being tried again, so there is nothing to give up",
+    "hosts": "F9: one target is open; several are named at the start: probewright -t HOST -t HOST, or -g GROUP",
+}
+"""What is said in place of a command of the application that can't be done now."""
+
+
+def excuses() -> list[Binding]:
+    """Bindings of the application that say why a key does nothing now; not shown, not explained."""
+    return [
+        Binding(command.keys, f"why_not('{command.action}')", show=False)
+        for command in COMMANDS
+        if command.place == "app" and command.action in WHY_NOT
+    ]
+
+
 def bindings(place: str) -> list[Binding | tuple[str, str] | tuple[str, str, str]]:
     """Bindings of one place, for a `BINDINGS`."""
     return [

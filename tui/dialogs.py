@@ -52,15 +52,15 @@ def show_help(app: App[None]) -> None:
     app.push_screen(HelpScreen("help", help_of(app.screen)))
 
 
-def choose_target(app: App[None], chosen: Callable[[str], object]) -> None:
-    """Where to probe; `chosen` gets the word for `--target`."""
+def choose_target(app: App[None], opened: str, chosen: Callable[[str], object]) -> None:
+    """Where to probe; `opened` is the word of the target that is open, and `chosen` gets the word for `--target`."""
     from tui.screens.targets import TargetScreen
 
     def done(spec: str | None) -> None:
         if spec:
             chosen(spec)
 
-    app.push_screen(TargetScreen(), done)
+    app.push_screen(TargetScreen(opened), done)
 
 
 def choose_preset(app: App[None], connection: Connection | None, chosen: Callable[[Picked], object]) -> None:
@@ -138,9 +138,12 @@ def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> Non
         if answer:
             chosen(int(answer.removeprefix("levels")))
 
-    details = ["How many levels, the function included? Each costs time in the kernel, and room in its buffer."]
-    answers = [Answer(f"levels{n}", str(n), str(n)) for n in (3, 1, 2, 4, 5, 6, 8)] + [Answer("levels0", "a", "All")]
-    app.push_screen(Choose(f"Trace what {name} calls", details, answers), done)
+    details = [
+        "How many levels, the function included? Each costs time in the kernel, and room in its buffer.",
+        "For more than 9: probewright graph --depth N",
+    ]
+    answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 10)] + [Answer("levels0", "a", "All")]
+    app.push_screen(Choose(f"Trace what {name} calls", details, answers, marked="levels3"), done)
 
 
 def close_all(app: App[None]) -> None:

@@ -70,10 +70,13 @@ SCREENS: Final = {
     "Confirm": About("A question", "Enter takes the marked button."),
     "Choose": About("A question", "The letters on the buttons answer at once; Enter takes the marked one."),
     "TroubleDialog": About("Trouble", "What went wrong, and the way out."),
-    "ProgressDialog": About("Wait", "Escape stops it."),
+    "ProgressDialog": About("Wait", "What is being done, and how far it is."),
     "HelpScreen": About("Help", "The keys of the screen below."),
 }
 """By the class of the screen, or of the nearest that it is made from."""
+
+EVERYWHERE: Final = "In a dialog only F1 and ctrl+q of these; esc leaves it."
+"""Of the keys of the application: a dialog keeps the others from what is below it."""
 
 PANES: Final = {
     "FunctionList": Pane("Functions", "ComposeScreen"),
@@ -107,21 +110,33 @@ PANES: Final = {
 
 
 def help_of(screen: Screen[object]) -> list[HelpSection]:
-    """The screen, then every kind of widget on it that has keys, then what works everywhere."""
+    """What the screen is for, what has the keyboard, the screen's own keys, all else on it, what works everywhere."""
     title, intro = about(type(screen))
     found = reachable(screen)
     # A dialog has the keys of its own class and of those it is made from; they are one section.
     own = [one for kind in type(screen).__mro__ for one in found.pop(kind, ())]
-    sections = [section(title, own, intro)]
-    sections += [
-        section(pane.title, bound)
-        for name, pane in PANES.items()
-        for kind, bound in found.items()
-        if kind.__name__ == name
-    ]
-    if not isinstance(screen, ModalScreen):
-        sections.append(section("Everywhere", bindings("app")))
+    named = {kind.__name__: bound for kind, bound in found.items() if kind.__name__ in PANES}
+    first = [name for name in _with_keyboard(screen) if name in named]
+    panes = [section(PANES[name].title, named[name]) for name in first]
+    others = [section(pane.title, named[name]) for name, pane in PANES.items() if name in named and name not in first]
+    if isinstance(screen, ModalScreen):
+        sections = [section(title, own, intro), *panes, *others]
+    else:
+        sections = [
+            section(title, (), intro),
+            *panes,
+            section("Wherever the keyboard is on this screen", own),
+            *others,
+        ]
+        sections.append(section("Everywhere", bindings("app"), EVERYWHERE))
     return [one for one in sections if one.keys or one.intro]
+
+
+def _with_keyboard(screen: Screen[object]) -> list[str]:
+    """Names of the classes of what has the keyboard, and of all around it, the nearest first."""
+    start = screen.focused
+    around = start.ancestors_with_self if start is not None else ()
+    return list(dict.fromkeys(kind.__name__ for node in around for kind in type(node).__mro__))
 
 
 def about(kind: type) -> About:

@@ -42,6 +42,8 @@ class TargetApp(SayingApp):
         self.opening = opening
         self._preview = preview
         self.connection: Connection | None = None
+        self.opened = ""
+        """The word for `--target` that the connection came of; empty: nothing is open yet."""
         self.watching: Watch | None = None
         """What is armed on the connection."""
         self.asked_limits: dict[str, float] = {}
@@ -110,7 +112,11 @@ class TargetApp(SayingApp):
         if not opening.seen:
             listed = self._preview is not None and self._preview.preview is not None
             patience = PATIENCE_WITH_FUNCTIONS if listed and not opening.by_hand else PATIENCE
-            self.set_timer(patience, lambda: dialogs.show_progress(self, opening) if opening.is_alive() else None)
+            self.set_timer(patience, lambda: self._show_progress(opening))
+
+    def _show_progress(self, opening: Opening) -> None:
+        if opening is self.opening and opening.is_alive():  # else another one was chosen meanwhile
+            dialogs.show_progress(self, opening)
 
     @work(thread=True, group="open")
     def _wait_for_opening(self, opening: Opening) -> None:
@@ -133,6 +139,7 @@ class TargetApp(SayingApp):
             return
         self._leave()
         self.connection = event.connection
+        self.opened = event.opening.spec
         self.connected()
         if event.opening.fallback:
             self.notify(event.opening.fallback, title="not this machine", markup=False)
@@ -166,6 +173,7 @@ class TargetApp(SayingApp):
 
     def open_target(self, spec: str) -> None:
         """Open another target; the one that is open is left when that has come to something."""
+        self.forget("arming")  # why nothing could be armed on the other
         self.opening.cancel.set()
         self.opening = Opening(spec, by_hand=True)
         self.opening.start()

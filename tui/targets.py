@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kernel.lab.needs import command, missing
+from kernel.lab_target import DEFAULT
 from kernel.local import LocalTarget
 from kernel.open import shipped_recording
 from probes.facts import Feature, TargetFacts, Trouble
@@ -19,6 +22,38 @@ _RECORDINGS = 8
 def choices() -> list[Choice]:
     """All of them; looks at this machine, which takes some 30 ms."""
     return [_local(), *_lab(), *_ssh(), *_recordings()]
+
+
+def mark_open(found: Sequence[Choice], opened: str) -> list[Choice]:
+    """Mark the one that is open; where it is not offered it is added.
+
+    Args:
+        found: what is offered.
+        opened: the word of the target that is open; empty: none is.
+    """
+    if not opened:
+        return list(found)
+    here = any(choice.spec == "local" and choice.usable for choice in found)
+    opened = str(shipped_recording() or "local") if opened == "auto" and not here else word_of(opened)
+    marked = [replace(choice, is_open=_same(choice.spec, opened)) for choice in found]
+    if not any(choice.is_open for choice in marked):
+        marked.append(Choice(opened, opened, is_open=True))
+    return marked
+
+
+def word_of(spec: str) -> str:
+    """The word under which a target that runs is offered: `local` for `auto`, `lab:7.2` for `lab`."""
+    return {"auto": "local", "lab": f"lab:{DEFAULT}"}.get(spec, spec)
+
+
+def _same(spec: str, other: str) -> bool:
+    """Whether two words are the same target: of a recording its file."""
+    if spec == other or not spec.endswith(other.rpartition("/")[2]):
+        return spec == other
+    try:
+        return Path(spec).resolve() == Path(other).expanduser().resolve()
+    except (OSError, RuntimeError):  # no such user, links in a circle
+        return False
 
 
 def _local() -> Choice:

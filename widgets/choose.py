@@ -28,20 +28,32 @@ class Answer(NamedTuple):
 
 
 class Choose(Dialog[str]):
-    """Gives the name of an answer, or None for Escape. Enter takes the first one: put the harmless there."""
+    """Gives the name of an answer, or None for Escape. Enter takes the marked one: the first, where none is named."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "other(-1)", "Before", show=False, id="choose.left", tooltip="To the button before"),
         Binding("right", "other(1)", "Next", show=False, id="choose.right", tooltip="To the next button"),
     ]
 
-    def __init__(self, question: str, details: Sequence[str], answers: Sequence[Answer]) -> None:
-        """Ask; `details` are lines that say what will happen."""
+    DEFAULT_CSS = """
+    Choose .buttons Button { min-width: 4; }
+    """
+
+    def __init__(self, question: str, details: Sequence[str], answers: Sequence[Answer], marked: str = "") -> None:
+        """Ask.
+
+        Args:
+            question: in a line.
+            details: lines that say what will happen.
+            answers: from left to right.
+            marked: name of the answer that Enter takes; the first where empty. Let it be one that does no harm.
+        """
         super().__init__()
         self._question = question
         self._details = tuple(details)
         self._answers = {answer.key: answer.name for answer in answers}
-        self._buttons = [Button(f"{a.label} ({a.key})", id=a.name, compact=True) for a in answers]
+        self._buttons = [Button(_label(answer), id=answer.name, compact=True) for answer in answers]
+        self._marked = next((button for button in self._buttons if button.id == marked), self._buttons[0])
 
     def compose(self) -> ComposeResult:
         """Question, details, a button for each answer."""
@@ -54,7 +66,7 @@ class Choose(Dialog[str]):
 
     def on_mount(self) -> None:
         """Enter is the answer that does no harm."""
-        self._buttons[0].focus()
+        self._marked.focus()
 
     def on_key(self, event: events.Key) -> None:
         """A letter is an answer."""
@@ -71,3 +83,7 @@ class Choose(Dialog[str]):
         """To another button."""
         at = next((n for n, button in enumerate(self._buttons) if button.has_focus), 0)
         self._buttons[(at + step) % len(self._buttons)].focus()
+
+
+def _label(answer: Answer) -> str:
+    return answer.label if answer.label == answer.key else f"{answer.label} ({answer.key})"

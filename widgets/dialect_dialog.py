@@ -40,6 +40,8 @@ class DialectDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "copy", "Copy", id="dialect.copy", tooltip="Copy the text to the clipboard, by the terminal"),
         Binding("s", "save", "Save", id="dialect.save", tooltip="Write the text to a file that is not there yet"),
+        Binding("up", "tool(-1)", "Tool above", show=False, id="dialect.above", tooltip="The tool above"),
+        Binding("down", "tool(1)", "Tool below", show=False, id="dialect.below", tooltip="The tool below"),
         Binding("pageup", "page(-1)", "Up", show=False, id="dialect.up", tooltip="Farther up in the text"),
         Binding("pagedown", "page(1)", "Down", show=False, id="dialect.down", tooltip="Farther down in the text"),
     ]
@@ -48,7 +50,7 @@ class DialectDialog(Dialog[None]):
     DialectDialog {
         & .box { width: 96%; height: 90%; }
         & .body { height: 1fr; }
-        & OptionList, & OptionList:focus { width: 24; height: 1fr; border: none; padding: 0; }
+        & OptionList, & OptionList:focus { width: auto; max-width: 40%; height: 1fr; border: none; padding: 0; }
         & VerticalScroll { width: 1fr; height: 1fr; padding: 0 0 0 1; }
         & SearchLine { width: 1fr; display: none; }
         &.-saving SearchLine { display: block; }
@@ -78,7 +80,6 @@ class DialectDialog(Dialog[None]):
         """The probe, the tools beside the text, the name of a file, the keys."""
         with Vertical(classes="box") as box:
             box.border_title = "export"
-            box.border_subtitle = "c copy · s save · esc close"
             yield Static(Content.styled(safe(self._subject), "bold"))
             with Horizontal(classes="body"):
                 yield self._list
@@ -125,7 +126,14 @@ class DialectDialog(Dialog[None]):
         """There must be a text; while a name is typed, letters are letters."""
         if action in ("copy", "save"):
             return self.current is not None and bool(self.current.text) and not self.has_class("-saving")
-        return True
+        return action != "tool" or not self.has_class("-saving")
+
+    def action_tool(self, step: int) -> None:
+        """Look at the tool above or below."""
+        if step < 0:
+            self._list.action_cursor_up()
+        else:
+            self._list.action_cursor_down()
 
     def action_page(self, step: int) -> None:
         """Scroll the text."""

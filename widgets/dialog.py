@@ -1,4 +1,4 @@
-"""What all dialogs share: a box in the middle, Escape leaves it."""
+"""What all dialogs share: a box in the middle, its keys at the foot of the screen, Escape leaves it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import ClassVar, TypeVar
 
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
+
+from widgets.key_line import KeyLine
 
 Result = TypeVar("Result")
 
@@ -15,7 +17,7 @@ class Dialog(ModalScreen[Result]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close", id="dialog.leave", tooltip="Close this, change nothing"),
-        Binding("f1,question_mark", "app.help", "Help", show=False, id="dialog.help", tooltip="Explain this"),
+        Binding("f1,question_mark", "app.help", "Help", id="dialog.help", tooltip="Explain this"),
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="dialog.quit", tooltip="Leave probewright"),
     ]
 
@@ -38,6 +40,10 @@ class Dialog(ModalScreen[Result]):
         & Static { width: 1fr; height: auto; }
     }
     """
+
+    def on_mount(self) -> None:
+        """Cover the keys of the screen below, which do nothing now; every class's `on_mount` runs besides its own."""
+        self.mount(KeyLine("app.help"))
 
     def action_leave(self) -> None:
         """Close without an answer."""

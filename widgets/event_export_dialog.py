@@ -108,7 +108,6 @@ class EventExportDialog(Dialog[None]):
         """Formats, what the one under the cursor keeps, the name, what is going on."""
         with Vertical(classes="box") as box:
             box.border_title = "export"
-            box.border_subtitle = "enter write · tab file name · esc close"
             yield Static(Content.styled(safe(self._heading), "bold"))
             yield self._list
             yield self._keeps

@@ -13,7 +13,6 @@ from textual.content import Content
 from textual.widgets import Input, Label, Static
 
 from widgets.dialog import Dialog
-from widgets.key_line import KeyLine
 from widgets.safe_text import cut, safe
 from widgets.search_line import SearchLine
 
@@ -79,7 +78,6 @@ class FormDialog(Dialog[dict[str, str] | None]):
                 if line.help:
                     yield Static(Content(safe(line.help)), classes="help")
             yield self._said
-        yield KeyLine()
 
     @property
     def values(self) -> dict[str, str]:

@@ -155,7 +155,7 @@ class PresetChooser(Vertical):
         self._list.move_to(next((row for row, one in enumerate(found) if one.name == name), 0))
         self.border_subtitle = f"{len(found)} of {len(self._all)}"
         if not found:
-            self._about.update("nothing fits; Esc goes back, `probewright preset save` makes one")
+            self._about.update(Content("\n".join(nothing_fits(self._all, text))))
         elif self.current is not None:
             self.post_message(self.Highlighted(self.current))
 
@@ -199,6 +199,15 @@ class PresetChooser(Vertical):
             self._scroll.scroll_home(animate=False)
             self._about.update(about(self.current, Looked(True, "")))
             self.post_message(self.Highlighted(self.current))
+
+
+def nothing_fits(presets: Sequence[Listed], text: str) -> list[str]:
+    """What is said where no preset fits what is typed: which tags there are, where one was asked for."""
+    lines = ["nothing fits; Esc goes back, `probewright preset save` makes one"]
+    if any(word.startswith("#") for word in text.split()):
+        tags = sorted({tag.lower() for one in presets if one.preset for tag in one.preset.tags})
+        lines.append("tags that there are: " + (" ".join(f"#{safe(tag)}" for tag in tags) or "none"))
+    return lines
 
 
 def about(one: Listed, looked: Looked) -> Content:

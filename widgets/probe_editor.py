@@ -82,6 +82,10 @@ class ProbeEditor(SignaturePane):
         self._parked = ()
         super().show(signature, probe)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Where nothing can attach there is nothing to record; how to leave, and what to take instead, remains."""
+        return action in ("leave", "instead") or not self.nothing_attaches
+
     # -- ticking ---------------------------------------------------------------------------------------------------
 
     def tick_of(self, row: TreeRow) -> Tick:
@@ -108,6 +112,11 @@ class ProbeEditor(SignaturePane):
             self._say.refuse(row.node.reason or "a structure is no value: open it (right) and tick a field")
         elif isinstance(arg.expression, ReturnValue) and probe.when is When.ENTRY:
             self._say.refuse("there is a return value at exit only: x or b")
+        elif self.tick_of(row).sign == "*":
+            arguments = (root.node.fetcharg for root in self._tree.roots)
+            every = [one for one in arguments if one is not None and isinstance(one.expression, Variable)]
+            self._edit(probe_edit.all_but(probe, arg, every))
+            self._explain(row)
         else:
             self._edit(probe_edit.toggle(probe, arg, [root.node.label for root in self._tree.roots]))
             self._explain(row)

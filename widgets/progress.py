@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -38,6 +41,10 @@ class ProgressBar(Widget):
 
 class ProgressDialog(Dialog[None]):
     """Shows reports until its owner dismisses it; Escape asks the owner to stop."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Stop", id="progress.stop", tooltip="Stop it"),
+    ]
 
     class CancelRequested(Message):
         """The user wants it stopped; what was done by then is for its owner to undo."""

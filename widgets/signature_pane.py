@@ -44,6 +44,8 @@ class SignaturePane(Vertical):
     def __init__(self) -> None:
         super().__init__()
         self._signature: Signature | None = None
+        self.nothing_attaches = False
+        """Whether it is known that no probe can sit on this function."""
         self._tree = FieldTree(())
         self._prototype, self._when, self._pane = Prototype(), WhenLine(), FieldPane()
         self.why = AttachPane()
@@ -70,6 +72,7 @@ class SignaturePane(Vertical):
     def show(self, signature: Signature, probe: Probe) -> None:
         """Edit the probe of another function; the cursor is on its first argument."""
         self._signature = signature
+        self.nothing_attaches = False
         self._has_function(True)
         roots = signature.in_order()
         self._tree = FieldTree(roots)
@@ -88,7 +91,8 @@ class SignaturePane(Vertical):
         # Of twins one was chosen already.
         if self.probe is not None and self.probe.place.symbol == about.name and not self.probe.place.address:
             self.why.show(about)
-            if not about.kinds:
+            self.nothing_attaches = not about.kinds
+            if self.nothing_attaches:
                 self._show_why(True)
 
     def _show_why(self, there: bool) -> None:

@@ -34,6 +34,8 @@ class Choice:
     abilities: tuple[tuple[str, bool], ...] = ()
     """What it can do and what not: (`arguments by name`, True)."""
     troubles: tuple[Trouble, ...] = ()
+    is_open: bool = False
+    """It is the one that one comes from."""
 
     @property
     def usable(self) -> bool:
@@ -54,7 +56,9 @@ class _ChoiceRows:
         yield Piece("✓ " if choice.usable else "✗ ", look if choice.usable else "bad")
         named = min(max(width(safe(one.name)) for one in self.choices), columns // 2)
         yield Piece(fit(safe(choice.name), named), "name" if choice.usable else "dim")
-        yield Piece("  " + cut(safe(choice.title or choice.spec), max(0, columns - named - 4)), "dim")
+        opened = "  open" if choice.is_open else ""
+        yield Piece(opened, "good")
+        yield Piece("  " + cut(safe(choice.title or choice.spec), max(0, columns - named - 4 - len(opened))), "dim")
 
 
 class _ChoiceList(LineList):
@@ -118,8 +122,13 @@ class TargetChooser(Vertical):
             yield self._other
 
     def show(self, choices: Sequence[Choice]) -> None:
-        """Show other choices, or the same with what was found out meanwhile; the cursor stays."""
+        """Show other choices, or the same with what was found out meanwhile: the cursor stays.
+
+        Where there were none yet, it begins on the one that is open.
+        """
         cursor = self._list.cursor
+        if not self._list.rows.next:
+            cursor = next((row for row, choice in enumerate(choices) if choice.is_open), 0)
         self._list.rows = _ChoiceRows(choices)
         self._list.move_to(cursor)
 

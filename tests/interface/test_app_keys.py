@@ -8,6 +8,7 @@ from tests.interface.test_app import application, kernel_only, open_compose, pic
 from tests.interface.widget_host import screen_text, until
 from tui.calls import ShownCalls, detail_of_call
 from tui.messages import Recorded
+from widgets.choose import Choose
 from widgets.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
 from widgets.spec_editor import SpecEditor
@@ -30,6 +31,34 @@ async def test_from_the_fields_back_to_the_functions(kernel_only, key):
         assert editor.probe is not None and str(editor.probe) == "f vfs_read count"
         await pilot.press("k")
         await until(lambda: app.compose_place.query_one(FunctionList).query_text == "k", pilot)
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [("f7", "no line to another machine is cut"), ("f8", "no machine is being tried"), ("f9", "one target is open")],
+)
+async def test_a_key_that_can_do_nothing_says_why(recording, key, why):
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        offered = {command.title for command in app.get_system_commands(app.screen)}
+        assert "Target" in offered and not {"Hosts", "Reconnect", "Give up"} & offered
+        await pilot.press(key)
+        await until(lambda: f"{key.upper()}: {why}" in "\n".join(screen_text(app)), pilot)
+        assert "Hosts" not in screen_text(app)[-1] and "Reconnect" not in screen_text(app)[-1]
+
+
+async def test_the_question_of_the_depth_has_its_own_keys_at_the_foot(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        await until(lambda: "enter Arm" in screen_text(app)[-1], pilot)
+        await pilot.press("G")
+        await until(lambda: isinstance(app.screen, Choose), pilot)
+        await until(lambda: "esc Close" in screen_text(app)[-1], pilot)
+        assert "Arm" not in screen_text(app)[-1] and "Tick" not in screen_text(app)[-1]
+        assert app.focused is not None and app.focused.id == "levels3"
 
 
 async def test_the_specification_is_typed_from_the_live_place(recording):

@@ -30,6 +30,11 @@ async def test_from_a_function_that_cannot_be_probed_to_its_caller(folder: Path)
         assert app.focused is pane.query_one(LineList)
         functions = app.compose_place.query_one(FunctionList)
         assert "notrace" in lines_of(functions), "the row says it too, now that it is known"
+        await until(lambda: "esc Functions  i Instead" in text_of(app), pilot)
+        foot = text_of(app).splitlines()[-1]
+        assert not any(f" {key} " in foot for key in "aexbt"), foot
+        await pilot.press("x", "1")
+        assert str(editor.probe) == "f vfs_write", "nothing can be recorded there"
         await pilot.press("c")
         await until(lambda: "ksys_write" in lines_of(pane), pilot)
         assert "at +0x20" in lines_of(pane)
@@ -37,6 +42,7 @@ async def test_from_a_function_that_cannot_be_probed_to_its_caller(folder: Path)
         await pilot.press("enter")
         await until(lambda: editor.probe is not None and editor.probe.place.symbol == "ksys_write", pilot)
         assert not pane.display
+        await until(lambda: "x Exit" in text_of(app).splitlines()[-1], pilot)
         await pilot.press("i")
         assert pane.display, "it can be asked for where something can attach"
         await pilot.press("i")

@@ -29,6 +29,7 @@ from widgets.choose import Choose
 from widgets.confirm import Confirm
 from widgets.form import FormDialog
 from widgets.help import HelpScreen
+from widgets.spec_editor import SpecEditor
 from widgets.trigger_dialog import TriggerDialog, TriggerVerdict
 from widgets.trouble import TroubleDialog
 
@@ -189,6 +190,38 @@ async def test_dialogs_are_explained(kernel_only, dialog):
         app.push_screen(made := dialog())
         await until(lambda: app.screen is made, pilot)
         assert about(type(made)).title in await asked(app, pilot)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_help_begins_with_what_has_the_keyboard(kernel_only, size):
+    app = application(kernel_only)
+    async with app.run_test(size=size) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        titles = [one.title for one in help_of(app.screen)]
+        assert titles[:3] == ["Build a probe", "Fields", "Any list"], titles
+        await pilot.press("colon")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        titles = [one.title for one in help_of(app.screen)]
+        assert titles[:2] == ["Build a probe", "Specification as text"], titles
+        assert titles[-1] == "Everywhere" and len(set(titles)) == len(titles)
+        await pilot.press("f1")
+        await until(lambda: isinstance(app.screen, HelpScreen), pilot)
+        await until(lambda: any("Specification as text" in line for line in screen_text(app)[: size[1] - 4]), pilot)
+
+
+async def test_keys_that_choose_a_tool_are_explained(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        await pilot.press("3", "o")
+        await until(lambda: isinstance(app.screen, ExportScreen) and app.screen.current, pilot)
+        assert {"The tool above", "The tool below"} <= told(app.screen)
+        first = app.screen.current
+        await pilot.press("down")
+        await until(lambda: app.screen.current != first, pilot)
+        assert any("DaemonSet for Kubernetes" in line for line in screen_text(app)), "a tool has one line"
 
 
 async def test_enter_leaves_the_details(recording):

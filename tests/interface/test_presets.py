@@ -66,6 +66,20 @@ async def test_one_is_found_by_words_and_tags_and_judged_for_the_target(kernel_o
         await until(lambda: not isinstance(app.screen, PresetScreen), pilot)
 
 
+async def test_where_no_tag_fits_those_that_there_are_are_named(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_compose(app, pilot)
+        chooser = await open_presets(app, pilot)
+        await pilot.press(*"#net")
+        await until(lambda: chooser.current is None and "tags that there are:" in text(app), pilot)
+        tags = {tag for one in decisions.listed() if one.preset for tag in one.preset.tags}
+        assert tags and all(f"#{tag}" in text(app) for tag in tags)
+        await pilot.press(*["backspace"] * 4, *"nowhere")
+        await until(lambda: chooser.current is None and "nothing fits" in text(app), pilot)
+        assert "tags" not in text(app)
+
+
 async def test_what_the_target_refuses_says_why_and_is_not_armed(kernel_only, folders):
     folders.mkdir(parents=True)
     (folders / "reads.toml").write_text(OWN.replace("vfs_read", "vfs_reed"))

@@ -11,9 +11,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Button
 
 from tests.interface.widget_host import Host, count_paints, until
+from widgets.choose import Answer, Choose
 from widgets.confirm import Confirm
 from widgets.field_list import FieldList
 from widgets.help import HelpScreen, section
+from widgets.key_line import KeyLine
 from widgets.line_list import LineList
 from widgets.probe_editor import ProbeEditor
 from widgets.progress import ProgressDialog
@@ -53,6 +55,34 @@ async def test_a_question_by_keys(keys, careful, answer):
         assert app.answers == [answer]
 
 
+async def test_the_marked_answer_is_taken_wherever_it_stands():
+    answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 10)] + [Answer("levels0", "a", "All")]
+    app = Asking(Choose("How deep?", [EVIL], answers, marked="levels3"))
+    async with app.shown() as pilot:
+        buttons = next(line for line in app.text.splitlines() if "All (a)" in line)
+        assert buttons.split()[1:-1] == [*"123456789", "All", "(a)"], "in order, all of them, and no key twice"
+        await pilot.press("right", "left", "enter")
+        assert app.answers == ["levels3"]
+    app = Asking(Choose("Arm it?", [], [Answer("leave", "n", "Don't"), Answer("arm", "a", "Arm")]))
+    async with app.shown() as pilot:
+        assert "Don't (n)" in app.text and "Arm (a)" in app.text
+        await pilot.press("enter")
+        assert app.answers == ["leave"], "the first where none is marked"
+
+
+async def test_the_foot_of_the_screen_has_the_keys_of_the_dialog():
+    for dialog, keys in (
+        (Choose("How deep?", [], [Answer("one", "1", "1")]), "esc Close"),
+        (Confirm("Arm it?"), "esc Close  y Yes  n No"),
+        (ProgressDialog("booting"), "esc Stop"),
+    ):
+        app = Asking(dialog)
+        app.compose = lambda: [KeyLine("below")]  # type: ignore[method-assign]
+        async with app.shown():
+            foot = app.text.splitlines()[-1]
+            assert foot.startswith(f" {keys}  ") and foot.endswith("f1 Help"), foot
+
+
 async def test_a_question_by_mouse():
     app = Asking(Confirm("Arm it?"))
     async with app.shown() as pilot:
@@ -71,7 +101,7 @@ async def test_trouble_says_what_why_and_the_way_out():
     async with app.shown() as pilot:
         assert "✗ tracefs is not mounted" in app.text
         assert "way out: mount -t tracefs nodev /sys/kernel/tracing" in app.text
-        assert app.text.count("way out") == 1  # an empty one is left out
+        assert app.text.count("way out:") == 1  # an empty one is left out
     app = Asking(TroubleDialog("no way out"))
     async with app.shown() as pilot:
         await pilot.press("enter")

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from tui.commands import bindings
 from tui.docs.text import MADE, cell, code, table
-from tui.help import PANES, SCREENS, about, explained
+from tui.help import EVERYWHERE, PANES, SCREENS, about, explained
 from widgets.help import section
 
 _PACKAGES = ("widgets", "tui.views", "tui.screens")
@@ -24,7 +24,7 @@ def keys() -> str:
     parts = [
         MADE.format(source="`tui/commands.py`, `tui/help.py` and the widgets"),
         "# Keys\n\nF1 shows those of the screen you are on. Letters are as they are written: `D` is shift and `d`.\n",
-        "\n## Everywhere\n\n" + _table(Binding.make_bindings(bindings("app"))),
+        f"\n## Everywhere\n\n{EVERYWHERE}\n\n" + _table(Binding.make_bindings(bindings("app"))),
     ]
     for name, (title, intro) in SCREENS.items():
         if not (own := [binding for kind in kinds if name in _names(kind) for binding in _own(kind)]) and not any(

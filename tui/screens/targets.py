@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from tui.targets import choices
+from tui.targets import choices, mark_open
 from widgets.key_line import KeyLine
 from widgets.target_chooser import Choice, TargetChooser
 
@@ -31,8 +31,10 @@ class TargetScreen(ModalScreen[str | None]):
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="targets.quit", tooltip="Leave probewright"),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, opened: str = "") -> None:
+        """`opened` is the word of the target that is open; empty: none is."""
         super().__init__()
+        self._opened = opened
         self._chooser = TargetChooser()
 
     def compose(self) -> ComposeResult:
@@ -45,7 +47,7 @@ class TargetScreen(ModalScreen[str | None]):
 
     @work(thread=True, group="targets")
     def _look(self) -> None:
-        self.app.call_from_thread(self._show, choices())
+        self.app.call_from_thread(self._show, mark_open(choices(), self._opened))
 
     def _show(self, found: Sequence[Choice]) -> None:
         if self.is_attached:
