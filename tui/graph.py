@@ -190,8 +190,9 @@ class ShownGraph:
         if self.growing.behind > _EVERY:
             return f"reading, {grouped(self.growing.behind)} events to go"
         tree, wanted = self.tree, self.visible.wanted
-        words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""] * counting
+        words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
+        words *= counting
         words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
         words += [f"from {duration(wanted.least)} on" if wanted.least else ""]
         words += [f"{wanted.levels} levels" if wanted.levels < Wanted().levels else ""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ from tui.views.events_pane import EventsPane
 from tui.views.view import Place
 from widgets.column_choice import ColumnChoice
 from widgets.event_rows import FIXED, MARK, EventColumn
+from widgets.status_bar import Losses
 from widgets.tail_table import Nothing
 
 
@@ -153,6 +155,17 @@ async def test_what_was_lost_is_said_once():
             await pilot.press(key)
             await pilot.pause()
             assert " ".join(screen_text(pilot.app)[:2]).count(" lost ") == 1
+
+
+async def test_what_the_tracer_lost_is_said_beside_what_the_probes_lost():
+    async with live() as (pilot, _, _):
+        place, graphing = pilot.app.live_place, pilot.app.graphing
+        tracer = SimpleNamespace(store=SimpleNamespace(overrun={0: 7}), cuts=(), live=False)
+        graphing.watching = tracer
+        assert place._losses(tracer) == Losses(lost=7)
+        tracer.store.overrun = {0: 0}
+        assert place._losses(tracer) is None and place._losses(pilot.app.watching) is None
+        graphing.watching = None
 
 
 async def test_columns_are_hidden_moved_and_come_back():

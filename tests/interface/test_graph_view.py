@@ -223,11 +223,13 @@ async def test_counts_of_what_goes_on_coming_are_not_said_of_a_held_picture(reco
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
-        live = SimpleNamespace(live=True, recorder=None, recording_error="")
+        live = SimpleNamespace(live=True, armed=(), recorder=None, recording_error="")
         calls = f"{view.shown.tree.closed:,} calls"
         assert calls in view.note(live)
         await pilot.press("space")
-        assert calls not in view.note(live) and calls in view.note(app.watching)
+        assert not view.note(live) and calls in view.note(app.watching)
         assert view.place.shown == view.shown.next - view.shown.first
         await pilot.press("h")
         assert calls in view.note(live) and view.place.following and view.place.shown is None
+        view.forget()
+        assert view.note(live) == "no call came yet" and "G traces" in view.note(app.watching)

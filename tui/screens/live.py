@@ -20,7 +20,7 @@ from tui.views.summary_pane import SummaryPane
 from tui.views.view import View
 from tui.views.views import VIEWS
 from widgets.key_line import KeyLine
-from widgets.status_bar import LiveLine, LiveState, Status, TopLine
+from widgets.status_bar import LiveLine, LiveState, Losses, Status, TopLine
 from widgets.tail_table import TailTable
 
 if TYPE_CHECKING:
@@ -123,10 +123,15 @@ class LiveScreen(LiveCommands):
             per_second=sum(store.rates().values()) if watching.live else None,
             shown=place.shown,
             of=place.of,
-            # Those of the probes are in the top line.
-            losses=None if watching is self.bench.watching else losses_of(watching, self.bench.graphing.counts),
+            losses=self._losses(watching),
             note=_TRACED if self._only_traced else self._view.note(watching),
         )
+
+    def _losses(self, watching: Watch) -> Losses | None:
+        """Those of the tracer, where it lost something; those of the probes are in the top line."""
+        graphing = self.bench.graphing
+        losses = losses_of(watching, graphing.counts) if watching is graphing.watching else Losses()
+        return losses if losses != Losses() else None
 
     @property
     def _only_traced(self) -> bool:

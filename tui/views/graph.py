@@ -115,6 +115,8 @@ class GraphView(TableView):
     def note(self, watching: Watch) -> str:
         """How far it is, and what has only one end."""
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
+            if watching.live and not watching.armed:
+                return "no call came yet"
             return "no calls: F2, a function, G traces what it calls; or b probes both its ends"
         held = watching.live and not self.place.following
         counted = self._shown.note(counting=not held)
