@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
@@ -27,6 +28,7 @@ _NANOSECONDS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
 _TEXT_OPERATORS: Final = ("==", "!=", "~")
 _DEEPEST: Final = 50
+_NEAREST: Final = 3
 _LONGEST: Final = 400
 """Words and signs."""
 _BITS: Final = range(-(1 << 63), 1 << 64)
@@ -105,7 +107,7 @@ class _Reader:
             raise ConditionError("a field is missing here", name.at)
         sort = self.fields.get(name.text) or OF_ALL.get(name.text)
         if sort is None:
-            raise ConditionError(f"no field {name.text}", name.at)
+            raise ConditionError(f"no field {name.text}{_near(name.text, (*self.fields, *OF_ALL))}", name.at)
         sign, value = self.take(), self.take()
         if sign.kind != "sign" or sign.text not in (*NUMERIC, "~"):
             raise ConditionError("one of == != < <= > >= & ~ is missing", sign.at)
@@ -127,6 +129,12 @@ class _Reader:
         if name.text in CGROUP and name.text not in self.fields:
             return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
         return Text(name.text, sign.text, text)
+
+
+def _near(text: str, names: Iterable[str]) -> str:
+    """The names that were meant, perhaps."""
+    near = difflib.get_close_matches(text, dict.fromkeys(names), _NEAREST)
+    return f": did you mean {' or '.join(near)}?" if near else ""
 
 
 def _errno_hint(text: str) -> str:

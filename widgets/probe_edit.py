@@ -48,6 +48,21 @@ def toggle(probe: Probe, arg: FetchArg, names: Sequence[str]) -> Probe:
     return replace(probe, fetchargs=(*before, arg, *after))
 
 
+def all_but(probe: Probe, arg: FetchArg, every: Sequence[FetchArg]) -> Probe:
+    """Untick one argument where `$$args` has them all: the others are spelled out in its place.
+
+    Args:
+        probe: which has `$$args`.
+        arg: the one that goes.
+        every: the arguments as they are ticked, each with its best type.
+    """
+    kept = [one for one in every if one.expression != arg.expression and not probe.captures(one)]
+    spelled: list[FetchArg] = []
+    for one in probe.fetchargs:
+        spelled += kept if one == EVERYTHING else [one]
+    return replace(probe, fetchargs=tuple(spelled))
+
+
 def ticked(probe: Probe, arg: FetchArg) -> FetchArg | None:
     """The fetcharg of the probe that captures the same, with the type it has there."""
     return next((kept for kept in probe.fetchargs if kept.expression == arg.expression), None)

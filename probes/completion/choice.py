@@ -106,8 +106,10 @@ class Known:
 
 
 def ranked(names: Sequence[str], query: str) -> list[int]:
-    """Give the places of names that have the query in them: those that begin with it, then the others."""
+    """Give the places of names that have the query in them: those that begin with it, then the others.
+
+    Of both, those with an underscore in front come last: such a name is the inner one where there are two.
+    """
     low = query.lower()
-    begin = [n for n, name in enumerate(names) if name.lower().startswith(low)]
-    inside = [n for n, name in enumerate(names) if low in name.lower() and not name.lower().startswith(low)]
-    return begin + inside
+    there = [n for n, name in enumerate(names) if low in name.lower()]
+    return sorted(there, key=lambda n: (not names[n].lower().startswith(low), names[n].startswith("_")))

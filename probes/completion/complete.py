@@ -15,9 +15,11 @@ from probes.completion.deletion import complete_deletion
 from probes.completion.filter import complete_filter
 from probes.completion.program import complete_program
 from probes.completion.scope import Scope
+from probes.completion.static import LATENCY, complete_static, heads
 from probes.completion.synthetic import complete_synthetic
 from probes.facts import Feature, TargetFacts
 from probes.probe import Kind
+from probes.static_events import ON
 from probes.syntax.text import Word, split
 
 __all__ = ["complete"]
@@ -54,6 +56,8 @@ def complete(text: str, cursor: int, known: Known) -> Completions:
         return _to_the_end(complete_synthetic(before, known), text)
     if first.startswith("-"):
         return complete_deletion(before, known)
+    if first.split(" ", 1)[0].partition(":")[0] in (ON, LATENCY):
+        return _to_the_end(complete_static(before, known), text)
     words = split(before)
     if not words or not before[-1:].strip():
         words.append(Word("", cursor))
@@ -97,9 +101,12 @@ def _head(word: Word, known: Known) -> Completions:
     ]
     if known.facts.has(Feature.SYNTHETIC_EVENTS) and "s".startswith(letter):
         items.append(Completion("s:", What.LETTER, "s:", about="a synthetic event: fields that others fill"))
+    items += heads(letter, known.facts)
     if not letter and known.made():
         items.append(Completion("-:", What.LETTER, "-:", about="take one of our events away"))
-    return Completions(word.start, end, tuple(items), Urge.NEEDED, "" if items else "begin with f, p, r, t, e or s:")
+    return Completions(
+        word.start, end, tuple(items), Urge.NEEDED, "" if items else "begin with f, p, r, t, e, s:, on or lat:"
+    )
 
 
 def _place(head: str, word: Word, known: Known) -> Completions:

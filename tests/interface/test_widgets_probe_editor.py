@@ -101,12 +101,25 @@ async def test_open_close_tick_and_types():
 async def test_all_arguments():
     app = host()
     async with app.shown() as pilot:
-        await pilot.press("a", "3")
+        await pilot.press("3", "a")
         assert str(app.widget.probe) == "f vfs_read $$args count"
         assert app.text.count("[*]") == 3
         assert app.text.count("[x]") == 1
         await pilot.press("a")
         assert str(app.widget.probe) == "f vfs_read count"
+
+
+async def test_one_of_all_arguments_is_ticked_off():
+    app = host()
+    async with app.shown() as pilot:
+        await pilot.press("a", "2")
+        assert str(app.widget.probe) == "f vfs_read file count pos"
+        await pilot.press("4")
+        assert str(app.widget.probe) == "f vfs_read file count"
+        await pilot.press("a", "1")
+        assert str(app.widget.probe) == "f vfs_read $$args count"  # it was there beside all: now it comes with them
+        await pilot.press("1")
+        assert str(app.widget.probe) == "f vfs_read buf pos count"
 
 
 async def test_a_search_steps_through_structures_and_escape_leaves_it():

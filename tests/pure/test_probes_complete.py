@@ -17,7 +17,7 @@ from btf.kinds import Kind as BtfKind
 from btf.search import Search
 from probes.attaching.catalog import Catalog, Function
 from probes.check import check_typed
-from probes.completion.choice import Completion, Completions, Known, Urge, What
+from probes.completion.choice import Completion, Completions, Known, Urge, What, ranked
 from probes.completion.complete import complete
 from probes.environment import Environment, EventField
 from probes.facts import Feature
@@ -146,10 +146,33 @@ def test_variables_are_those_of_the_place_and_the_kernel() -> None:
 
 
 def test_letters_are_those_of_the_kernel() -> None:
-    assert texts("") == ["f ", "p ", "r ", "t ", "e ", "s:", "-:"]
-    assert texts("", "6.1") == ["f ", "p ", "r ", "e ", "s:", "-:"]
+    assert texts("") == ["f ", "p ", "r ", "t ", "e ", "s:", "on ", "lat:", "-:"]
+    assert texts("", "6.1") == ["f ", "p ", "r ", "e ", "s:", "on ", "lat:", "-:"]
+    assert texts("o") == ["on "]
+    assert texts("la") == ["lat:"]
+    assert offered("z").note == "begin with f, p, r, t, e, s:, on or lat:"
     assert texts("f:") == []
     assert offered("f:").note
+
+
+def test_what_is_made_of_events_that_are_there() -> None:
+    text = take(take("", "on") + "switch", "sched/sched_switch")
+    assert text == "on sched/sched_switch "
+    assert verdict(text, "7.2") == ""
+    assert offered("lat:").note.startswith("NAME BEGIN to END by KEY")
+    text = "lat:x "
+    for label in ("sched/sched_switch", "to", "sched/sched_switch", "by"):
+        text = take(text, label)
+    assert text == "lat:x sched/sched_switch to sched/sched_switch by "
+    assert "KEY=KEY" in offered(text).note
+    assert texts("lat:x {f vfs_read count} ") == []
+
+
+def test_a_name_with_an_underscore_in_front_comes_behind_its_like() -> None:
+    names = ["__d_name", "_lock", "d_name", "d_iname", "name", "__name"]
+    assert [names[n] for n in ranked(names, "name")] == ["name", "d_name", "d_iname", "__d_name", "__name"]
+    assert [names[n] for n in ranked(names, "__")] == ["__d_name", "__name"]
+    assert [names[n] for n in ranked(names, "")] == ["d_name", "d_iname", "name", "__d_name", "_lock", "__name"]
 
 
 def test_places_can_be_attached_to() -> None:

@@ -1,0 +1,66 @@
+"""Completion of what is asked for by events that the kernel has: `on GROUP/EVENT`, `lat:NAME BEGIN to END by KEY`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from probes.completion.choice import NOTHING, Completion, Completions, Known, Urge, What
+from probes.facts import Feature, TargetFacts
+from probes.static_events import ON
+from probes.syntax.text import Word, split
+
+LATENCY: Final = "lat"
+_MOST: Final = 60
+_BEGIN, _TO, _END, _BY, _KEY = 1, 2, 3, 4, 5
+"""Words of a latency, from its head."""
+_SIDE: Final = "GROUP/EVENT, or a probe in braces"
+
+
+def heads(begun: str, facts: TargetFacts) -> list[Completion]:
+    """How the two begin, as far as that fits what is typed already."""
+    found = []
+    if ON.startswith(begun):
+        found.append(
+            Completion(f"{ON} ", What.LETTER, ON, about="an event of the kernel as it is, with all its fields")
+        )
+    measures = facts.has(Feature.SYNTHETIC_EVENTS) and facts.has(Feature.HIST_TRIGGERS)
+    if LATENCY.startswith(begun) and measures:
+        about = "the time from one event to another, by a key of both"
+        found.append(Completion(f"{LATENCY}:", What.LETTER, f"{LATENCY}:", about=about))
+    return found
+
+
+def complete_static(before: str, known: Known) -> Completions:
+    """Give what may stand at the end of a text that begins with one of the two words."""
+    words = split(before)
+    if not before[-1:].strip():
+        words.append(Word("", len(before)))
+    word, number = words[-1], len(words) - 1
+    if number == 0:
+        head, colon, _ = word.text.partition(":")
+        end = word.start + len(word.text)
+        if colon:
+            return Completions(end, end, note="NAME BEGIN to END by KEY: a name of your own first")
+        return Completions(word.start, end, tuple(heads(head, known.facts)), Urge.NEEDED)
+    if words[0].text == ON:
+        return _events(word, known) if number == 1 else NOTHING
+    if "{" in before:  # a probe is several words
+        return NOTHING
+    if number in (_BEGIN, _END):
+        return _events(word, known, _SIDE)
+    if number in (_TO, _BY):
+        return _word(word, "to" if number == _TO else "by")
+    note = "fields that both events have: KEY, or KEY=KEY where their names differ" if number == _KEY else ""
+    return Completions(word.start, word.start + len(word.text), note=note)
+
+
+def _events(word: Word, known: Known, note: str = "no event has this in its name") -> Completions:
+    items = tuple(Completion(f"{name} ", What.PLACE, name) for name in known.events(word.text)[:_MOST])
+    end = word.start + len(word.text)
+    return Completions(word.start, end, items, Urge.NEEDED, "" if items else note)
+
+
+def _word(word: Word, wanted: str) -> Completions:
+    items = (Completion(f"{wanted} ", What.WORD, wanted),) if wanted.startswith(word.text) else ()
+    end = word.start + len(word.text)
+    return Completions(word.start, end, items, Urge.NEEDED, "" if items else f"`{wanted}` stands here")
