@@ -45,7 +45,6 @@ Kept = Batch | Mapping[int, EventFormat] | Armed
 """What stands in a recording."""
 
 _AT_ONCE = 1 << 20
-"""Bytes that a tick brings in between two looks at the clock."""
 
 
 class Watch(Holder):
@@ -60,6 +59,8 @@ class Watch(Holder):
         super().__init__(connection, limits)
         self.behind = False
         """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
+        self.at_once = _AT_ONCE
+        """Bytes, about, that a tick brings in between two looks at the clock: at least one pass over the CPUs."""
         self.store: Store | None = None
         """None until something was armed."""
         self.homes = Homes(connection.target)
@@ -138,7 +139,7 @@ class Watch(Holder):
             if self._session is None or self.store is None:
                 return []
             arrived, self._inbox = self._inbox, []
-            return arrived or self._session.pump.drain(_AT_ONCE)
+            return arrived or self._session.pump.drain(self.at_once)
         finally:
             self._lock.release()
 

@@ -76,6 +76,24 @@ def test_what_waits_in_a_queue_is_counted_and_what_comes_later_is_not_in_the_fil
     assert exported(path, capsys) == 5 * 9
 
 
+def test_where_enough_came_the_file_does_not_hold_what_waits(tmp_path, capsys):
+    target = Target()
+    watch = Watch(Anything(target))
+    watch.at_once = 1
+    number = id_of(watch.arm(probe("vfs_read")))
+    watch.record_to(tmp_path / "x.pwr")
+    session = watch.session
+    assert session is not None
+    for at in range(5):
+        target.pages.queue.put(page_of(number, 1000 * at, 9))
+    while session.pump.received_bytes < 5 * 4096:
+        session.pump.wait(0.01)
+    for _ in range(3):  # the first brings in what was armed
+        watch.tick(0.0)
+    assert record._finish(watch, enough=True) == exported(tmp_path / "x.pwr", capsys) == 2 * 9
+    assert watch.close() == []
+
+
 def test_what_could_not_be_written_fast_enough_is_not_told_to_be_there(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(kernel.recorder, "MOST_WAITING", 0)
     target = Target()

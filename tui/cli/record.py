@@ -20,14 +20,17 @@ def _not_shown(record: Record) -> None:
     pass
 
 
-def _finish(watch: Watch) -> int:
+def _finish(watch: Watch, *, enough: bool = False) -> int:
     """End the recording; gives how many events of its probes the file holds. Raises OSError.
 
-    A recording holds whole pages of the ring buffer, and so more than the events after which it was to stop.
+    A recording holds whole pages of the ring buffer, and so more than the events after which it was to stop;
+    `enough`: those have come, and what waits to be read is not wanted.
     """
     recorder = watch.recorder
     if watch.session is not None:
         watch.session.pump.close()  # else the queue, which is in the file as well, would grow while it is counted
+        if enough:
+            watch.session.pump.drain()
     watch.stop_recording()
     if watch.store is None:
         return 0
@@ -51,15 +54,18 @@ def run(arguments: argparse.Namespace) -> int:
     importing_store()
     connection = connect(arguments.target, arming=True)
     watch = Watch(connection, limits=limits_of(arguments))
-    held = 0
+    if arguments.count:
+        watch.at_once = 1  # what came while the file was begun is more than is wanted
+    held, enough = 0, False
     try:
         armed = expand(arguments, connection)
         probes = probes_of(armed.specs, connection)
         with stoppable():
             events = arm(watch, probes, how_of(arguments))
             watch.record_to(path)
-            follow(watch, arguments, events, _not_shown)
-        held = _finish(watch)
+            number = follow(watch, arguments, events, _not_shown)
+            enough = bool(arguments.count) and number >= arguments.count
+        held = _finish(watch, enough=enough)
         account(watch)
     except OSError as error:
         print(f"probewright: {plain(str(path))}: {error.strerror}", file=sys.stderr)
