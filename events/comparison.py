@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from events.cgroups import Cgroups, is_within
 from events.decode import text_of
+from events.event_names import event_name
 from events.record import Record
 from events.text import FAULT
 
@@ -117,8 +118,9 @@ class Text(Comparison):
         return (self._pattern.match(value) is None) == (self.operator == "!=")
 
     def of_event(self, path: str) -> bool:
-        """Whether it holds of an event, by its name with or without the group."""
-        return self.holds(path) if "/" in self.text else self.holds(path.rpartition("/")[2])
+        """Whether it holds of an event, by its name with or without the group, or as the screen has it."""
+        names = (path,) if "/" in self.text else (path.rpartition("/")[2], event_name(path))
+        return any(self._pattern.match(name) for name in names) != (self.operator == "!=")
 
     def of_record(self, record: Record) -> bool:
         """Whether it holds of one event."""

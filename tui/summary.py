@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from events.event_names import event_name
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY
 from tui.summed import QUANTILES, SHOWN, Shown, Subject, kernel_tasks, kernel_values, powers_of, quantile_of
@@ -79,7 +80,7 @@ def _rates(summary: Summary) -> Iterable[Rate]:
     for kind in line.kinds:
         counts = line.counts(kind)
         peak = max(counts, default=0) * 1e9 / line.width
-        yield Rate(kind.rpartition("/")[2], tuple(counts), line.total(kind), peak)
+        yield Rate(event_name(kind), tuple(counts), line.total(kind), peak)
 
 
 def _latencies(watching: Watch, summary: Summary) -> Bars:
