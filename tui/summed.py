@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from events.summary.distribution import Power
     from events.summary.hist_text import Entry
     from events.summary.summary import Summary
-    from events.summary.values import FieldValues
+    from events.summary.values import FieldValues, Top
     from kernel.histogram import Read
 
 SHOWN: Final = 200
@@ -80,6 +80,8 @@ def values_of(watching: Watch, counted: FieldValues | None) -> list[Shown]:
         return []
     name = _Names(watching, counted.event, counted.field)
     known = counted.of_numbers
+    if name.measured:
+        return name.times(counted.top(SHOWN))
     return [
         Shown(name.of(top.value, known), top.hits, top.error, name.condition(top.value), known is not None)
         for top in counted.top(SHOWN)
@@ -125,17 +127,33 @@ class _Names:
         )
         self._column: Column | None = next(columns, None)
         self._namer = watching.known.namer
-        self._measured = ShownValues(watching.known).measured(event, field)
+        self.measured = ShownValues(watching.known).measured(event, field)
+        """Whether it is nanoseconds, which read as times."""
         self._event = event.rpartition("/")[2]
         self._field = field
 
     def of(self, value: Value, field: Field | None) -> str:
         """The name, with the number where it has another."""
-        if self._measured and (time := time_of(value)):
+        if self.measured and (time := time_of(value)):
             return time
         column = self._column
         kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
         return self._namer.text(value, kind, is_retval, field)
+
+    def times(self, counted: Iterable[Top]) -> list[Shown]:
+        """Times, of which those that read the same are one row."""
+        groups: dict[str, list[Top]] = {}
+        for top in counted:
+            groups.setdefault(self.of(top.value, None), []).append(top)
+        found = []
+        for label, tops in groups.items():
+            numbers = [top.value for top in tops if isinstance(top.value, int)]
+            condition = self.condition(tops[0].value)
+            if len(numbers) > 1:  # nothing between them reads otherwise
+                field = self._field
+                condition = f"event == {self._event} && {field} >= {min(numbers)} && {field} <= {max(numbers)}"
+            found.append(Shown(label, sum(top.hits for top in tops), sum(top.error for top in tops), condition, True))
+        return sorted(found, key=lambda one: -one.hits)
 
     def condition(self, value: Value) -> str:
         """Of the events that have the value."""

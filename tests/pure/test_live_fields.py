@@ -142,6 +142,30 @@ def test_a_measured_time_reads_as_times_do_and_is_found_so(watch, target):
     assert found["2.34 ms"] == "event == io && lat == 2341017" and set(found) == {"2.34 ms", "812 ns", wrong}
 
 
+def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, target):
+    armed = watch.arm(LATENCY)
+    took = (169_012, 169_444, 169_012, 2_341_017, 168_400)
+    for ts, value in enumerate(took, 1000):
+        target.came(ts, id_of(armed, "io"), value)
+    rows(watch, len(took))
+
+    from events.summary.summary import Summary
+
+    summary = Summary(watch.store)
+    summary.choose(watch.store.record(0).event, "lat")
+    while summary.behind:
+        summary.tick()
+    found = values_of(watch, summary.values)
+    assert [(one.label, one.hits) for one in found] == [("169 us", 3), ("168 us", 1), ("2.34 ms", 1)]
+    shown = ShownEvents(watch, watch.store)
+    for one in found:
+        shown.choose(one.condition)
+        while shown.tick(1.0):
+            pass
+        assert shown.counts == (one.hits, len(took))
+        assert {shown.cells(shown.record(row))["lat"] for row in range(one.hits)} == {one.label}
+
+
 def test_a_field_of_that_name_that_a_probe_records_is_a_number(watch, target):
     armed = watch.arm(probe("audio"))
     target.came(1000, id_of(armed, "audio"), 2_341_017)
