@@ -145,7 +145,7 @@ async def test_details_of_a_call_begin_with_what_was_asked_for(recording):
     ("text", "why"),
     [
         ("count > lots", "count is a number, lots is none"),
-        ("cuont > 3", "no field cuont"),
+        ("cuont > 3", "no field cuont: did you mean count?"),
         ("count > 999999999", "none before"),
     ],
 )
