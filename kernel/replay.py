@@ -187,8 +187,14 @@ def _covers(recorded: Plan, wanted: Plan) -> bool:
     return all(event.at_exit in ends and _labels(event) <= _labels(ends[event.at_exit]) for event in wanted.events)
 
 
+def holds(recording: Recording, wanted: Plan) -> bool:
+    """Whether what a plan would show was recorded. Raises TargetUnusable."""
+    plans = recorded_plans(recording)
+    return any(one.probe.subject == wanted.probe.subject and _covers(one, wanted) for one in plans)
+
+
 def left_out(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:
-    """Of a recorded plan that covers another: paths of the events that come, each with its fields that are not wanted.
+    """Of a recorded plan that covers another: paths of the events that come, each with its fields nobody wants.
 
     Only a probe of a function can be covered by more than itself.
     """

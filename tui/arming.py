@@ -44,7 +44,10 @@ def arm(
     except KernelError as error:
         return ProbeRejected(probe, None, str(error), error.remedy)
     rate = armed.measured.text(armed.plan) if armed.measured is not None and armed.measured.hits else ""
-    return ProbeArmed(probe, armed.plan.losses, rate)
+    losses = armed.plan.losses
+    if watching.connection.holds_events:
+        losses = (*losses, f"nothing is armed: this is a recording, which holds {armed.plan.probe}")
+    return ProbeArmed(probe, losses, rate)
 
 
 def armed_but_for_its_filter(watching: Watch, probe: Armable) -> Armed | None:

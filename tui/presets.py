@@ -11,6 +11,8 @@ from pathlib import Path
 from kernel.connection import Connection
 from kernel.errors import KernelError
 from kernel.presets import Entry, Origin, Presets, read_text
+from kernel.recording import RecordingTarget
+from kernel.replay import holds, recorded_plans
 from probes.command import Armable
 from probes.presets.errors import PresetError
 from probes.presets.judge import Judgement, judge
@@ -39,6 +41,9 @@ def look(connection: Connection, preset: Preset, given: Mapping[str, str]) -> tu
     except KernelError as error:
         return Looked(False, f"the target can't be asked: {error}"), None
     title = connection.facts.title
+    if lacks := _not_recorded(connection, judgement):
+        told = f"{lacks}; {title} takes it" if judgement.ok else lacks
+        return Looked(False, told, tuple(one.text for one in judgement.probes)), judgement
     for one in judgement.probes:
         if one.plan is None and (why_not := one.verdict.error) is not None:
             why = f"{why_not.message}: {why_not.token}" if why_not.token else why_not.message
@@ -46,6 +51,17 @@ def look(connection: Connection, preset: Preset, given: Mapping[str, str]) -> tu
             return Looked(False, f"{title}: {why}{hint}", (one.text,)), judgement
     lines = tuple(line for one in judgement.probes if one.plan for line in one.plan.lines or (one.text,))
     return Looked(True, f"accepted by {title}", lines, judgement.losses), judgement
+
+
+def _not_recorded(connection: Connection, judgement: Judgement) -> str:
+    """Why a recording can't show it; empty: it can, or there is no recording of events."""
+    if not isinstance(connection.target, RecordingTarget) or not connection.holds_events:
+        return ""
+    recording = connection.target.recording
+    if all(one.plan is not None and holds(recording, one.plan) for one in judgement.probes):
+        return ""
+    names = sorted({plan.probe.subject for plan in recorded_plans(recording)})
+    return f"this recording does not hold it: it has {', '.join(names) or 'no events'}"
 
 
 def form_of(preset: Preset) -> list[Line]:

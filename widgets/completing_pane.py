@@ -15,6 +15,7 @@ from widgets.completion_list import CompletionList
 from widgets.history import State
 from widgets.spec_editor import SpecEditor
 
+_NOTHING_FOLLOWS = "nothing to complete here; esc leaves the text"
 Complete = Callable[[str, int], Completions]
 """Text and cursor -> what may stand there."""
 
@@ -131,11 +132,21 @@ class CompletingPane(Vertical):
         if (key == "enter" and marked) or (key == "tab" and offered):
             self.action_take()
             return True
+        if key == "tab" and self.editor.value:  # what is typed next is for the text, not for what Tab would lead to
+            self._say_nothing_follows()
+            return True
         act = _LIST_KEYS.get(key)
         if act is None or not self.found_list.opened:
             return False
         act(self)
         return True
+
+    def _say_nothing_follows(self) -> None:
+        state = self.editor.state
+        self._offered = state
+        found = Completions(state.cursor, state.cursor, note=self.found_list.found.note or _NOTHING_FOLLOWS)
+        self.found_list.open(found, "", self._anchor(state.cursor), after_taking=False)
+        self._tell()
 
     def _take(self, item: Completion) -> None:
         text, cursor = self.found_list.found.taken(self.editor.value, item)

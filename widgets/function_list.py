@@ -23,6 +23,12 @@ Search = Callable[[str], tuple[Sequence[int], int]]
 """Query -> (indices into the names, best first; how many match in all)."""
 
 
+class _NameLine(PickLine):
+    """Where part of a function's name is typed."""
+
+    MOVING_KEYS = PickLine.MOVING_KEYS | {"colon"}
+
+
 class FunctionList(Vertical):
     """Search line, list and a line that says more of the row under the cursor."""
 
@@ -86,10 +92,14 @@ class FunctionList(Vertical):
             """The list."""
             return self._control
 
+    class SpecificationWanted(Message):
+        """A `:` was typed in front of a name, where none has it: a specification is to be typed."""
+
     def __init__(self) -> None:
         super().__init__()
         self.border_title = "functions"
-        self._input = PickLine("part of a name")
+        self._input = _NameLine("part of a name")
+        self._query = ""
         self._list = LineList()
         self._count = Label("", classes="count", markup=False)
         self._about = Label("", classes="about", markup=False)
@@ -152,6 +162,12 @@ class FunctionList(Vertical):
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
         event.stop()
+        if event.value == ":":
+            with self.prevent(Input.Changed):
+                self._input.value = self._query
+            self.post_message(self.SpecificationWanted())
+            return
+        self._query = event.value
         self._find(event.value)
 
     def _find(self, query: str) -> None:

@@ -96,6 +96,18 @@ async def test_what_the_target_refuses_says_why_and_is_not_armed(kernel_only, fo
         assert isinstance(app.screen, PresetScreen) and app.watching and not app.watching.armed
 
 
+@pytest.mark.parametrize("name", ["block-latency", "page-faults"])
+async def test_what_a_recording_does_not_hold_is_refused_as_that(recording, name):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        chooser = await open_presets(app, pilot)
+        await pilot.press(*name)
+        await until(lambda: chooser.current and chooser.current.name == name, pilot)
+        await until(lambda: "✗ this recording does not hold it: it has bprm_execve" in text(app), pilot)
+        assert "accepted" not in text(app) and "This kernel" not in text(app)
+
+
 async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):
     folders.mkdir(parents=True)
     (folders / "reads.toml").write_text(OWN.replace(" if count > ${least}", ""))

@@ -9,7 +9,7 @@ from kernel.connection import Connection
 from kernel.errors import TargetLost
 from probes.fetcharg import FetchArg, variable
 from probes.probe import Kind, When
-from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick  # noqa: F401
+from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording  # noqa: F401
 from tests.interface.widget_host import until
 from tui.app import Probewright
 from widgets.completion_list import CompletionList
@@ -223,3 +223,42 @@ async def test_what_a_beginner_types_is_put_right_by_enter(kernel_only):  # noqa
         await typed(pilot, "f vfs_read $arg9")
         await until(lambda: spec.shown.text == "f vfs_read $arg9" and spec.shown.verdict, pilot)
         assert spec.shown.verdict.error.code == "NO_BTFARG"
+
+
+async def test_a_colon_where_functions_are_searched_opens_the_specification(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        spec = app.compose_place.query_one(SpecPane)
+        await pilot.press("colon", "f", "space")  # in one packet, as over a slow line
+        await until(lambda: spec.editor.value == "f ", pilot)
+        assert app.focused is spec.editor
+
+
+async def test_tab_keeps_the_keyboard_in_a_text_where_nothing_follows(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, _ = await editing(app, pilot)
+        await typed(pilot, "f vfs_read zzz")
+        await pilot.press("escape")
+        found = spec.query_one(CompletionList)
+        await until(lambda: not found.opened, pilot)
+        await pilot.press("tab")
+        await pilot.pause()
+        assert app.focused is spec.editor and found.opened
+        assert found.found.note == "nothing to complete here; esc leaves the text"
+        await typed(pilot, "x")
+        assert spec.editor.value == "f vfs_read zzzx"
+
+
+async def test_a_recording_says_that_it_arms_nothing(recording):  # noqa: F811
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await pilot.press("f2")
+        await editing(app, pilot)
+        await typed(pilot, "f vfs_read%return count ")
+        await pilot.press("escape", "enter")
+        await until(lambda: app.live_place.is_current, pilot)
+        held = "nothing is armed: this is a recording, which holds f vfs_read%return file->f_pos count $retval"
+        await until(lambda: held in [one.text for one in app.said], pilot)

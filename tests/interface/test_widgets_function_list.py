@@ -67,6 +67,28 @@ async def test_typing_filters_and_enter_picks():
         assert "of 7" not in app.line(1)
 
 
+async def test_a_colon_in_front_of_a_name_is_for_the_specification():
+    def make():
+        functions = FunctionList()
+        functions.call_after_refresh(functions.show, NAMES, search, lambda name: KNOWN.get(name, HERE))
+        return functions
+
+    app = Host(make, FunctionList.SpecificationWanted, css=CSS)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.widget.focus_search()
+        await pilot.press("colon")
+        await pilot.pause(0.2)  # what is typed behind it waits for the keyboard to go elsewhere
+        assert len(app.heard) == 1 and app.widget.query_text == ""
+        await pilot.press(*"vfs", "colon")
+        await pilot.pause(0.2)
+        assert len(app.heard) == 1 and app.widget.query_text == "vfs:"
+        app.widget.query_text = "vfs"
+        app.widget.focus_search()  # all of it is selected
+        await pilot.press("colon")
+        await pilot.pause(0.2)
+        assert len(app.heard) == 2 and app.widget.query_text == "vfs"
+
+
 async def test_rows_that_cannot_be_probed_say_why():
     app = host()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -130,6 +130,10 @@ class ComposeScreen(ProbeCommands):
         else:
             self.pick(event.name)
 
+    def on_function_list_specification_wanted(self, event: FunctionList.SpecificationWanted) -> None:
+        event.stop()
+        self.action_edit()
+
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""
         from probes.probe import Place, Probe

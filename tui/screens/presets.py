@@ -119,7 +119,7 @@ class PresetScreen(ModalScreen[Picked | None]):
     @work(thread=True, group="judge", exclusive=True)
     def _judge(self, connection: Connection, preset: Preset, values: Mapping[str, str]) -> None:
         looked, judgement = presets.look(connection, preset, values)
-        if judgement is None or not judgement.ok:
+        if judgement is None or not looked.accepted:
             self.app.call_from_thread(self._refused, looked.verdict)
         else:
             picked = Picked(preset, tuple(one.probe for one in judgement.probes), values)
