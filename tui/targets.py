@@ -37,7 +37,8 @@ def mark_open(found: Sequence[Choice], opened: str) -> list[Choice]:
     opened = str(shipped_recording() or "local") if opened == "auto" and not here else word_of(opened)
     marked = [replace(choice, is_open=_same(choice.spec, opened)) for choice in found]
     if not any(choice.is_open for choice in marked):
-        marked.append(Choice(opened, opened, is_open=True))
+        name = opened if "://" in opened else opened.rstrip("/").rpartition("/")[2]
+        marked.append(Choice(opened, name, is_open=True))
     return marked
 
 

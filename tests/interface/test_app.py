@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,14 @@ from events.pairing import Alone
 from events.recording import Recording, RecordingWriter
 from kernel.open import shipped_recording
 from kernel.recording import FACT_BLOBS
+from kernel.watch import Watch
+from probes.facts import Trouble
 from probes.probe import When
 from tests.interface.widget_host import screen_text, until
 from tui.app import Probewright
 from tui.calls import ShownCalls
 from tui.startup import Opening
+from tui.targets import mark_open
 from widgets.event_detail import EventDetail
 from widgets.function_list import FunctionList
 from widgets.help import HelpScreen
@@ -24,7 +28,7 @@ from widgets.probe_editor import ProbeEditor
 from widgets.spec_pane import SpecPane
 from widgets.status_bar import LiveLine
 from widgets.tail_table import TailTable
-from widgets.target_chooser import TargetChooser
+from widgets.target_chooser import Choice, TargetChooser
 from widgets.trouble import TroubleDialog
 
 SIZE = (120, 40)
@@ -335,6 +339,57 @@ async def test_the_choice_of_targets_says_what_each_can(recording):
             assert target in text
         await pilot.press("escape")
         await until(lambda: app.live_place and app.live_place.is_current, pilot)
+
+
+async def test_the_choice_of_targets_begins_on_the_one_that_is_open(recording, kernel_only):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await pilot.press("f4")
+        await until(lambda: any("▌✓ default.pwr" in line for line in screen_text(app)), pilot)
+        await pilot.press("escape")
+        app.open_target(str(kernel_only))
+        await until(lambda: app.connection and app.connection.target.name == kernel_only.name, pilot)
+        await pilot.press("f4")  # one that was typed is not offered by itself
+        await until(lambda: any("▌✓ kernel.pwr" in line for line in screen_text(app)), pilot)
+        assert sum("  open  " in line for line in screen_text(app)) == 1
+
+
+async def test_an_open_target_with_probes_is_not_left_by_mistake(recording, monkeypatch):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        first = app.connection
+        with monkeypatch.context() as patch:
+            patch.setattr(Watch, "live", True)  # as if its probes were on a kernel that runs
+            app._target_chosen(str(recording))
+            await until(lambda: "stays open; to open it anew" in "\n".join(screen_text(app)), pilot)
+        assert app.connection is first
+        app._target_chosen(str(recording))
+        await until(lambda: app.connection not in (None, first), pilot)
+
+
+@pytest.mark.parametrize(
+    ("opened", "row"),
+    [
+        ("auto", "default.pwr"),
+        ("local", "local"),
+        ("lab", "lab:7.2"),
+        ("lab:6.1", "lab:6.1"),
+        ("ssh://box", "ssh://box"),
+    ],
+)
+def test_a_word_is_the_target_that_it_came_to(recording, opened, row):
+    """This machine can't be probed here, so `auto` is the recording."""
+    found = [
+        Choice("local", "this machine", troubles=(Trouble("no tracefs"),)),
+        *(Choice(spec, spec) for spec in ("lab:7.2", "lab:6.1", str(recording))),
+    ]
+    marked = [one.spec for one in mark_open(found, opened) if one.is_open]
+    assert marked == [str(recording) if row == "default.pwr" else row]
+    assert mark_open(found, "") == found
+    usable = [replace(found[0], troubles=()), *found[1:]]
+    assert [one.spec for one in mark_open(usable, "auto") if one.is_open] == ["local"]
 
 
 async def test_a_target_that_is_not_there_is_explained(tmp_path):

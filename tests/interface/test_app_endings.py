@@ -18,9 +18,11 @@ import kernel.open
 from kernel.lab.errors import LabCancelled
 from kernel.open import Choice, choose, shipped_recording
 from tests.interface.test_app import SIZE, application
-from tests.interface.widget_host import until
+from tests.interface.widget_host import screen_text, until
 from tui.app import Probewright
 from tui.startup import Opening
+from widgets.progress import ProgressDialog
+from widgets.trouble import TroubleDialog
 
 
 @pytest.fixture
@@ -80,6 +82,36 @@ async def test_a_target_that_is_left_while_it_is_opened_is_closed(slow, recordin
         assert app.connection.target.name == recording_path.name
         assert not app.screen.is_modal
     assert slow == ([] if first == "endless" else ["slow"])
+
+
+async def test_a_target_that_is_chosen_shows_how_far_it_is_and_can_be_stopped(slow, recording_path):
+    app = application(recording_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.watching is not None and app.watching.ended and app.live_place, pilot)
+        app.say_not_armed("This recording does not hold that")
+        await pilot.press("f4")
+        await until(lambda: "▌✓ default.pwr" in "\n".join(screen_text(app)), pilot)
+        await pilot.press(*"endless", "enter")
+        await until(lambda: isinstance(app.screen, ProgressDialog), pilot)
+        await until(lambda: "opening endless" in "\n".join(screen_text(app)), pilot)
+        assert "does not hold that" not in "\n".join(screen_text(app)), "it was said of the other target"
+        assert "esc Stop" in screen_text(app)[-1]
+        await pilot.press("escape")
+        await until(lambda: isinstance(app.screen, TroubleDialog), pilot)
+        assert app.connection.target.name == recording_path.name and app.opened == str(recording_path)
+
+
+async def test_the_box_of_a_target_that_is_not_wanted_any_more_does_not_come(slow, recording_path):
+    app = application("endless")
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause(0.1)
+        left = app.opening
+        left.is_alive = lambda: True  # it takes its time to end
+        app.open_target(str(recording_path))
+        await until(lambda: app.connection is not None, pilot)
+        app._show_progress(left)
+        await pilot.pause()
+        assert not app.screen.is_modal
 
 
 @pytest.fixture

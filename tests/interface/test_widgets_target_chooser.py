@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from probes.facts import Trouble
 from tests.interface.widget_host import Host, count_paints
 from widgets.line_list import LineList
@@ -60,6 +62,23 @@ async def test_keys_mouse_and_any_other_target():
         await pilot.press("escape")
         await pilot.pause(0.2)
         assert app.widget.query_one(LineList).has_focus
+
+
+async def test_the_cursor_begins_on_the_one_that_is_open_and_stays():
+    found = (CHOICES[0], replace(CHOICES[1], is_open=True), CHOICES[2])
+    app = Host(TargetChooser, TargetChooser.Chosen)
+    async with app.shown() as pilot:
+        app.widget.show(found)
+        app.widget.focus_list()
+        await pilot.pause()
+        (row,) = (line for line in app.text.splitlines() if line.startswith("▌"))
+        assert row.split()[:4] == ["▌✓", "lab", "open", "Linux"]
+        assert app.text.count(" open  ") == 1
+        await pilot.press("up")
+        app.widget.show(found)  # what was found out meanwhile
+        await pilot.press("enter")
+        await pilot.pause()
+        assert [m.spec for m in app.heard] == ["local"]
 
 
 async def test_what_is_found_out_later_and_idle():
