@@ -160,7 +160,8 @@ async def test_its_columns_come_first_and_other_fields_of_its_probes_when_asked(
 
 async def test_calls_that_are_too_short_for_it_are_not_shown(recording, folders):
     folders.mkdir(parents=True)
-    own = OWN.replace(" if count > ${least}", "").replace("%return", "%both").replace('"events"', '"calls"')
+    own = OWN.replace(" if count > ${least}", "").replace("vfs_read%return file->f_pos", "vfs_write%both pos[0]")
+    own = own.replace('"events"', '"calls"')
     own = own.replace("least", "slow").replace('"int"', '"duration"').replace('"100"', '"50us"')
     (folders / "reads.toml").write_text(own.replace("tags", 'min_latency = "${slow}"\ntags'))
     app = application(recording)
