@@ -14,7 +14,7 @@ import select
 import sys
 import time
 
-from kernel.drain import Stream, write_all
+from kernel.drain import Stream, write_all, write_lines
 from kernel.frames import (
     BYE,
     CREDIT,
@@ -97,7 +97,7 @@ class Agent:
             how = os.O_TRUNC if effect == b"write" else os.O_APPEND
             fd = os.open(path, os.O_WRONLY | how | os.O_CLOEXEC)
             try:
-                write_all(fd, data)
+                write_lines(fd, data)
             finally:
                 os.close(fd)
         else:

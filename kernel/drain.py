@@ -7,6 +7,7 @@ import select
 
 from kernel.frames import PASS, frame, pack, squeeze
 
+MOST_LINES = 1024  # IOV_MAX
 PERIOD = 0.03
 """Seconds between two passes over drained buffers."""
 MOST_PAGES = 64
@@ -22,6 +23,18 @@ def write_all(fd: int, data: bytes) -> None:
             return
         if not done:
             raise OSError(errno.EIO, "nothing written")
+
+
+def write_lines(fd: int, data: bytes) -> None:
+    """Write to a file of the kernel, all lines by one system call.
+
+    Some take a word a call (set_graph_function), and who is killed between two calls leaves the first words there:
+    neither what was before nor what is wanted.
+    """
+    lines = data.splitlines(True)
+    done = os.writev(fd, lines[:MOST_LINES]) if len(lines) > 1 else 0
+    if done < len(data) or not data:
+        write_all(fd, data[done:])
 
 
 class Stream:

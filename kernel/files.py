@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from kernel.drain import write_all
+from kernel.drain import write_lines
 from kernel.errors import FileRefused
 from kernel.target import Effect, Step
 
@@ -39,7 +39,7 @@ def read(path: str, limit: int = 64 << 20, offset: int = 0, opened: Callable[[st
 
 
 def perform(step: Step) -> None:
-    """Carry out one effect; a write is one write(2) as long as the kernel takes it whole. Raises FileRefused."""
+    """Carry out one effect; a write is one system call as long as the kernel takes it whole. Raises FileRefused."""
     try:
         if step.effect is Effect.MKDIR:
             os.mkdir(step.path)
@@ -50,7 +50,7 @@ def perform(step: Step) -> None:
         else:
             fd = os.open(step.path, _FLAGS[step.effect] | os.O_CLOEXEC)
             try:
-                write_all(fd, step.data)
+                write_lines(fd, step.data)
             finally:
                 os.close(fd)
     except OSError as error:
