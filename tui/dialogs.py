@@ -140,7 +140,7 @@ def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> Non
 
     details = [
         "How many levels, the function included? Each costs time in the kernel, and room in its buffer.",
-        "For more than 9: probewright graph --depth N",
+        "Enter takes 3. For more than 9: probewright graph --depth N",
     ]
     answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 10)] + [Answer("levels0", "a", "All")]
     app.push_screen(Choose(f"Trace what {name} calls", details, answers, marked="levels3"), done)
