@@ -123,6 +123,8 @@ class LiveState:
     """None: they are told elsewhere."""
     note: str = ""
     """`3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
+    urgent: bool = False
+    """Whether the note has to be read whole, before the names of other views."""
     views: tuple[str, ...] = ()
     """Names of the views there are."""
     view: int = 0
@@ -145,7 +147,10 @@ class LiveLine(Widget):
 
 
 def live_line(state: LiveState, columns: int) -> Content:
-    """The live line for that many columns: figures give way, then the note's end, at last other views."""
+    """The live line for that many columns: figures give way, then the note's end, at last other views.
+
+    Of an urgent note the end gives way last.
+    """
     views: list[Run] = [
         (f"[{name}] " if n == state.view else f" {name}  ", "bold" if n == state.view else "dim")
         for n, name in enumerate(state.views)
@@ -160,7 +165,7 @@ def live_line(state: LiveState, columns: int) -> Content:
                     if _wide([*left, mark, *middle]) + _wide(right) + 2 * bool(right) <= columns:
                         return _joined([*left, mark, *middle], right, columns)
             room = columns - _wide([*left, mark, *losses[-1]]) - 2 - 2 * bool(losses[-1])
-            if state.note and room >= _SHORTEST_NOTE:
+            if state.note and room >= _SHORTEST_NOTE and not (state.urgent and left):
                 return _joined([*left, mark, (f"  {cut(safe(state.note), room)}", "dim")], losses[-1], columns)
     for mark in marks:
         if _wide([mark, *losses[-1]]) + 2 <= columns:

@@ -106,3 +106,13 @@ def test_hostile_target_names():
 def test_short_figures(number, text):
     assert short(number) == text
     assert rate(number) == f"{text}/s"
+
+
+def test_an_urgent_note_is_read_whole_before_other_views_are() -> None:
+    """The way out of a line that is cut stands at its end."""
+    note = "line cut: trying again in 4 s; F7 now, F8 give up"
+    state = LiveState(views=("events", "graph", "entry→exit", "summary"), per_second=None, shown=1, note=note)
+    assert "F8" not in live_line(state, 78).plain
+    urgent = live_line(replace(state, urgent=True), 78).plain
+    assert "[events]" in urgent and note in urgent
+    assert "F8 give up" in live_line(replace(state, urgent=True), 118).plain

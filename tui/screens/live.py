@@ -125,6 +125,7 @@ class LiveScreen(LiveCommands):
             of=place.of,
             losses=self._losses(watching),
             note=_TRACED if self._only_traced else self._view.note(watching),
+            urgent=watching.error is not None,
         )
 
     def _losses(self, watching: Watch) -> Losses | None:
