@@ -261,4 +261,5 @@ async def test_a_recording_says_that_it_arms_nothing(recording):  # noqa: F811
         await pilot.press("escape", "enter")
         await until(lambda: app.live_place.is_current, pilot)
         held = "nothing is armed: this is a recording, which holds f vfs_read%return file->f_pos count $retval"
-        await until(lambda: held in [one.text for one in app.said], pilot)
+        await until(lambda: app.said, pilot)
+        assert held in [one.text for one in app.said]

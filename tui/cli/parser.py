@@ -6,6 +6,7 @@ Without a command the application starts; a lone argument that is no command is 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from tui.cli import argument_types as types
 from tui.cli.options import (
@@ -110,33 +111,8 @@ def _commands() -> argparse.ArgumentParser:
         sub.add_argument("--json", action="store_true", help="one JSON object a line")
         return sub
 
-    sub = printing("list", "List functions and what kind of probe can attach to them.")
-    sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold, in any order")
-    sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
-    sub = printing("show", "Show a function's signature and fields, or a type with its offsets.")
-    sub.add_argument("name", type=types.name, metavar="FUNCTION|TYPE", help="vfs_read, file, 'struct file'")
-    sub.add_argument("--callers", action="store_true", help="who calls the function, by the kernel's own code")
-    sub.add_argument("--vmlinux", metavar="FILE", help="debug information of that kernel, to see what was inlined")
-    sub = printing("check", "Say what the kernel would answer to a specification, and what would be written.")
-    add_specs(sub, required=False)
-    sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
-    sub.add_argument("--matrix", action="store_true", help="also what other kernels would be given, by these types")
-    sub = printing("run", "Arm probes, print their events, and take the probes away again.")
-    add_hosts(sub)
-    add_specs(sub, preset=True)
-    add_bounds(sub)
-    add_summary(sub)
-    add_export(sub)
-    add_limits(sub)
-    add_line(sub)
-    sub = printing("record", "Arm probes and write everything to a recording.")
-    add_specs(sub, preset=True)
-    add_bounds(
-        sub, "stop when N events have come, else Ctrl+C does; the file holds the pages they are in, and so more"
-    )
-    add_limits(sub)
-    add_line(sub)
-    sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
+    _about_the_kernel(printing)
+    _arming(printing)
     sub = printing("graph", "Trace what functions call, and print each call as a tree; a recording prints its own.")
     _graph(sub)
     add_bounds(sub)
@@ -154,6 +130,39 @@ def _commands() -> argparse.ArgumentParser:
     sub = command("completion", "Print what has a shell complete the words of probewright.", _STATUS)
     sub.add_argument("shell", choices=SHELLS, help="which shell; how it is installed stands in what is printed")
     return parser
+
+
+def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    sub = printing("list", "List functions and what kind of probe can attach to them.")
+    sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold, in any order")
+    sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
+    sub = printing("show", "Show a function's signature and fields, or a type with its offsets.")
+    sub.add_argument("name", type=types.name, metavar="FUNCTION|TYPE", help="vfs_read, file, 'struct file'")
+    sub.add_argument("--callers", action="store_true", help="who calls the function, by the kernel's own code")
+    sub.add_argument("--vmlinux", metavar="FILE", help="debug information of that kernel, to see what was inlined")
+    sub = printing("check", "Say what the kernel would answer to a specification, and what would be written.")
+    add_specs(sub, required=False)
+    sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
+    sub.add_argument("--matrix", action="store_true", help="also what other kernels would be given, by these types")
+
+
+def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    sub = printing("run", "Arm probes, print their events, and take the probes away again.")
+    add_hosts(sub)
+    add_specs(sub, preset=True)
+    add_bounds(sub)
+    add_summary(sub)
+    add_export(sub)
+    add_limits(sub)
+    add_line(sub)
+    sub = printing("record", "Arm probes and write everything to a recording.")
+    add_specs(sub, preset=True)
+    add_bounds(
+        sub, "stop when N events have come, else Ctrl+C does; the file holds the pages they are in, and so more"
+    )
+    add_limits(sub)
+    add_line(sub)
+    sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
 
 
 def _graph(parser: argparse.ArgumentParser) -> None:
