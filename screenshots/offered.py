@@ -36,4 +36,4 @@ def fictitious_machine() -> Iterator[None]:
 def recordings() -> list[Choice]:
     path = shipped_recording()
     assert path is not None
-    return [Choice(path.name, path.name, "a recording: nothing can be armed that it does not hold")]
+    return [Choice(str(path), path.name, "a recording: nothing can be armed that it does not hold")]

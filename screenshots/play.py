@@ -112,6 +112,8 @@ async def summary(stage: Stage) -> None:
 
 async def targets(stage: Stage) -> None:
     await stage.press("f4")
+    await stage.sees("other: ssh://")
+    await stage.press("home")
     await stage.sees("way out")
     stage.save("targets")
     await stage.press("escape")
