@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -269,17 +268,3 @@ def test_columns_give_way_to_numbers():
 def test_seconds_are_cut_as_the_kernel_does():
     assert seconds(12_304_117_999) == "12.304117"
     assert seconds(999) == "0.000000"
-
-
-async def test_a_frame_is_cheap_at_any_rate():
-    store = Store(0)
-    app = host(store)
-    async with app.shown(120, 40) as pilot:
-        await pilot.pause()
-        table = app.widget.table
-        start = time.process_time()
-        for _ in range(20):
-            store.next_seq += 8000
-            table.tick()
-            await pilot.pause()
-        assert (time.process_time() - start) / 20 < 0.05

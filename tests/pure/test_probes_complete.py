@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import random
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -26,6 +25,7 @@ from probes.program import NotPlaced, Program
 from tests.btf_writer import stored
 from tests.probes_data import KERNELS, kernel
 from tests.pure.test_probes_program import files, program
+from tests.steps import at_most
 
 ALL = [*KERNELS, "arm64"]
 FIELDS = (
@@ -450,8 +450,8 @@ def test_no_text_is_too_odd(text: str, data: st.DataObject) -> None:
         assert new[: found.start] == text[: found.start]
 
 
-def test_every_key_is_answered_in_time() -> None:
-    """16 ms is a frame; the figure is the best of some, because the machine does other things too."""
+def test_no_key_asks_for_much_work() -> None:
+    """The second time: types are decoded by the first. `make bench` has the seconds of it."""
     btf = Btf.load(stored("btf-7.2"))
     _, facts, _ = kernel("7.2")
     catalog = Catalog(btf, facts)
@@ -463,9 +463,6 @@ def test_every_key_is_answered_in_time() -> None:
     whole = Known(facts, lambda name: btf, functions, catalog.function)
     line = "f wake_up_new_task%both p->mm->exe_file->f_path.dentry->d_name.name:string p->comm if comm == "
     for end in range(len(line) + 1):
-        best = 1.0
-        for _ in range(4):
-            begin = time.thread_time()
+        complete(line, end, whole)
+        with at_most(80_000):
             complete(line, end, whole)
-            best = min(best, time.thread_time() - begin)
-        assert best <= 0.016, line[:end]

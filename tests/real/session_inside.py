@@ -114,18 +114,17 @@ def live(target: LocalTarget, line: str, other: int) -> None:
         time.sleep(1)
         batches = session.pump.drain()
         found = pids(session, batches)
-        began, cpu = time.monotonic(), sum(os.times()[:2])
         os.kill(other, signal.SIGSTOP)
         session.pump.settle(2)
         session.pump.drain()
+        before = session.pump.received_bytes
         time.sleep(3)
-        idle = (sum(os.times()[:2]) - cpu) / (time.monotonic() - began)
+        in_silence = session.pump.received_bytes - before
         os.kill(other, signal.SIGCONT)
         clock = session.instance.read("trace_clock")
         # The control: let us in, and our own reading is seen. Each pass is bounded, so it ends all the same.
         target.perform(session.instance.write("set_event_notrace_pid", " "))
         let_in = our_reads(session)
-        began = time.monotonic()
         failures = session.disarm(armed)
         ANSWERS["live"] = {
             "formats": {str(number): found.path for number, found in armed.formats.items()},
@@ -133,11 +132,10 @@ def live(target: LocalTarget, line: str, other: int) -> None:
             "others": found.get(other, 0),
             "our_pids": [found.get(pid, 0) for pid in target.our_pids()],
             "let_in": let_in,
-            "idle": idle,
+            "in_silence": in_silence,
             "clock": clock,
             "drained": any(batch.drained for batch in batches),
             "failures": len(failures),
-            "disarm_seconds": time.monotonic() - began,
             "cmdline": session.cmdlines().get(other, ""),
             "after": Tracefs(target, target.facts().tracefs).read("dynamic_events"),
         }

@@ -75,16 +75,15 @@ def test_events_of_others_arrive_and_ours_do_not(answers):
     assert live["cmdline"].startswith("python3")
 
 
-def test_silence_costs_nothing(answers):
-    # The share of one emulated CPU, some twenty times slower than a real one.
-    assert answers["live"]["idle"] < 0.05
+def test_in_silence_nothing_comes(answers):
+    # Whose own reading made events would read without end.
+    assert answers["live"]["in_silence"] == 0
 
 
 def test_disarm_and_close_leave_nothing(answers):
     live = answers["live"]
     assert live["failures"] == 0
     assert live["after"] == ""
-    assert live["disarm_seconds"] < 5
     assert len(live["formats"]) == 1
     assert answers["close"] == 0
     assert answers["left_by_refusals"] == ""
