@@ -1,4 +1,4 @@
-"""Names for values: what BTF, kallsyms and errno.h know of a number."""
+"""Names for values: what BTF, kallsyms, errno.h and the table of system calls know of a number."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from events.errnos import errno_name
 from events.format import PROBE_FIELDS, Field, FieldKind
 from events.kallsyms import Symbols
 from events.search import Reading
+from events.syscalls import call_name
 from events.text import show
 
 _MAX_ERRNO = 4095
@@ -24,23 +25,41 @@ _MAX_ERRNO = 4095
 class Namer:
     """Turns values into what a person reads. Look-ups of types are remembered."""
 
-    def __init__(self, btf: Btf | None = None, symbols: Callable[[], Symbols | None] = lambda: None) -> None:
-        """Take what is known; `symbols` is asked when an address is to be named, they may be known later than now."""
+    def __init__(
+        self, btf: Btf | None = None, symbols: Callable[[], Symbols | None] = lambda: None, machine: str = ""
+    ) -> None:
+        """Take what is known.
+
+        Args:
+            btf: types of the kernel that the values are of.
+            symbols: is asked when an address is to be named, they may be known later than now.
+            machine: `uname -m` of that kernel, which says what numbers its system calls have.
+        """
         self._btf = btf
         self._symbols = symbols
+        self._machine = machine
         self._shape = lru_cache(maxsize=4096)(self._look)
 
     def text(
-        self, value: Value, column: int | None = None, is_retval: bool = False, field: Field | None = None
+        self,
+        value: Value,
+        column: int | None = None,
+        is_retval: bool = False,
+        field: Field | None = None,
+        *,
+        is_call: bool = False,
     ) -> str:
-        """The value by its name where it has one, else the number.
+        """The value by its name where it has one, else the number; of a system call both: `257 openat`.
 
         Args:
             value: of a record.
             column: BTF type id of what was captured; None: unknown.
             is_retval: whether a negative number means an error.
             field: of the format, which knows addresses and what the kernel prints as hex.
+            is_call: whether it is the number of a system call.
         """
+        if is_call and type(value) is int and (name := call_name(self._machine, value)):
+            return f"{value} {name}"
         if isinstance(value, tuple):
             return "{" + ",".join(self._scalar(v, column, is_retval, field) for v in value) + "}"
         return self._scalar(value, column, is_retval, field)
@@ -74,15 +93,15 @@ class Namer:
         """Whether values of this kind are addresses, which only the symbols can name."""
         return self._shape(column)[0] == "function" or (field is not None and is_address(field))
 
-    def reading(self, column: int | None, is_retval: bool, field: Field) -> Reading:
+    def reading(self, column: int | None, is_retval: bool, field: Field, *, is_call: bool = False) -> Reading:
         """How the numbers of a field read, for a search; see `text`."""
         kind, _ = self._shape(column)
         is_bool = field.kind is FieldKind.BOOL
 
         def text(value: int) -> str:
-            return self.text(bool(value) if is_bool else value, column, is_retval, field)
+            return self.text(bool(value) if is_bool else value, column, is_retval, field, is_call=is_call)
 
-        if is_bool or kind in ("bool", "enum", "function") or is_address(field):
+        if is_call or is_bool or kind in ("bool", "enum", "function") or is_address(field):
             return Reading(_is_hex(kind, field), text)
         return Reading(_is_hex(kind, field), text if is_retval else None, is_retval)
 

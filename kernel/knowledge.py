@@ -125,7 +125,7 @@ class Knowledge:
 
     def namer(self) -> Namer:
         """What gives values their names; addresses have names once the symbols are loaded."""
-        return Namer(self.btf, lambda: self.loaded_symbols)
+        return Namer(self.btf, lambda: self.loaded_symbols, self.facts.machine)
 
     def warm(self) -> None:
         """Read what the first screen needs."""

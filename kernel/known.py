@@ -12,6 +12,9 @@ from kernel.connection import Connection
 from kernel.session import Armed
 from probes.plan import Column, Plan, PlannedEvent
 
+_UNKNOWN = Column("", "")
+"""Of a field that no plan knows."""
+
 
 class Known:
     """Gives values their names; grows with each probe that is armed."""
@@ -62,9 +65,9 @@ class Known:
         for name, value in record.values.items():
             if name in PROBE_FIELDS or (record.event, name) in self._frames:
                 continue
-            column = columns.get(name)
-            kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
-            named.append((name, self.namer.text(value, kind, is_retval, fields.get(name))))
+            column = columns.get(name, _UNKNOWN)
+            kind, is_retval = column.btf_type, column.is_retval
+            named.append((name, self.namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
         return named
 
     def text(self, record: Record) -> str:
@@ -78,9 +81,8 @@ class Known:
 
     def reading(self, fmt: EventFormat, field: Field) -> Reading:
         """How the numbers of a field read in that line."""
-        column = self._columns.get(fmt.path, {}).get(field.name)
-        kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
-        return self.namer.reading(kind, is_retval, field)
+        column = self._columns.get(fmt.path, {}).get(field.name, _UNKNOWN)
+        return self.namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def wants_symbols(self, armed: Armed) -> bool:
         """Whether values of a probe are addresses, which only the symbols can name."""

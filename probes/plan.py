@@ -23,6 +23,8 @@ class Column:
     is_retval: bool = False
     kept: bool = False
     """An argument as it was at the entry: an exit that has the column has that value too."""
+    is_call: bool = False
+    """It is the number of a system call."""
 
 
 @dataclass(frozen=True, slots=True)

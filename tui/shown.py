@@ -126,8 +126,9 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
         field = one.field
         value = named.get(field.name) or watching.known.namer.text(one.value, field=field)
         number = show(one.value)
-        # An address has one way to be read.
-        both = value if number in (value, "") or value.startswith("0x") else f"{value}  ({number})"
+        # An address has one way to be read, and the name of a system call stands behind its number.
+        alone = number in (value, "") or value.startswith(("0x", f"{number} "))
+        both = value if alone else f"{value}  ({number})"
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
     own, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
     return (*own, *stack_rows(watching, record), *_cgroup_row(watching, record), *of_probe, *common)

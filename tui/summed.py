@@ -125,7 +125,7 @@ class _Names:
             for column in planned.columns
             if column.name == field
         )
-        self._column: Column | None = next(columns, None)
+        self._column = next(columns, Column(field, field))
         self._namer = watching.known.namer
         self.measured = ShownValues(watching.known).measured(event, field)
         """Whether it is nanoseconds, which read as times."""
@@ -137,8 +137,7 @@ class _Names:
         if self.measured and (time := time_of(value)):
             return time
         column = self._column
-        kind, is_retval = (column.btf_type, column.is_retval) if column else (None, False)
-        return self._namer.text(value, kind, is_retval, field)
+        return self._namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def times(self, counted: Iterable[Top]) -> list[Shown]:
         """Times, of which those that read the same are one row."""

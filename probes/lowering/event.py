@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from btf.btf import Btf
+from events.syscalls import is_call_number
 from probes.dialect import dialect_of
 from probes.environment import Environment, EventField, events_like
 from probes.errors_table import message_of
@@ -24,9 +26,11 @@ from probes.rules.event_filter import check_filter
 from probes.rules.hints import hint_for
 from probes.rules.site import Site
 from probes.syntax.refused import At
+from probes.syntax.text import collapsed
 from probes.verdict import Refusal
 
 Fields = Mapping[str, EventField]
+_SPACE = re.compile(r"[ \t\n\v\f\r]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,8 @@ class EventWriter:
         field = self._field(arg)
         plain = field is not None and "[" not in (arg.type or "") and arg.type not in ("string", "ustring", "symbol")
         type_id = btf_type(self.site.btf, field) if field is not None and plain else None
-        return Column(name, str(arg.expression), type_id)
+        is_call = field is not None and plain and is_call_number(self.group, field.name)
+        return Column(name, str(arg.expression), type_id, is_call=is_call)
 
     def _field(self, arg: FetchArg) -> EventField | None:
         if isinstance(arg.expression, FieldValue) and self.site.fields is not None:
@@ -71,11 +76,19 @@ def lower_event(
     site = event_site(probe, system, name, btf, facts, environment)
     _check_condition(probe, site, facts)
     chosen = select(probe, system, site)
-    captured = capture(probe, name_fields(chosen), EventWriter(site, system), f"{system}.{name} if {probe.filter}")
+    condition = _SPACE.sub(" ", probe.filter)  # as the kernel joins its words; a line's end would begin a command
+    captured = capture(probe, name_fields(chosen), EventWriter(site, system), f"{system}.{name} if {condition}")
     planned = event_probe(probe, system, name, captured, group, event)
     if probe.filter:
-        planned = replace(planned, line=f"{planned.line} if {probe.filter}")
-    return Plan(probe, (planned,), (*chosen.losses, *captured.losses))
+        planned = replace(planned, line=f"{planned.line} if {condition}")
+    return Plan(probe, (planned,), (*chosen.losses, *captured.losses, *_blanks(probe.filter, condition)))
+
+
+def _blanks(written: str, condition: str) -> list[str]:
+    """Text in a condition that is compared with other text than was written (trace_eprobe_parse_filter)."""
+    if collapsed(written) == condition:
+        return []
+    return [f"if {condition}: the kernel takes white space in an event probe's condition for one blank, in text too"]
 
 
 def event_site(

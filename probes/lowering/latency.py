@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from btf.btf import Btf
+from events.syscalls import is_call_number
 from probes.environment import Environment
 from probes.facts import Feature, TargetFacts
 from probes.lowering.filter import filtered
@@ -44,6 +45,8 @@ class _Side(NamedTuple):
     """Its fields, with the types that a synthetic event has for them."""
     returned: frozenset[str] = frozenset()
     """Those that are what a function or a system call returned."""
+    calls: frozenset[str] = frozenset()
+    """Those that are the number of a system call."""
 
 
 def lower_latency(
@@ -68,8 +71,8 @@ def lower_latency(
     values = [(key.end, end.types[key.end]) for key in latency.keys]
     values += [(field, begin.types[field] if field in saved else end.types[field]) for field in latency.fields]
     values = [one for one in values if one[0] not in ("lat", *_COMMON)]  # the task of the end is that of the event
-    returned = frozenset(field for field, _ in values if field in (begin if field in saved else end).returned)
-    made = _synthetic(name, values, returned)
+    columns = tuple(_column(field, begin if field in saved else end) for field, _ in values)
+    made = _synthetic(name, values, columns)
     since, took = f"{latency.name}_t0", f"{latency.name}_lat"
     kept = "".join(f",{variable}={field}" for field, variable in saved.items())
     common = f"clock={CLOCK}:size={_SIZE}"
@@ -90,15 +93,17 @@ def lower_latency(
     return Plan(latency, events, tuple(losses))
 
 
-def _synthetic(name: str, values: list[tuple[str, str]], returned: frozenset[str]) -> PlannedEvent:
+def _column(field: str, side: _Side) -> Column:
+    return Column(field, field, is_retval=field in side.returned, is_call=field in side.calls)
+
+
+def _synthetic(name: str, values: list[tuple[str, str]], columns: tuple[Column, ...]) -> PlannedEvent:
     texts = ["u64 lat"]
     for field, kind in values:
         base, bracket, size = kind.partition("[")
         texts.append(f"{base} {field}{bracket}{size}")
-    fields = ("lat", *(field for field, _ in values))
-    columns = tuple(Column(field, field, is_retval=field in returned) for field in fields)
     line = f"s:{name} {'; '.join(texts)}"
-    return PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=columns)
+    return PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=(Column("lat", "lat"), *columns))
 
 
 def _side(latency: Latency, text: str, end: str, btf: Btf | None, environment: Environment, lower: Lower) -> _Side:
@@ -111,7 +116,9 @@ def _side(latency: Latency, text: str, end: str, btf: Btf | None, environment: E
     group, name = split_name(text)
     types = {field.name: _type(field.type, field.size, field.signed) for field in fields.values()}
     returned = frozenset(name for name in fields if is_returned(text, name))
-    return _Side(PlannedEvent(group, name, "", ""), {n: t for n, t in types.items() if t} | _COMMON, returned)
+    calls = frozenset(name for name in fields if is_call_number(group, name))
+    known = {name: kind for name, kind in types.items() if kind} | _COMMON
+    return _Side(PlannedEvent(group, name, "", ""), known, returned, calls)
 
 
 def _type(kind: str, size: int, signed: bool) -> str:
@@ -148,7 +155,8 @@ def _made(latency: Latency, text: str, end: str, btf: Btf | None, lower: Lower) 
         if not kind and btf is not None and type_id is not None:
             kind = default_type(btf, type_id) or ""
         types[name] = _of_kind(kind)
-    return _Side(event, types | _COMMON, frozenset(one.name for one in event.columns if one.is_retval))
+    returned = frozenset(one.name for one in event.columns if one.is_retval)
+    return _Side(event, types | _COMMON, returned, frozenset(one.name for one in event.columns if one.is_call))
 
 
 def _of_kind(kind: str) -> str:

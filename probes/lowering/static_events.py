@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from btf.btf import Btf
+from events.syscalls import is_call_number
 from probes.dialect import dialect_of
 from probes.environment import Environment, EventField
 from probes.errors_table import message_of
@@ -30,7 +31,13 @@ def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, enviro
     if event.filter:
         _check(event, fields, btf, facts, environment)
     columns = tuple(
-        Column(field.name, field.name, btf_type(btf, field), is_returned(event.path, field.name))
+        Column(
+            field.name,
+            field.name,
+            btf_type(btf, field),
+            is_returned(event.path, field.name),
+            is_call=is_call_number(group, field.name),
+        )
         for field in (fields or {}).values()
         if not _OF_KERNEL.fullmatch(field.name)
     )
