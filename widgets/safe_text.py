@@ -54,6 +54,26 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
+def stand_ins(text: str) -> str:
+    """Foreign text that is edited: a letter for each of its letters, so that the cursor stands where it should.
+
+    What `safe` writes as C would is one sign here: the picture of a control character (U+2400 and on), or U+FFFD.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    out: list[str] = []
+    marks = _MARKS_PER_LETTER
+    for char in text:
+        is_mark = bool(unicodedata.combining(char)) or unicodedata.category(char) in ("Mn", "Me")
+        is_letter = char.isprintable() and char not in _BLANK_LETTERS
+        marks = marks + 1 if is_mark else 0 if is_letter and char != " " else _MARKS_PER_LETTER
+        if marks <= _MARKS_PER_LETTER if is_mark else is_letter:
+            out.append(char)
+        else:
+            out.append(chr(0x2400 + ord(char)) if ord(char) < 0x20 else "\ufffd")
+    return "".join(out)
+
+
 def cut(text: str, columns: int) -> str:
     """Safe text in at most that many columns; where something was cut away the last one is an ellipsis."""
     if len(text) <= columns and width(text) <= columns:

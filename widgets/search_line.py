@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import cell_len
+from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from widgets.safe_text import stand_ins
 from widgets.type_ahead import TypeAhead
 
 
@@ -32,6 +35,14 @@ class SearchLine(TypeAhead, Input):
     ) -> None:
         super().__init__(placeholder=placeholder, compact=True, select_on_focus=False, id=id, classes=classes)
         self.cursor_blink = False  # blinking is the one thing that would keep an idle screen busy
+
+    @property
+    def _value(self) -> Text:
+        """What is drawn: a condition may have the name of a task in it, which may be an escape sequence."""
+        return Text(stand_ins(self.value), no_wrap=True, overflow="ignore", end="")
+
+    def _position_to_cell(self, position: int) -> int:
+        return cell_len(stand_ins(self.value)[:position])
 
 
 class PickLine(SearchLine):

@@ -6,6 +6,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.widgets import Input
 
+from tests.interface.widget_host import screen_text
 from widgets.search_line import SearchLine
 
 
@@ -45,3 +46,14 @@ async def test_keys_stay_when_the_keyboard_does():
         burst(app, "abc\rxy")
         await pilot.pause(0.3)
         assert app.query_one("#one", Input).value == "abcxy"
+
+
+async def test_what_stands_in_the_line_may_be_an_escape_sequence():
+    app = Two()
+    async with app.run_test() as pilot:
+        line = app.query_one("#one", SearchLine)
+        line.value = 'comm == "a\x1b]0;b\x07\u202ec"'
+        line.cursor_position = len(line.value)
+        await pilot.pause()
+        assert screen_text(app)[0].startswith('comm == "a␛]0;b␇\ufffdc"')
+        assert line._cursor_offset == len(line.value) + 1

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from widgets.safe_text import ELLIPSIS, LIMIT, cut, cut_middle, fit, safe, safe_content, safe_lines, width
+from widgets.safe_text import ELLIPSIS, LIMIT, cut, cut_middle, fit, safe, safe_content, safe_lines, stand_ins, width
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,15 @@ def test_lines_break_at_line_feeds_only():
 
 def test_content_takes_no_markup():
     assert safe_content("[bold]x[/bold] [/]").plain == "[bold]x[/bold] [/]"
+
+
+@given(st.text(max_size=60))
+def test_what_is_edited_has_a_sign_for_each_letter_and_none_that_is_harmful(raw):
+    text = stand_ins(raw)
+    assert len(text) == len(raw)
+    assert safe(text, len(text) + 1) == text
+    assert all(shown == char for shown, char in zip(text, raw, strict=True) if safe(f"x{char}") == f"x{char}" != "x ")
+
+
+def test_a_control_character_is_shown_by_its_picture():
+    assert stand_ins("a\x1b[31m\n\u202e漢e\u0301") == "a␛[31m␊\ufffd漢e\u0301"
