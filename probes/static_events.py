@@ -19,7 +19,7 @@ from typing import NamedTuple
 from probes.names import split_name
 from probes.syntax.parse import words_of
 from probes.syntax.parse_error import refuse
-from probes.syntax.text import is_group, is_identifier
+from probes.syntax.text import collapsed, is_group, is_identifier
 
 ON = "on"
 _LATENCY = re.compile(r"lat(?::(\S*))?(?:\s|$)")
@@ -93,7 +93,7 @@ def is_static(text: str) -> bool:
 def parse_static(text: str) -> StaticEvent | Latency:
     """Read one of the two. Raises ParseError."""
     if text.split(maxsplit=1)[0] != ON:
-        return _latency(" ".join(text.split()))
+        return _latency(collapsed(text))
     words, condition = words_of(text)
     if len(words) < 2:
         raise refuse("no_event", len(ON))

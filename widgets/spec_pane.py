@@ -13,6 +13,7 @@ from textual.reactive import reactive
 from textual.widgets import Input, Label
 
 from probes.completion.choice import NOTHING
+from probes.syntax.text import collapsed
 from widgets.completing_pane import Complete, CompletingPane
 from widgets.search_line import SearchLine
 from widgets.spec_tail import SpecTail
@@ -183,7 +184,7 @@ class SpecPane(CompletingPane):
             self.close_list()
             self.post_message(self.ArmRequested())
             return
-        text = " ".join(event.value.split())
+        text = collapsed(event.value)
         if text != self.shown.filter:
             self.post_message(self.FilterChanged(self, text))
         self._leave()

@@ -17,6 +17,7 @@ from probes.export.quoting import one_line
 from probes.export.yaml_text import block, quoted
 from probes.facts import TargetFacts
 from probes.plan import Plan
+from probes.syntax.text import collapsed
 
 _NAME = "exported"
 _MOST = 1 << 20
@@ -63,7 +64,7 @@ def preset_of(ways: Sequence[Sequence[str]]) -> str:
     from probes.presets.substitute import substituted
     from probes.presets.write import new_text
 
-    probes = tuple(tuple(" ".join(text.split()) for text in texts) for texts in ways)
+    probes = tuple(tuple(map(collapsed, texts)) for texts in ways)
     try:
         text = _ascii(new_text(Preset(_NAME, "Exported for Kubernetes", probes)))
         means = substituted(read_preset(text), {})

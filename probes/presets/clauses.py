@@ -1,18 +1,11 @@
-"""The text of a specification where white space and `&&` mean something: outside of quotes."""
+"""The clauses of a filter: what stands between its `&&`, where those mean something: outside of quotes."""
 
 from __future__ import annotations
 
 import re
 
-_QUOTED_OR = r"""("[^"]*"|'[^']*')|"""
-_BLANK = re.compile(_QUOTED_OR + r"\s+")
-_AND = re.compile(_QUOTED_OR + r"\s*&&\s*")
+_AND = re.compile(r"""("[^"]*"|'[^']*')|\s*&&\s*""")
 _QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
-
-
-def collapsed(text: str) -> str:
-    """With one space for white space, and none around it; what is in quotes is compared as it is."""
-    return _BLANK.sub(lambda m: m[1] or " ", text).strip()
 
 
 def clauses_of(condition: str) -> list[str]:

@@ -11,13 +11,13 @@ from tomlkit.exceptions import ParseError as TomlParseError
 from tomlkit.exceptions import TOMLKitError
 
 from probes.check import armable
-from probes.presets.clauses import collapsed
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.schema import MAX_BYTES, NAME, PARAMETER, VERSION, Parameter, Preset, Type, View
 from probes.presets.substitute import PLACEHOLDER, names_in, stuck_clause
 from probes.presets.values import number_of, written
 from probes.syntax.parse import ParseError
+from probes.syntax.text import collapsed
 
 _KEYS = (
     *("version", "name", "title", "question", "tags", "description"),

@@ -9,6 +9,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _GROUP = re.compile(r"[A-Za-z_-][A-Za-z0-9_-]*\Z")
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+")
 _WORD = re.compile(r"[^ \t\n\v\f\r\xa0]+")
+_BLANK = re.compile(r"""("[^"]*"|'[^']*')|\s+""")
 LETTERS = "A-Za-z\xc0-\xd6\xd8-\xf6\xf8-\xff"
 """What isalpha() takes, for a class of a regular expression: the kernel's letters are those of Latin-1."""
 _LETTER = re.compile(f"[{LETTERS}_]")
@@ -30,6 +31,11 @@ class Word(NamedTuple):
 def split(line: str) -> list[Word]:
     """Split a line like tracefs does: everything from the first `#` goes, then words between white space."""
     return [Word(m.group(), m.start()) for m in _WORD.finditer(line.split("#", 1)[0])]
+
+
+def collapsed(text: str) -> str:
+    """With one space for white space, and none around it; what is in quotes is compared as it is."""
+    return _BLANK.sub(lambda m: m[1] or " ", text).strip()
 
 
 def joined(words: list[str]) -> str:

@@ -323,6 +323,16 @@ async def test_filter_is_typed_agreed_and_left():
         assert len([m for m in app.heard if isinstance(m, SpecPane.FilterChanged)]) == 1
 
 
+async def test_blanks_in_the_text_of_a_filter_stay():
+    app = host(Specification(LINE, Verdict(LINE)))
+    async with app.shown() as pilot:
+        app.widget.action_filter()
+        await typed(pilot, 'COMM  == "a  b"')
+        await pilot.press("enter")
+        await pilot.pause(0.2)
+        assert [m.text for m in app.heard if isinstance(m, SpecPane.FilterChanged)] == ['COMM == "a  b"']
+
+
 async def test_a_refusal_without_a_place_and_hostile_words():
     error = Refusal("missing_[/b]", "\x1b[31mno fprobe[/]", None, "", "use\na kprobe [red]")
     app = host(Specification(LINE + "[/x]\x1b]0;t\x07", Verdict(LINE, error), notes=("[/]\x1b",)), theme="ansi-dark")

@@ -30,6 +30,7 @@ from probes.export.yaml_text import block, quoted
 from probes.plan import Plan
 from probes.presets.read import read_preset
 from probes.presets.substitute import substituted
+from probes.syntax.text import collapsed
 from tests.pure.test_exports import FACTS, HOSTILE, SHELLS, hostile_plan, made, text_of
 
 MORE = (
@@ -320,9 +321,8 @@ def test_the_command_of_the_container_is_one_that_we_have(capsys):
 @given(text=ANY)
 def test_no_manifest_is_broken_out_of(text):
     """Whatever stands in the filter of a probe, the preset on the node means the same probe."""
-    clean = " ".join(f'comm == "{text}"'.split())
     plan = hostile_plan("x")
-    spec = f"p vfs_read count if {clean}"
+    spec = f'p vfs_read count if comm == "{text}"'
     plan = Plan(_Said(spec), plan.events, plan.losses)
     try:
         found = export(dialect_named("kubernetes"), [plan], FACTS).text
@@ -332,11 +332,16 @@ def test_no_manifest_is_broken_out_of(text):
     assert found.isascii() and found.replace("\n", "").isprintable()
     parts = manifests(found)
     preset = parts["ConfigMap", "probewright-preset"]["data"].pop("preset.toml")
-    assert tomllib.loads(preset)["probes"] == [" ".join(spec.split())]
-    assert substituted(read_preset(preset), {}) == ((" ".join(spec.split()),),)
+    assert tomllib.loads(preset)["probes"] == [collapsed(spec)]
+    assert substituted(read_preset(preset), {}) == ((collapsed(spec),),)
     plain = manifests(text_of("kubernetes", "p vfs_read count"))
     plain["ConfigMap", "probewright-preset"]["data"].pop("preset.toml")
     assert parts == plain
+
+
+def test_blanks_in_the_text_of_a_filter_stay():
+    text = preset_of([['f  vfs_read count if comm == "a  b"']])
+    assert tomllib.loads(text)["probes"] == ['f vfs_read count if comm == "a  b"']
 
 
 class _Said:

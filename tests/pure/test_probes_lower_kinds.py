@@ -204,6 +204,18 @@ def test_mistakes_at_an_event_have_their_place(name: str, spec: str, code: str, 
         assert "prev_pid" in error.nearest
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_the_condition_of_an_event_probe_is_one_line(name: str) -> None:
+    """A line's end in it would begin a second command, which nobody takes away."""
+    head = "e:pw_1/sched_switch sched.sched_switch prev_pid=$prev_pid:s32 if "
+    found = plan("e sched.sched_switch $prev_pid if prev_pid > 1  &&\n prev_pid < 5", name)
+    assert [event.line for event in found.events] == [f"{head}prev_pid > 1 && prev_pid < 5"] and not found.losses
+    found = plan('e sched.sched_switch $prev_pid if prev_comm != "\np:evil/x vfs_write  y"', name)
+    assert [event.line for event in found.events] == [f'{head}prev_comm != " p:evil/x vfs_write y"']
+    (loss,) = found.losses
+    assert "in text too" in loss
+
+
 def test_an_event_probe_needs_its_capability() -> None:
     btf, facts, _ = kernel("7.2")
     without = replace(facts, features=facts.features - {Feature.EPROBE_EVENTS})

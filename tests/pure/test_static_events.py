@@ -41,6 +41,7 @@ AROUND = Environment(event=lambda group, name: EVENTS.get((group, name)))
     [
         "on tcp/tcp_retransmit_skb",
         'on block/block_rq_issue if dev == 8388608 && rwbs ~ "*R*"',
+        'lat:io sched/sched_wakeup to sched/sched_switch by pid=next_pid with next_comm if next_comm == "a  b"',
         "lat:io block/block_rq_issue to block/block_rq_complete by dev,sector",
         "lat:io sched/sched_wakeup to sched/sched_switch by pid=next_pid with next_comm,prev_comm if lat > 1000",
         "lat:o {f do_sys_openat2 filename:ustring} to {f do_sys_openat2%return $retval:s64} by common_pid with ret",

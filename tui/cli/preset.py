@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 from kernel.presets import Entry, Origin, Presets, read_text
-from probes.presets.clauses import collapsed
 from probes.presets.diff import difference
 from probes.presets.judge import Judged, judge
 from probes.presets.schema import Preset
 from probes.presets.search import matches
 from probes.presets.write import new_text
+from probes.syntax.text import collapsed
 from tui.cli.check import show_verdict
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
