@@ -1,0 +1,172 @@
+"""System calls by name: the tables, and everywhere that a number is shown."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from events.format import Field, FieldKind
+from events.naming import Namer
+from events.needle import TextMatch
+from events.syscalls import call_name, call_names, call_number, is_call_number
+from kernel.connection import Connection
+from kernel.open import open_target
+from kernel.watch import Watch
+from probes.check import check_plan
+from probes.facts import Feature
+from tests.probes_data import kernel
+from tests.syscall_recording import AROUND, EXIT, call_recording
+from tui.__main__ import main
+from tui.shown import detail_of
+from tui.shown_events import ShownEvents
+from tui.summed import values_of
+
+MACHINES = ("x86_64", "aarch64", "riscv64", "s390x", "i686")
+NUMBER = Field("id", "long", 8, 8, True, FieldKind.INT, 8, spec="ld")
+
+
+@pytest.mark.parametrize(
+    ("machine", "number", "name"),
+    [
+        ("x86_64", 0, "read"),
+        ("x86_64", 257, "openat"),
+        ("aarch64", 56, "openat"),
+        ("aarch64", 62, "lseek"),
+        ("riscv64", 258, "riscv_hwprobe"),
+        ("s390x", 288, "openat"),
+        ("i686", 11, "execve"),
+        ("i586", 295, "openat"),
+        *((machine, 435, "clone3") for machine in MACHINES),
+    ],
+)
+def test_numbers_are_those_of_the_architecture(machine, number, name):
+    assert call_name(machine, number) == name
+    assert call_number(machine, name) == number
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_number_means_one_call_and_a_name_has_one_number(machine):
+    rows = [line.split() for line in (resources.files("events") / "syscalls.txt").read_text().splitlines()[1:]]
+    column = rows[0].index(machine)
+    numbers = [row[column] for row in rows[1:] if row[column] != "-"]
+    assert len(set(numbers)) == len(numbers) == len(set(call_names(machine))) > 300
+    assert {str(call_number(machine, name)) for name in call_names(machine)} == set(numbers)
+
+
+@pytest.mark.parametrize(
+    ("machine", "number"),
+    [("x86_64", -1), ("x86_64", 257 | 1 << 30), ("x86_64", 512), ("x86_64", 400), ("mips", 5), ("", 0), ("name", 0)],
+)
+def test_what_is_no_call_of_that_machine_stays_a_number(machine, number):
+    assert call_name(machine, number) is None
+    namer = Namer(machine=machine)
+    assert namer.text(number, field=NUMBER, is_call=True) == str(number)
+    assert namer.reading(None, False, NUMBER, is_call=True).names(number) == str(number)
+
+
+def test_the_number_stands_before_the_name():
+    namer = Namer(machine="x86_64")
+    assert namer.text(257, field=NUMBER, is_call=True) == "257 openat"
+    assert namer.text(None, field=NUMBER, is_call=True) == "(fault)"
+    assert namer.text(257, field=NUMBER) == "257"
+    assert namer.reading(None, False, NUMBER).names is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("on raw_syscalls/sys_exit if ret < 0", ["id"]),
+        ("on raw_syscalls/sys_enter", ["id"]),
+        ("on syscalls/sys_enter_openat", ["__syscall_nr"]),
+        ("e syscalls.sys_enter_openat $__syscall_nr $dfd", ["syscall_nr"]),
+        ("e raw_syscalls.sys_exit nr=$id $ret", ["nr"]),
+        ("e raw_syscalls.sys_exit name=$id:string", []),
+        ("lat:x raw_syscalls/sys_enter to raw_syscalls/sys_exit by common_pid with id,ret", ["id"]),
+        ("lat:x {f vfs_read id=count} to raw_syscalls/sys_exit by common_pid with ret,id", ["id"]),
+        ("lat:x {f vfs_read id=count} to {f vfs_read%return $retval} by common_pid with ret,id", []),
+        ("f vfs_read id=count", []),
+    ],
+)
+def test_the_plan_knows_which_field_is_a_call(text, named):
+    known = kernel("7.2")
+    features = known.facts.features | {Feature.SYNTHETIC_EVENTS, Feature.HIST_TRIGGERS}
+    plan = check_plan(text, known.btf, replace(known.facts, features=features), "pw_1", AROUND).plan
+    assert plan is not None
+    assert [column.name for column in plan.events[0].columns if column.is_call] == named
+    assert [is_call_number("raw_syscalls", name) for name in ("id", "ret")] == [True, False]
+
+
+CALLS = [(56, -2), (56, -13), (57, 0), (-1, -38), (56 | 1 << 30, -38), (9999, -38)]
+
+
+@pytest.fixture
+def recording(tmp_path) -> Path:
+    """Of an arm64 machine, wherever this is tested."""
+    return call_recording(tmp_path / "calls.pwr", "aarch64", CALLS, opened=56)
+
+
+@pytest.fixture
+def watch(recording):
+    watch = Watch(Connection(open_target(str(recording))))
+    watch.begin()
+    while not watch.ended:
+        watch.tick()
+    yield watch
+    watch.close()
+
+
+def test_events_their_details_and_searches_have_the_name(watch):
+    store, shown = watch.store, ShownEvents(watch, watch.store)
+    rows = [shown.cells(store.record(row)) for row in range(store.first_seq, store.next_seq)]
+    assert [row["id"] for row in rows[:-1]] == ["56 openat", "56 openat", "57 close", "-1", "1073741880", "9999"]
+    assert rows[-1]["__syscall_nr"] == "56 openat"
+    assert {one.name: one.value for one in detail_of(watch, store.record(0))}["id"] == "56 openat"
+    columns = store.columns(store.first_seq, store.next_seq)
+    for needle, seqs in {
+        "openat": {0, 1, 6},
+        "56 op": {0, 1, 6},
+        "id=56 openat ret=-ENOENT": {0},
+        "at ret=-eacces": {1},
+        "close": {2},
+        "9999": {5},
+        "id=-1": {3},
+        "nr=56 openat": {6},
+    }.items():
+        match = TextMatch(needle, watch.known, store.comm, store.comms)
+        sure = {row for row in range(len(store)) if match(store.record(row))}
+        assert sure == seqs, needle
+        assert sure <= {row for row, may in enumerate(match.candidates(columns).tolist()) if may}, needle
+    assert shown.find("openat", 2, budget=60).seq == 6
+    assert shown.find("id == 56", 1, budget=60).seq == 1  # the number stays what is compared
+
+
+def test_the_summary_counts_calls_by_name_and_shows_their_events_by_number(watch):
+    from events.summary.summary import Summary
+
+    summary = Summary(watch.store)
+    counted = summary.count_also(EXIT, "id")
+    while summary.behind:
+        summary.tick(1.0)
+    most = values_of(watch, counted)[0]
+    assert (most.label, most.hits, most.condition) == ("56 openat", 2, "event == sys_exit && id == 56")
+
+
+def test_what_is_printed_has_both_and_what_is_given_out_the_number(recording, tmp_path, capsys):
+    where = ["-t", str(recording)]
+    assert main(["run", f"on {EXIT}", *where]) == 0
+    assert "sys_exit id=56 openat ret=-ENOENT\n" in capsys.readouterr().out
+    assert main(["run", f"on {EXIT}", "--json", *where]) == 0
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (first["values"]["id"], first["text"]["id"]) == (56, "56 openat")
+    assert main(["run", f"on {EXIT}", "--summary", "id", *where]) == 0
+    assert "56 openat |" in capsys.readouterr().out
+    path = tmp_path / "all.csv"
+    assert main([str(recording), "--export", f"csv:{path}"]) == 0
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows[:3]] == ["56", "56", "57"]
