@@ -72,6 +72,11 @@ class Value:
         return bool(self.derefs)
 
     @property
+    def is_part(self) -> bool:
+        """Whether it is but some bits of a register."""
+        return not self.in_memory and bool(self.bit_offset or self.bit_size)
+
+    @property
     def address(self) -> str:
         """The text that fetches from the last address."""
         return nest(self.base, self.derefs)

@@ -65,7 +65,7 @@ class Capturer:
         is_retval = isinstance(expression, ReturnValue) and not expression.path
         type_id: int | None = None
         if self.signature is not None and isinstance(expression, Variable | ReturnValue):
-            type_id = self._locate(expression).type_id
+            type_id = self.locate(expression).type_id
         elif self.signature is not None and isinstance(expression, Argument):
             pairs = zip(self.signature.params, self.where.params, strict=False)
             whole = (p.type_id for p, w in pairs if w.slots == (expression.number,) and not w.by_reference)
@@ -75,27 +75,6 @@ class Capturer:
             isinstance(expression, Argument) or (isinstance(expression, Variable) and not expression.path)
         )
         return Column(name, str(expression), type_id if valued else None, is_retval, kept)
-
-    def doubt(self, arg: FetchArg) -> str:
-        """Say why what will be shown is hardly what is meant; empty where nothing is to be said. Raises NotThere."""
-        kind, declared = arg.type, self.column(replace(arg, type=None), "").btf_type
-        if self.signature is None or declared is None:
-            return ""
-        btf = self.signature.btf
-        value = btf.type(unwrap(btf, declared))
-        if kind is None and isinstance(value, Struct):
-            what = "a union" if value.keyword == "union" else "a structure"
-            return f"{what}; its first bytes are shown as a number"
-        # An `unsigned long` may well be an address.
-        wide = isinstance(btf.type(declared), Int) and size_of(btf, declared) == btf.pointer_size
-        is_number = isinstance(value, Enum | Enum64) or (isinstance(value, Int) and (value.is_signed or not wide))
-        if kind is not None and kind.partition("[")[0] in ("string", "ustring") and is_number:
-            return "a number read as an address of text gives (fault)"
-        named = {"%pd": "dentry", "%pD": "file"}.get(kind or "")
-        behind = struct_behind(btf, value.id)
-        if named and behind is not None and not (isinstance(value, Ptr) and behind.name == named):
-            return f"{kind} takes the address of a struct {named}, this is none: what is shown is no name"
-        return ""
 
     def check_text(self, arg: FetchArg) -> None:
         """Check that what is to be read as text is some: bytes of anything else would be shown as a name.
@@ -113,7 +92,7 @@ class Capturer:
             return
         if self._is_number_as_text(arg) and self._nameable(expression):
             return  # the kernel itself says whether it takes it for an address
-        if struct is None and not self._locate(expression).in_memory:
+        if struct is None and not self.locate(expression).in_memory:
             return  # an address of memory of no type
         steps = texts_in(btf, target.id)
         hint = f"This is no text, but has some: {' '.join(steps)}" if steps else ""
@@ -127,13 +106,14 @@ class Capturer:
             isinstance(arg.expression, ReturnValue) and self.signature.returns
         ):
             btf = self.signature.btf
-            return btf.type(unwrap(btf, self._locate(arg.expression).type_id))
+            return btf.type(unwrap(btf, self.locate(arg.expression).type_id))
         return None
 
     def _is_number_as_text(self, arg: FetchArg) -> bool:
         return isinstance(self._read_as_text(arg), Int | Enum | Enum64)
 
-    def _locate(self, expression: Variable | ReturnValue) -> Value:
+    def locate(self, expression: Variable | ReturnValue) -> Value:
+        """Find a value of the function. Raises NotThere."""
         if self.signature is None:
             raise NotThere("NO_BTF_ENTRY", token=str(expression))
         if isinstance(expression, Variable) and self.signature.number_of(expression.name) is None:
@@ -182,11 +162,11 @@ class Capturer:
         """Whether the kernel finds what the path means. Raises NotThere where there is no such path."""
         if any(hop.op == "[]" for hop in expression.path):
             return False
-        value = self._locate(expression)
-        return value.kernel_agrees and not (value.bit_size and self._big_endian)
+        value = self.locate(expression)
+        return value.kernel_agrees and not (value.bit_size and self.is_big_endian)
 
     @property
-    def _big_endian(self) -> bool:
+    def is_big_endian(self) -> bool:
         """Whether the kernel, which counts bits from the lowest, reads bit-fields wrong (parse_btf_bitfield)."""
         return self.signature is not None and self.signature.btf.byteorder == "big"
 
@@ -196,7 +176,7 @@ class Capturer:
         if isinstance(expression, Variable | ReturnValue):
             if self.signature is None and isinstance(expression, ReturnValue) and not expression.path:
                 return "$retval", self._type(arg.type)
-            return self.typed(self._locate(expression), arg.type)
+            return self.typed(self.locate(expression), arg.type)
         if isinstance(expression, Dereference):
             return self._inner(expression), self._type(arg.type)
         return str(expression), self._type(arg.type)
@@ -211,7 +191,7 @@ class Capturer:
         if isinstance(expression, Variable | ReturnValue) and not (
             self.signature is None and isinstance(expression, ReturnValue) and not expression.path
         ):
-            return self._locate(expression).address
+            return self.locate(expression).address
         return str(expression)
 
     def typed(self, value: Value, wanted: str | None) -> tuple[str, str | None]:
@@ -231,8 +211,9 @@ class Capturer:
             return text, kind
         if kind is None:
             kind = self._default(value)
-        elif value.bit_offset and not value.in_memory and _NUMBER.fullmatch(kind):
-            kind = bit_type(value.bit_offset, int(kind[1:]), self.dialect.bits)
+        elif value.is_part and _NUMBER.fullmatch(kind):
+            width = min(int(kind[1:]), value.bit_size or size_of(btf, value.type_id) * 8)
+            kind = bit_type(value.bit_offset, width, self.dialect.bits)
         return text, kind
 
     def _default(self, value: Value) -> str | None:

@@ -12,6 +12,7 @@ from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.fetcharg import Argument, FetchArg
 from probes.lowering.capture import Capturer, needs_entry, needs_exit
+from probes.lowering.doubt import doubt, sign_lost
 from probes.lowering.filter import filtered
 from probes.lowering.mechanism import Mechanism, choose
 from probes.lowering.selection import Selection, expand
@@ -132,11 +133,12 @@ def _ends(
 
 
 def _doubts(fields: Sequence[NamedField], columns: Sequence[Column], capturer: Capturer) -> list[str]:
-    """What to know of the values a person named; those of `$$args` have the types that suit them."""
-    written = {column.name for column in columns}
-    chosen = (field for field in fields if field.wanted.chosen and field.name in written)
-    told = ((field.name, capturer.doubt(field.wanted.arg)) for field in chosen)
-    return [f"{name}: {why}" for name, why in told if why]
+    """What to know of the values a person named (those of `$$args` have types that suit them), and of all signs."""
+    names = {column.name for column in columns}
+    written = [field for field in fields if field.name in names]
+    told = ((field.name, doubt(capturer, field.wanted.arg)) for field in written if field.wanted.chosen)
+    signs = (sign_lost(capturer, field.wanted.arg) for field in written)
+    return [*(f"{name}: {why}" for name, why in told if why), *filter(None, signs)]
 
 
 def _event(

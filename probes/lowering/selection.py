@@ -78,7 +78,7 @@ def _argument(signature: Signature, param: Param, passed: Passed, best: bool) ->
             return [FetchArg(variable, None, kind_of_all)], []
         if passed.longs > 1:  # an array can't be taken out of registers
             return _halves(signature, param.name, passed)
-    return _parts(signature, param, kind, in_registers=not passed.by_reference)
+    return _parts(signature, param, kind)
 
 
 def _halves(signature: Signature, name: str, passed: Passed) -> tuple[list[FetchArg], list[str]]:
@@ -91,7 +91,7 @@ def _halves(signature: Signature, name: str, passed: Passed) -> tuple[list[Fetch
     return found, [f"{name}: it takes {passed.longs} registers, each is shown by itself"]
 
 
-def _parts(signature: Signature, param: Param, kind: Struct, in_registers: bool) -> tuple[list[FetchArg], list[str]]:
+def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[FetchArg], list[str]]:
     """The first plain members of a struct that is passed by value."""
     found: list[FetchArg] = []
     losses: list[str] = []
@@ -103,9 +103,6 @@ def _parts(signature: Signature, param: Param, kind: Struct, in_registers: bool)
             continue
         variable = Variable(param.name, (Hop(".", member.name),))
         found.append(FetchArg(variable) if member.bit_size else tick(signature, variable, member.type_id))
-        within = in_registers and member.bit_offset % (signature.btf.pointer_size * 8)
-        if within and best.startswith("s") and best[1:].isdigit() and not member.bit_size:
-            losses.append(f"{variable}: a part of a register has no sign, -1 is shown as the largest number")
     lost = len(members) - len(found)
     if lost:
         losses.append(f"{param.name}: {lost} members of a struct passed by value are left out")

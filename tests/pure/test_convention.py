@@ -237,12 +237,12 @@ class TestValues:
 class TestLowering:
     """`$$args` on a kernel of such a machine; it knows no names."""
 
-    def lines(self, text: str, machine: str, result: str = "") -> tuple[str, tuple[str, ...]]:
+    def lines(self, text: str, machine: str, result: str = "", words: str = "$$args") -> tuple[str, tuple[str, ...]]:
         features = frozenset({Feature.DYNAMIC_EVENTS, Feature.KPROBE_EVENTS, Feature.CHAR_TYPE})
         long = CONVENTIONS[machine].long
         facts = TargetFacts(machine, "7.2", long_size=long, features=features, functions=("f",))
         plan = lower(
-            parse_probe(f"f f{'%return' if result else ''} {result or '$$args'}"),
+            parse_probe(f"f f{'%return' if result else ''} {result or words}"),
             written(text, machine).btf,
             facts,
             "g",
@@ -262,6 +262,23 @@ class TestLowering:
         line, losses = self.lines("{ww}p", "aarch64")
         assert line == "m0=$arg1:s32 m1=$arg1:b32@32/64 a1=$arg2:x64"
         assert losses == ("a0.m1: a part of a register has no sign, -1 is shown as the largest number",)
+
+    def test_a_member_that_a_person_named(self) -> None:
+        line, losses = self.lines("{ww}p", "x86_64", "", "a0.m0 a0.m1 x=a0.m1:s32 y=a0.m1:u32 z=a0.m0:s64")
+        assert line == "m0=$arg1:s32 m1=$arg1:b32@32/64 x=$arg1:b32@32/64 y=$arg1:b32@32/64 z=$arg1:s64"
+        assert losses == (
+            "z: it has 32 bits, s64 shows what lies beside it too",
+            "a0.m1: a part of a register has no sign, -1 is shown as the largest number",
+        )
+        line, losses = self.lines("{ww}p", "s390x", "", "a0.m0 a0.m1")
+        assert line == "m0=$arg1:b32@32/64 m1=$arg1:s32"
+        assert losses == ("a0.m0: a part of a register has no sign, -1 is shown as the largest number",)
+        assert self.lines("{ww}p", "x86_64", "", "a0.m1:u64 x=a0.m1:u8") == (
+            "m1=$arg1:b32@32/64 x=$arg1:b8@32/64",
+            (),
+        )
+        (loss,) = self.lines("w{qqq}", "s390x", "", "a1.m0:u8")[1]
+        assert loss == "m0: it has 64 bits, and this machine has the highest first: u8 shows those"
 
     def test_half_on_the_stack(self) -> None:
         assert self.lines("wwwwwww{qq}", "riscv64")[0].endswith("a6=$arg7:s32 m0=$arg8:s64 m1=$stack0:s64")

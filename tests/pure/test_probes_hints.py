@@ -12,7 +12,7 @@ from probes.lowering.lower import lower
 from probes.rules.hints import hint_for
 from probes.syntax.parse import parse_probe
 from probes.verdict import Refusal, Verdict
-from tests.probes_data import environment, kernel
+from tests.probes_data import KERNELS, environment, kernel
 
 
 def by_kernel(command: str, name: str = "7.2") -> Refusal:
@@ -126,6 +126,15 @@ def test_arguments_of_a_program_are_in_registers_of_this_machine(name: str, code
     assert "%di" not in by_kernel("p /bin/sh:0x20000 $nothing", name).hint
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_bit_field_with_a_type_is_more_than_its_bits(name: str) -> None:
+    """The kernel then takes whole bytes (traceprobe_parse_probe_arg_body asks BTF for bits without a type only)."""
+    btf, facts, _ = kernel(name)
+    plan = check_typed("f wake_up_new_task x=p->in_execve:u8 p->in_execve y=p->in_execve:b1@0/8", btf, facts).plan
+    assert plan is not None
+    assert plan.losses == ("x: it has one bit, u8 shows what lies beside it too; without a type it is alone",)
+
+
 @pytest.mark.parametrize(
     ("words", "notes"),
     [
@@ -134,6 +143,8 @@ def test_arguments_of_a_program_are_in_registers_of_this_machine(name: str, code
         ("file->f_path.dentry->d_name", ("d_name: a structure; its first bytes are shown as a number",)),
         ("file->f_path", ("f_path: a structure; its first bytes are shown as a number",)),
         ("file->f_path.dentry->d_name:u64", ()),
+        ("x=file->f_flags:x64", ("x: it has 32 bits, x64 shows what lies beside it too",)),
+        ("file->f_flags:x32 count:u8 file:u64", ()),
         ("file->f_path.dentry->d_name.name:string", ()),
         ("buf:ustring buf:string count file->f_pos file->f_inode->i_writecount", ()),
         ("$$args", ()),
