@@ -37,6 +37,14 @@ _ALL_BITS: Final = (1 << 64) - 1
 Comm = Callable[[int], str]
 """Thread id -> name of the task."""
 
+COMM: Final = ("comm", "COMM")
+PID: Final = ("pid", "common_pid")
+CPU: Final = ("cpu", "CPU")
+"""Words for what every event has. Events with a field of their own with the first one, as sched_wakeup has `comm` and
+`pid` of who is woken, have the second one, too: as in the kernel's filters (kernel/trace/trace_events.c,
+trace_define_generic_fields).
+"""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -64,7 +72,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Number(Comparison):
-    """A field that is one number, or `pid` or `cpu`, compared with a number."""
+    """A field that is one number, or a word of `PID` or `CPU`, compared with a number."""
 
     number: int
 
@@ -72,7 +80,7 @@ class Number(Comparison):
         """Whether it holds of one event."""
         value = record.values.get(self.field)
         if value is None:
-            value = {"pid": record.pid, "cpu": record.cpu}.get(self.field)
+            value = record.pid if self.field in PID else record.cpu if self.field in CPU else None
         return isinstance(value, int) and bool(NUMERIC[self.operator](value, self.number))
 
     def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of both
@@ -82,8 +90,8 @@ class Number(Comparison):
         from events.columns import is_number
 
         field = next((one for one in table.layout.format.fields if one.name == self.field), None)
-        if field is None and self.field in ("pid", "cpu"):
-            return self.compare(table.pids if self.field == "pid" else table.cpus)
+        if field is None and self.field in (*PID, *CPU):
+            return self.compare(table.pids if self.field in PID else table.cpus)
         if field is None or not is_number(field):
             return np.zeros(len(table), np.bool_)
         values, missing = table.column(field)
@@ -105,7 +113,7 @@ class Number(Comparison):
 
 @dataclass(frozen=True)
 class Text(Comparison):
-    """A field that is one string, or `comm` or `event`, compared with a text; `~`: with a pattern of `*` and `?`."""
+    """A field that is one string, or a word of `COMM`, or `event`, compared with a text; `~`: with `*` and `?`."""
 
     text: str
 
@@ -128,7 +136,7 @@ class Text(Comparison):
         if value is None and self.field not in record.values:
             if self.field == "event":
                 return self.of_event(record.event)
-            value = record.comm if self.field == "comm" else None
+            value = record.comm if self.field in COMM else None
         elif value is None:
             value = FAULT
         return isinstance(value, str) and self.holds(value)
@@ -144,7 +152,7 @@ class Text(Comparison):
         if field is None:
             if self.field == "event":
                 return np.full(len(table), self.of_event(fmt.path))
-            if self.field == "comm":
+            if self.field in COMM:
                 pids = [pid for pid in np.unique(table.pids).tolist() if self.holds(comm(pid))]
                 return np.isin(table.pids, pids)
             return np.zeros(len(table), np.bool_)

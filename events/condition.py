@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
-from events.comparison import Comm, Comparison, InCgroup, Text
+from events.comparison import COMM, CPU, PID, Comm, Comparison, InCgroup, Text
 from events.field_sort import Sort
 from events.record import Record
 
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 CGROUP: Final = ("cgroup", "container")
 """Words for where the task was; see `events.comparison.InCgroup`."""
 OF_ALL: Final = {
-    "comm": Sort.TEXT,
-    "pid": Sort.NUMBER,
-    "cpu": Sort.NUMBER,
+    **dict.fromkeys(COMM, Sort.TEXT),
+    **dict.fromkeys((*PID, *CPU), Sort.NUMBER),
     "event": Sort.TEXT,
     **dict.fromkeys(CGROUP, Sort.TEXT),
 }
@@ -122,9 +121,9 @@ class Condition:
     def tasks(self, names: Mapping[int, str]) -> frozenset[tuple[int, int]]:
         """What its comparisons say of which threads: where that is another set now, other events are chosen.
 
-        Those of `comm`: their number and a thread that it holds of. Those of cgroups: how often the answers changed.
+        Those of names: their number and a thread that it holds of. Those of cgroups: how often the answers changed.
         """
-        parts = [part for part in self.term.parts() if isinstance(part, Text) and part.field == "comm"]
+        parts = [part for part in self.term.parts() if isinstance(part, Text) and part.field in COMM]
         held = {(n, pid) for n, part in enumerate(parts) for pid, name in names.items() if part.holds(name)}
         return frozenset(held | {(-1, part.cgroups.revision) for part in self.of_cgroups})
 

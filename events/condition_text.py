@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
@@ -147,7 +147,8 @@ def condition(text: str, fields: Mapping[str, Sort], comm: Comm, cgroups: Cgroup
     Args:
         text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, a time (`1.5ms`,
             in nanoseconds), the name of an error (`-EAGAIN`), or a text, in quotes where it has blanks or signs.
-        fields: what is recorded, by name; `comm`, `pid`, `cpu`, `event` and `cgroup` are there always.
+        fields: what is recorded, by name; `comm`, `pid`, `cpu`, `event` and `cgroup` are there always, and so
+            are `COMM`, `common_pid` and `CPU` where events have fields with the first names.
         comm: thread id -> name of the task.
         cgroups: where tasks were; None: nothing is known of that.
 
@@ -180,6 +181,11 @@ def quoted(value: str) -> str:
     if mark is None:
         raise ValueError("a value with both kinds of quotes")
     return f"{mark}{value}{mark}"
+
+
+def free_word(words: Sequence[str], own: Container[str]) -> str:
+    """The first of some words for one thing that is no field's name; else the last, which no event has."""
+    return next((word for word in words if word not in own), words[-1])
 
 
 def joined(there: str, clause: str) -> str:

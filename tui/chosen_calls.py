@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from events.selected_calls import SelectedCalls
     from events.store import Store
     from kernel.watch import Watch
+    from widgets.event_rows import EventColumn
 
 
 class ChosenCalls:
@@ -26,7 +27,7 @@ class ChosenCalls:
 
     def __init__(self, watching: Watch, store: Store) -> None:
         self.every = ShownCalls(watching, store)
-        self.order: tuple[str, bool] | None = None
+        self.order: tuple[EventColumn, bool] | None = None
         """Always None: calls are in the order in which they ended."""
         self._watching = watching
         self._store = store

@@ -15,7 +15,7 @@ from events.search import Found
 from kernel.watch import Watch
 from tui.shown import remark_of, sorts_of_fields
 from tui.shown_values import ShownValues
-from widgets.event_rows import Event
+from widgets.event_rows import Event, EventColumn
 
 if TYPE_CHECKING:
     from events.ordered import Ordered
@@ -35,7 +35,7 @@ class ShownEvents:
         self._all: Everything = Everything(store)
         self._chosen: Selected | None = None
         self._ordered: Ordered | None = None
-        self.order: tuple[str, bool] | None = None
+        self.order: tuple[EventColumn, bool] | None = None
         """By which column the rows are, and whether the largest comes first; None: by time."""
         self._named: frozenset[tuple[int, int]] = frozenset()
         """Which comparisons of names hold of which threads."""
@@ -59,12 +59,13 @@ class ShownEvents:
         self.unsort()
         self._named = wanted.tasks(self.store.cmdlines) if wanted else frozenset()
 
-    def sort(self, field: str, descending: bool) -> None:
-        """Show what is chosen now in the order of a field."""
+    def sort(self, column: EventColumn, descending: bool) -> None:
+        """Show what is chosen now in the order of a column."""
         from events.ordered import ordered
 
-        self._ordered = ordered(self.store, self._chosen or self._all, field, descending)
-        self.order = field, descending
+        rows = self._chosen or self._all
+        self._ordered = ordered(self.store, rows, column.name, descending, own=not column.of_all)
+        self.order = column, descending
 
     def unsort(self) -> None:
         """In the order of time again, with what comes."""

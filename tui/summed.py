@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.condition_text import quoted
+from events.comparison import COMM, PID
+from events.condition_text import free_word, quoted
 from events.decode import Value
 from events.format import Field
 from kernel.watch import Watch
@@ -91,11 +92,11 @@ def values_of(watching: Watch, counted: FieldValues | None) -> list[Shown]:
 def tasks_of(store: Store, summary: Summary) -> list[Shown]:
     """The processes with the most events; tasks of one name are one row."""
     counted = [(store.comm(one.key), one.key, one.hits, one.error) for one in summary.top_tasks(summary.seen)]
-    return by_name(counted)[:SHOWN]
+    return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
 
 
-def by_name(counted: Iterable[tuple[str, int, int, int]]) -> list[Shown]:
-    """Put tasks of one name together: name, thread id, hits, error."""
+def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = ()) -> list[Shown]:
+    """Put tasks of one name together: name, thread id, hits, error; `own`: names of fields that events have."""
     groups: dict[str, list[tuple[int, int, int]]] = {}
     for name, pid, hits, error in counted:
         groups.setdefault(name, []).append((pid, hits, error))
@@ -104,11 +105,11 @@ def by_name(counted: Iterable[tuple[str, int, int, int]]) -> list[Shown]:
         hits, error = (sum(task[n] for task in tasks) for n in (1, 2))
         if len(tasks) == 1:
             pid = tasks[0][0]
-            found.append(Shown(f"{name}-{pid}", hits, error, f"pid == {pid}", False))
+            found.append(Shown(f"{name}-{pid}", hits, error, f"{free_word(PID, own)} == {pid}", False))
         else:
             with_quotes = ""
             with contextlib.suppress(ValueError):
-                with_quotes = f"comm == {quoted(name)}"
+                with_quotes = f"{free_word(COMM, own)} == {quoted(name)}"
             found.append(Shown(f"{name}, {grouped(len(tasks))} tasks", hits, error, with_quotes, False))
     return sorted(found, key=lambda one: (-one.hits, one.label))
 

@@ -204,7 +204,7 @@ def test_order(field, descending):
     assert sorted(seqs) == list(range(len(store)))
 
     def key(record: Record):
-        own = {"time": record.ts, "cpu": record.cpu, "task": f"{record.comm}-{record.pid}", "event": "ev"}
+        own = {"time": record.ts, "cpu": record.cpu, "task": f"{record.comm}-{record.pid:010d}", "event": "ev"}
         value = own.get(field, record.values.get(field))
         return value if isinstance(value, int | str) else None
 

@@ -16,6 +16,7 @@ from events.condition_text import ConditionError, why_no_condition
 from events.field_sort import Sort
 from tui.views.event_clauses import time_of
 from widgets.ask_line import AskLine
+from widgets.event_rows import EventColumn
 from widgets.figures import grouped
 from widgets.filter_line import FilterLine
 from widgets.name_suggester import NameSuggester
@@ -28,7 +29,7 @@ _BUDGET: Final = 0.01
 class Chosen(Protocol):
     """Rows of which only some may be shown."""
 
-    order: tuple[str, bool] | None
+    order: tuple[EventColumn, bool] | None
     """By which column the rows are, and whether the largest comes first; None: by time."""
 
     @property

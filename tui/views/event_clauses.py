@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Final
 
-from events.condition_text import quoted
+from events.comparison import COMM, CPU
+from events.condition_text import free_word, quoted
 from events.record import Record
 from events.text import FAULT
 from widgets.event_rows import EventColumn
@@ -15,26 +17,30 @@ UNNAMED: Final = "<...>"
 _SECONDS: Final = re.compile(r"([+-]?)(\d{1,12})(?:\.(\d{1,9}))?")
 
 
-def clause_of(record: Record, column: EventColumn, same: bool) -> str:
-    """`count == 4096`. Raises ValueError where the value is none that can be compared: it names it."""
+def clause_of(record: Record, column: EventColumn, same: bool, own: Container[str] = ()) -> str:
+    """`count == 4096`. Raises ValueError where the value is none that can be compared: it names it.
+
+    `own`: names of fields that events have; what is said of every event is said by a word that none of them takes.
+    """
     sign = "==" if same else "!="
     if column.of_all:
         if column.name == "time":
             raise ValueError("a time: t goes to one")
         if column.name == "cpu":
-            return f"cpu {sign} {record.cpu}"
-        task = column.name == "task"
-        return (
-            f"{'comm' if task else 'event'} {sign} {quoted(record.comm if task else record.event.rpartition('/')[2])}"
-        )
+            return f"{free_word(CPU, own)} {sign} {record.cpu}"
+        if column.name == "task":
+            return f"{free_word(COMM, own)} {sign} {quoted(record.comm)}"
+        return f"event {sign} {quoted(record.event.rpartition('/')[2])}"
     found = record.values.get(column.name)
     if isinstance(found, bool | int):
         return f"{column.name} {sign} {int(found)}"
     if isinstance(found, str):
         return f"{column.name} {sign} {quoted(found)}"
-    raise ValueError(
-        f"{column.name}: this event has no such field" if found is None else f"the values of {column.name}"
-    )
+    if found is None:
+        raise ValueError(
+            f"{column.name}: this event has no such {'value' if column.name in record.values else 'field'}"
+        )
+    raise ValueError(f"the values of {column.name}")
 
 
 def kernel_clause_of(record: Record, column: EventColumn) -> str:
@@ -42,14 +48,14 @@ def kernel_clause_of(record: Record, column: EventColumn) -> str:
     if column == EventColumn("event", of_all=True):
         raise ValueError("the event: a filter belongs to one")
     found = record.comm if column == EventColumn("task", of_all=True) else record.values.get(column.name)
-    if not isinstance(found, str):
-        return clause_of(record, column, same=True)
+    if (column.of_all and column.name != "task") or not isinstance(found, str):
+        return clause_of(record, column, same=True, own=record.values)
     if "\\x" in found or found in (UNNAMED, FAULT):
         raise ValueError(f"{found}: that is how it is shown, not what the kernel has")
     mark = next((mark for mark in "\"'" if mark not in found), None)
     if mark is None:
         raise ValueError("a value with both kinds of quotes")
-    return f"{'comm' if column.of_all else column.name} == {mark}{found}{mark}"
+    return f"{free_word(COMM, record.values) if column.of_all else column.name} == {mark}{found}{mark}"
 
 
 def time_of(text: str, here: int) -> int | None:

@@ -154,7 +154,7 @@ class EventsPane(ChosenPane):
             self.notify("first put the cursor on an event (space) and on a column (right)", markup=False)
             return
         try:
-            clause = clause_of(record, column, same)
+            clause = clause_of(record, column, same, self.shown.sorts if self.shown else ())
         except ValueError as error:
             self.notify(f"no condition can be made of {error}", markup=False)
             return
@@ -177,11 +177,11 @@ class EventsPane(ChosenPane):
         if self.shown is None or column is None:
             self.notify("first choose a column (right)", markup=False)
             return
-        by, descending = self.shown.order or ("", False)
-        if by == column.name and descending:
+        by, descending = self.shown.order or (None, False)
+        if by == column and descending:
             self.shown.unsort()
         else:
-            self.shown.sort(column.name, by == column.name)
+            self.shown.sort(column, by == column)
         self.refill()
 
     @property
@@ -193,7 +193,7 @@ class EventsPane(ChosenPane):
 
         column, descending = self.shown.order
         order = "the largest first" if descending else "the smallest first"
-        return f"by {column}, {order}, of the newest {grouped(MOST)} at most; what comes is left out: S"
+        return f"by {column.name}, {order}, of the newest {grouped(MOST)} at most; what comes is left out: S"
 
     # -- marks --------------------------------------------------------------------------------------------------
 
