@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: drill run test check format bench all-args screenshots docs lab recording kernels lock clean
+.PHONY: drill run test check format bench all-args screenshots docs lab recording kernels syscalls lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
@@ -59,6 +59,10 @@ recording: $(STAMP)
 # What the kernels of the matrix can do, for the lines that are shown of them: boots each.
 kernels: $(STAMP)
 	$(BIN)/python -m tests.data.make_kernels
+
+# The numbers of system calls by architecture, from the headers of Debian's newest kernel.
+syscalls: $(STAMP)
+	$(BIN)/python -m tests.data.make_syscalls
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 

@@ -35,9 +35,9 @@ def call_number(machine: str, name: str) -> int | None:
     return _table(machine).numbers.get(name)
 
 
-def call_names(machine: str) -> tuple[str, ...]:
-    """Of all calls of an architecture; empty where it is not known."""
-    return tuple(_table(machine).numbers)
+def call_names(machine: str = "") -> tuple[str, ...]:
+    """Of all calls of an architecture, without one of all; empty where it is not known."""
+    return tuple(_table(machine).numbers) if machine else tuple(row[0] for row in _rows()[1:])
 
 
 def is_call_number(group: str, field: str) -> bool:
@@ -49,11 +49,16 @@ def is_call_number(group: str, field: str) -> bool:
 
 
 @cache
+def _rows() -> tuple[list[str], ...]:
+    """The words of each line; those of the first are `name` and the architectures."""
+    lines = (resources.files("events") / "syscalls.txt").read_text().splitlines()
+    return tuple(line.split() for line in lines if not line.startswith("#"))
+
+
+@cache
 def _table(machine: str) -> _Table:
     """Both ways; empty where the architecture is not known."""
-    lines = (resources.files("events") / "syscalls.txt").read_text().splitlines()
-    rows = [line.split() for line in lines if not line.startswith("#")]
-    machine = _SAME.get(machine, machine)
+    rows, machine = _rows(), _SAME.get(machine, machine)
     if machine not in rows[0][1:]:
         return _Table({}, {})
     column = rows[0].index(machine)

@@ -37,8 +37,8 @@ def fields_of(group: str, name: str) -> tuple[EventField, ...] | None:
     if f"{group}/{name}" == EXIT:
         return EventField("id", "long", 8, True), EventField("ret", "long", 8, True)
     found = (fmt for fmt in formats_of("7.2").values() if fmt.path == f"{group}/{name}")
-    fmt = next(found, None)
-    return fmt and tuple(EventField(one.name, one.type, one.size, one.signed) for one in fmt.fields)
+    fields = next((fmt.fields for fmt in found), None)
+    return None if fields is None else tuple(EventField(f.name, f.type, f.size, f.signed) for f in fields)
 
 
 AROUND = Environment(event=fields_of)

@@ -35,7 +35,7 @@ def listed() -> tuple[Listed, ...]:
 def look(connection: Connection, preset: Preset, given: Mapping[str, str]) -> tuple[Looked, Judgement | None]:
     """What a target makes of a preset; asks it, which may take long."""
     try:
-        judgement = judge(preset, given, connection.check)
+        judgement = judge(preset, given, connection.check, connection.facts.machine)
     except PresetError as error:
         return Looked(False, str(error)), None
     except KernelError as error:

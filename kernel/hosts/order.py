@@ -66,7 +66,7 @@ def probes_for(connection: Connection, order: Order) -> tuple[list[Armable], lis
         if isinstance(one, str):
             probes.append(_typed(connection, one))
             continue
-        for judged in judge(one.preset, one.given, connection.check).probes:
+        for judged in judge(one.preset, one.given, connection.check, connection.facts.machine).probes:
             if judged.plan is None:
                 raise ProbeRefused(judged.verdict)
             if judged.refused:

@@ -50,15 +50,18 @@ class Judgement(NamedTuple):
         return tuple(dict.fromkeys(loss for one in self.probes for loss in one.losses))
 
 
-def judge(preset: Preset, given: Mapping[str, str], check: Callable[[Armable], Checked]) -> Judgement:
+def judge(
+    preset: Preset, given: Mapping[str, str], check: Callable[[Armable], Checked], machine: str = ""
+) -> Judgement:
     """Check each probe on a target. Raises PresetError where a value is missing or none.
 
     Args:
         preset: what is to be armed.
         given: values of its parameters; for the others their defaults are taken.
         check: asks the target, as `kernel.connection.Connection.check` does.
+        machine: its `uname -m`, which says what numbers system calls have; empty: not known.
     """
-    return Judgement(tuple(_judged(texts, check) for texts in substituted(preset, given)))
+    return Judgement(tuple(_judged(texts, check) for texts in substituted(preset, given, machine)))
 
 
 def _judged(texts: tuple[str, ...], check: Callable[[Armable], Checked]) -> Judged:

@@ -15,7 +15,7 @@ from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.schema import MAX_BYTES, NAME, PARAMETER, VERSION, Parameter, Preset, Type, View
 from probes.presets.substitute import PLACEHOLDER, names_in, stuck_clause
-from probes.presets.values import number_of, written
+from probes.presets.values import check_value, number_of
 from probes.syntax.parse import ParseError
 from probes.syntax.text import collapsed
 
@@ -147,7 +147,7 @@ class _Reader:
         parameter = Parameter(name, kind, str(default), about)
         if parameter.default:
             try:
-                written(parameter, parameter.default, quoted=True)
+                check_value(parameter, parameter.default)
             except PresetError as error:
                 raise self._error(str(error), *path, "default") from None
         return parameter

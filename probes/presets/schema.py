@@ -34,6 +34,8 @@ class Type(enum.StrEnum):
     PID = "pid"
     COMM = "comm"
     """Name of a task: at most 15 bytes."""
+    SYSCALL = "syscall"
+    """`openat` or its number; in a specification the number that the target's architecture has for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from probes.presets.clauses import can_go, clauses_of
 from probes.presets.errors import PresetError
 from probes.presets.schema import Parameter, Preset, Type
-from probes.presets.values import number_of, written
+from probes.presets.values import check_value, number_of, written
 
 PLACEHOLDER = re.compile(r"\$\{([^{}]*)\}")
 _FILTER = " if "
@@ -30,8 +30,8 @@ def stuck_clause(text: str) -> str:
     return next((one for one in clauses_of(condition) if names_in(one) and not can_go(one)), "")
 
 
-def values_of(preset: Preset, given: Mapping[str, str]) -> dict[str, str]:
-    """Every parameter with what was given for it, else its default. Raises PresetError."""
+def values_of(preset: Preset, given: Mapping[str, str], machine: str = "") -> dict[str, str]:
+    """Every parameter with what was given for it, else its default; `machine`: see `written`. Raises PresetError."""
     for name in given:
         if preset.parameter(name) is None:
             known = ", ".join(one.name for one in preset.parameters) or "none"
@@ -39,14 +39,17 @@ def values_of(preset: Preset, given: Mapping[str, str]) -> dict[str, str]:
     values = {one.name: given.get(one.name, one.default) for one in preset.parameters}
     for one in preset.parameters:
         if values[one.name]:
-            written(one, values[one.name], quoted=True)
+            check_value(one, values[one.name], machine)
     return values
 
 
-def substituted(preset: Preset, given: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """The specifications with values in them, alternatives as in the preset. Raises PresetError."""
-    values = values_of(preset, given)
-    return tuple(tuple(_put(preset, text, values) for text in texts) for texts in preset.probes)
+def substituted(preset: Preset, given: Mapping[str, str], machine: str = "") -> tuple[tuple[str, ...], ...]:
+    """The specifications with values in them, alternatives as in the preset. Raises PresetError.
+
+    `machine` is `uname -m` of the target: a system call has a name only where it is known.
+    """
+    values = values_of(preset, given, machine)
+    return tuple(tuple(_put(preset, text, values, machine) for text in texts) for texts in preset.probes)
 
 
 def least_latency(preset: Preset, given: Mapping[str, str]) -> int:
@@ -60,22 +63,24 @@ def least_latency(preset: Preset, given: Mapping[str, str]) -> int:
     return number_of(Parameter("min_latency", Type.DURATION), text) if text else 0
 
 
-def _put(preset: Preset, text: str, values: Mapping[str, str]) -> str:
+def _put(preset: Preset, text: str, values: Mapping[str, str], machine: str) -> str:
     place, found, condition = text.partition(_FILTER)
-    place = PLACEHOLDER.sub(lambda m: _value(preset, m[1], values, quoted=False), place)
+    place = PLACEHOLDER.sub(lambda m: _value(preset, m[1], values, machine, quoted=False), place)
     if not found:
         return place
     clauses = [clause for clause in clauses_of(condition) if all(values.get(name) for name in names_in(clause))]
     if not clauses:
         return place
-    put = (PLACEHOLDER.sub(lambda m: _value(preset, m[1], values, quoted=True), clause) for clause in clauses)
+    put = (
+        PLACEHOLDER.sub(lambda m: _value(preset, m[1], values, machine, quoted=True), clause) for clause in clauses
+    )
     return place + _FILTER + _AND.join(put)
 
 
-def _value(preset: Preset, name: str, values: Mapping[str, str], *, quoted: bool) -> str:
+def _value(preset: Preset, name: str, values: Mapping[str, str], machine: str, *, quoted: bool) -> str:
     parameter: Parameter | None = preset.parameter(name)
     if parameter is None:
         raise PresetError(f"{preset.name}: no parameter is named {ascii(name)[1:-1]}")
     if not values.get(name):
         raise PresetError(f"{preset.name} needs a value: {name}={parameter.type}")
-    return written(parameter, values[name], quoted=quoted)
+    return written(parameter, values[name], quoted=quoted, machine=machine)

@@ -6,8 +6,10 @@ stands in, or begin a comment, is refused with the reason.
 
 from __future__ import annotations
 
+import difflib
 import re
 
+from events.syscalls import call_names, call_number
 from probes.presets.errors import PresetError
 from probes.presets.schema import Parameter, Type
 
@@ -25,7 +27,7 @@ _BARE = re.compile(r"[A-Za-z0-9_./@+,=~-]+")
 
 
 def number_of(parameter: Parameter, typed: str) -> int:
-    """Of one whose type is a number. Raises PresetError."""
+    """Of one whose type is a number, or that has one as its value. Raises PresetError."""
     text = typed.strip()
     if parameter.type is Type.DURATION:
         found = _DURATION.fullmatch(text)
@@ -43,14 +45,23 @@ def number_of(parameter: Parameter, typed: str) -> int:
     return number
 
 
-def written(parameter: Parameter, typed: str, *, quoted: bool) -> str:
+def check_value(parameter: Parameter, typed: str, machine: str = "") -> None:
+    """Whether it is one; a system call of any architecture, where the target's is not known. Raises PresetError."""
+    if parameter.type is not Type.SYSCALL or machine or typed.strip() not in call_names():
+        written(parameter, typed, quoted=True, machine=machine)
+
+
+def written(parameter: Parameter, typed: str, *, quoted: bool, machine: str = "") -> str:
     """The value as it stands in a specification. Raises PresetError.
 
     Args:
         parameter: whose value.
         typed: as a person gave it, not empty.
         quoted: in a filter, where text has quotes; else text is part of a place.
+        machine: `uname -m` of the target, whose numbers system calls have; empty: not known.
     """
+    if parameter.type is Type.SYSCALL:
+        return str(_call(parameter, typed, machine))
     if parameter.type in (Type.INT, Type.DURATION, Type.PID):
         return str(number_of(parameter, typed))
     _check_text(parameter, typed)
@@ -59,6 +70,22 @@ def written(parameter: Parameter, typed: str, *, quoted: bool) -> str:
     if not _BARE.fullmatch(typed):
         raise _bad(parameter, typed, "outside of a filter only letters, digits and _ . / @ + , = ~ - can stand")
     return typed
+
+
+def _call(parameter: Parameter, typed: str, machine: str) -> int:
+    """The number of a system call. Raises PresetError."""
+    text = typed.strip()
+    if _NUMBER.fullmatch(text):
+        return number_of(parameter, text)
+    number = call_number(machine, text)
+    if number is not None:
+        return number
+    near = difflib.get_close_matches(text, call_names(machine), 3)
+    why = f"did you mean {' or '.join(near)}?" if near else "say a name, as openat, or a number"
+    if text in call_names():
+        known = machine and call_names(machine)
+        why = f"{machine} has none of that name" if known else "say its number: names are not known for this machine"
+    raise _bad(parameter, typed, why)
 
 
 def _check_text(parameter: Parameter, typed: str) -> None:

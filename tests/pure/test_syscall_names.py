@@ -16,9 +16,14 @@ from events.needle import TextMatch
 from events.syscalls import call_name, call_names, call_number, is_call_number
 from kernel.connection import Connection
 from kernel.open import open_target
+from kernel.presets import Presets
 from kernel.watch import Watch
 from probes.check import check_plan
 from probes.facts import Feature
+from probes.presets.errors import PresetError
+from probes.presets.judge import judge
+from probes.presets.schema import Parameter, Type
+from probes.presets.values import check_value, written
 from tests.probes_data import kernel
 from tests.syscall_recording import AROUND, EXIT, call_recording
 from tui.__main__ import main
@@ -66,7 +71,8 @@ def test_what_is_no_call_of_that_machine_stays_a_number(machine, number):
     assert call_name(machine, number) is None
     namer = Namer(machine=machine)
     assert namer.text(number, field=NUMBER, is_call=True) == str(number)
-    assert namer.reading(None, False, NUMBER, is_call=True).names(number) == str(number)
+    names = namer.reading(None, False, NUMBER, is_call=True).names
+    assert names is not None and names(number) == str(number)
 
 
 def test_the_number_stands_before_the_name():
@@ -170,3 +176,65 @@ def test_what_is_printed_has_both_and_what_is_given_out_the_number(recording, tm
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["id"] for row in rows[:3]] == ["56", "56", "57"]
+
+
+PARAMETER = Parameter("syscall", Type.SYSCALL)
+
+
+@pytest.mark.parametrize(
+    ("machine", "typed", "number"),
+    [
+        ("x86_64", "openat", "257"),
+        ("aarch64", " openat ", "56"),
+        ("aarch64", "257", "257"),
+        ("", "0x38", "56"),
+        ("mips", "-1", "-1"),
+    ],
+)
+def test_a_preset_takes_a_call_by_its_name_on_the_target(machine, typed, number):
+    assert written(PARAMETER, typed, quoted=True, machine=machine) == number
+    check_value(PARAMETER, typed, machine)
+
+
+@pytest.mark.parametrize(
+    ("machine", "typed", "why"),
+    [
+        ("x86_64", "opnat", "did you mean openat"),
+        ("aarch64", "open", "aarch64 has none of that name"),
+        ("mips", "openat", "say its number"),
+        ("x86_64", "257 || 1", "say a name, as openat, or a number"),
+        ("x86_64", "name", "say a name|did you mean"),
+    ],
+)
+def test_what_is_no_call_there_is_refused_with_the_way_out(machine, typed, why):
+    with pytest.raises(PresetError, match=why):
+        written(PARAMETER, typed, quoted=True, machine=machine)
+    with pytest.raises(PresetError, match=why):
+        check_value(PARAMETER, typed, machine)
+
+
+def test_a_name_is_checked_before_the_target_is_known():
+    check_value(PARAMETER, "open")  # of some architecture
+    with pytest.raises(PresetError, match=r"did you mean .*open"):
+        check_value(PARAMETER, "opem")
+    with pytest.raises(PresetError, match="say its number"):
+        written(PARAMETER, "open", quoted=True)
+
+
+@pytest.mark.parametrize(("machine", "number"), [("x86_64", 257), ("aarch64", 56)])
+def test_the_preset_of_failed_calls_asks_the_kernel_for_the_number(machine, number):
+    preset = Presets(Path("/none"), Path("/")).find("failed-syscalls").preset
+    assert preset is not None
+    known = kernel("7.2")
+
+    def check(probe):
+        return check_plan(probe, known.btf, known.facts, "pw_1", AROUND)
+
+    (judged,) = judge(preset, {"syscall": "openat"}, check, machine).probes
+    assert judged.plan is not None
+    assert judged.plan.events[0].filter == f"ret < 0 && ret > -4096 && id == {number}"
+
+
+def test_the_command_takes_the_name_too(recording, capsys):
+    assert main(["preset", "check", "failed-syscalls", "-p", "syscall=openat", "-t", str(recording)]) == 0
+    assert "sys_exit/filter: ret < 0 && ret > -4096 && id == 56\n" in capsys.readouterr().out

@@ -51,7 +51,7 @@ def _made(arguments: argparse.Namespace, connection: Connection, probes: list[Ar
     ways = [
         texts
         for word in arguments.specs
-        for texts in (substituted(found(word), given) if is_name(word) else ((word,),))
+        for texts in (substituted(found(word), given, connection.facts.machine) if is_name(word) else ((word,),))
     ]
     return kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
 

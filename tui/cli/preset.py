@@ -75,7 +75,7 @@ def _check(arguments: argparse.Namespace) -> int:
     try:
         good = True
         for preset in presets:
-            judgement = judge(preset, given, connection.check)
+            judgement = judge(preset, given, connection.check, connection.facts.machine)
             good &= judgement.ok
             if not arguments.json:
                 print(

@@ -91,7 +91,7 @@ def values_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def _specs(preset: Preset, given: dict[str, str], connection: Connection) -> list[str]:
-    judgement = judge(preset, given, connection.check)
+    judgement = judge(preset, given, connection.check, connection.facts.machine)
     for one in judgement.probes:
         if one.plan is None:
             raise ProbeRefused(one.verdict)
