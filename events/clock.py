@@ -86,6 +86,11 @@ class Timeline:
         self._far = -(1 << 62)
         self._near = -(1 << 62)
 
+    @property
+    def latest(self) -> int:
+        """Of the youngest event, on our clock; very small: there was none."""
+        return self._near
+
     def near(self, stamps: NDArray[np.int64], offset: int, now: int) -> NDArray[np.int64]:
         """The times of events on our clock: none after `now`, for then it was here already."""
         near: NDArray[np.int64] = stamps + np.int64(offset)

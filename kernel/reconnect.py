@@ -112,11 +112,15 @@ class Reconnecting:
         """`run` is over: no attempt follows."""
 
     @property
+    def gone(self) -> float:
+        """Seconds since the far side was last heard."""
+        return time.monotonic() - self._heard
+
+    @property
     def note(self) -> str:
         """What is going on, in a few words."""
-        gone = time.monotonic() - self._heard
         left = self.next_try - time.monotonic()
-        return f"line cut {gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
+        return f"line cut {self.gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
 
     def try_now(self, *, asking: bool = False) -> None:
         """Do not wait for the next attempt; `asking`: ssh may ask at the terminal, until `wait_for_try` is over."""

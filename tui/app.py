@@ -188,9 +188,20 @@ class Probewright(LineApp):
             return not self.check_action(str(parameters[0]), ())
         if action == "hosts":
             return self.hosting is not None
+        of_hosts = self.hosting is not None and self.hosting.trying
         if action == "reconnect":
-            return self.line.can_try
-        return self.line.trying if action == "give_up" else True
+            return self.line.can_try or of_hosts
+        return self.line.trying or of_hosts if action == "give_up" else True
+
+    def action_reconnect(self) -> None:
+        super().action_reconnect()
+        if self.hosting is not None:
+            self.hosting.fleet.try_now()
+
+    def action_give_up(self) -> None:
+        super().action_give_up()
+        if self.hosting is not None:
+            self.hosting.fleet.give_up()
 
     @on(Counted)
     def _counted(self, event: Counted) -> None:

@@ -31,10 +31,12 @@ class Account(NamedTuple):
     unshown: int
     offset: Offset | None
     hits: Mapping[str, int]
+    gaps: tuple[float, ...] = ()
+    """Seconds for which the line was cut, each time."""
 
     @property
     def text(self) -> str:
-        """In one line: four ways to lose an event, then what came late."""
+        """In one line: four ways to lose an event, how long there was no line, then what came late."""
         lost = self.losses
         parts = [
             f"{self.events:,} events",
@@ -43,6 +45,7 @@ class Account(NamedTuple):
             f"dropped {lost.dropped:,}",
             f"unread {lost.unread:,}",
         ]
+        parts += [f"gap {sum(self.gaps):.1f} s"] if self.gaps else []
         parts += [f"{self.late:,} late"] if self.late else []
         parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
         parts += [f"clock {clock_text(self.offset)}"] if self.offset else []
@@ -65,6 +68,7 @@ class Account(NamedTuple):
             "missed": lost.missed,
             "dropped": lost.dropped,
             "undecodable": lost.unread,
+            "gaps": [round(seconds, 1) for seconds in self.gaps],
             "late": self.late,
             "unshown": self.unshown,
             "hits": dict(self.hits),
@@ -95,7 +99,13 @@ def account_of(fleet: Fleet, host: Host, shown: int) -> Account:
         events.unshown_of(host),
         host.offset(fleet.now()),
         host.counts.hits if host.counts else {},
+        gaps_of(host),
     )
+
+
+def gaps_of(host: Host) -> tuple[float, ...]:
+    """Seconds for which its line was cut, the oldest first."""
+    return tuple(cut.seconds for cut in host.watch.cuts) if host.watch is not None else ()
 
 
 def clock_text(offset: Offset) -> str:

@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from kernel.errors import KernelError
 from tui.feed import SOON, pause_after
-from tui.host_lines import clock_text, losses_of_host
+from tui.host_lines import clock_text, gaps_of, losses_of_host
 from tui.messages import HostsChanged
 from tui.startup import Opening
 from widgets.host_table import HostLine
@@ -41,8 +41,10 @@ class Hosting:
         self._app = app
         self._place: HostsScreen | None = None
         self._timer: Timer | None = None
-        self._lost: set[Host] = set()
-        """Of these it was said."""
+        self._told_of: dict[Host, tuple[str, int]] = {}
+        """What was said of hosts: the state, and how often the line came back."""
+        self._tried = False
+        """`trying` as the keys are shown."""
         self._told = threading.Event()
         """A message is on its way already."""
         self._spent = time.thread_time()
@@ -74,14 +76,34 @@ class Hosting:
         self._app.set_interval(_LOOK_EVERY, self._look)
         self.fleet.open()
 
-    def _tell_of_lost(self) -> None:
-        """Of each that went away since the last time."""
-        self._lost.intersection_update(self.fleet.hosts)
-        for host in self.fleet.hosts:
-            if host.state == "lost" and host not in self._lost:
-                self._lost.add(host)
+    @property
+    def trying(self) -> bool:
+        """A host's line is cut, and somebody tries to make another."""
+        return any(host.trying is not None for host in self.fleet.hosts)
+
+    def _tell_of_lines(self) -> None:
+        """Which hosts went away or came back since the last time."""
+        hosts = self.fleet.hosts
+        for host in hosts:
+            cuts = host.watch.cuts if host.watch is not None else ()
+            state, known = self._told_of.get(host, ("", 0))
+            self._told_of[host] = (str(host.state), len(cuts))
+            for cut in cuts[known:]:
+                self._app.notify(f"{host.name}: {cut.text}", title="back again", markup=False)
+            if host.state == state:
+                continue
+            if host.state == "lost":
                 text = f"{host.name} is lost: {host.why}; r tries again, the others go on"
                 self._app.notify(text, severity="error", markup=False)
+            elif host.state == "cut":
+                text = f"{host.name}: {host.why}; F7 tries at once, F8 gives up, the others go on"
+                self._app.notify(text, severity="error", markup=False)
+            elif state == "cut" and host.why:
+                self._app.notify(f"{host.name}: {host.why}", severity="error", markup=False)
+        if self.trying != self._tried:
+            self._tried = self.trying
+            self._app.refresh_bindings()
+        self._told_of = {host: self._told_of[host] for host in hosts}
 
     def _look(self) -> None:
         self.fleet.look()
@@ -110,7 +132,7 @@ class Hosting:
             if renamed:
                 self._place.names_changed()
             self._place.tick()
-        self._tell_of_lost()
+        self._tell_of_lines()
         behind = any(host.watch is not None and host.watch.unsettled for host in fleet.hosts)
         if behind or len(fleet.events.merger):
             self.changed()
@@ -121,6 +143,10 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     store = host.watch.store if host.watch is not None else None
     live = host.state == "armed" and store is not None
     offset = host.offset(fleet.now())
+    trying = host.trying
+    remedy = host.remedy
+    if trying is not None:
+        remedy = f"{trying.note}; F7 now, F8 give up: {trying.why}"
     return HostLine(
         name=host.name,
         target=host.spec,
@@ -133,7 +159,9 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         offset=clock_text(offset) if offset else "",
         sureness=offset.sureness if offset else "",
         why=host.why or (host.progress if not host.state.settled else ""),
-        remedy=host.remedy,
+        remedy=remedy,
+        gone=trying.gone if trying is not None else None,
+        gap=sum(gaps_of(host)),
         lowered=host.done.lines,
         notes=(*host.stopped, *host.done.notes),
     )
@@ -186,7 +214,7 @@ class LentOpening(Opening):
             for host in hosts:
                 if host.state in _OPEN:
                     return host
-                if not host.state.failed:
+                if not host.state.failed and host.state != "cut":
                     break
             else:
                 return None

@@ -51,6 +51,10 @@ class HostLine:
     why: str = ""
     """Why it is in this state."""
     remedy: str = ""
+    gone: float | None = None
+    """Seconds since it was last heard, where its line was cut and another one is tried."""
+    gap: float = 0.0
+    """Seconds of which events are missing, as there was no line."""
     lowered: tuple[str, ...] = ()
     """The lines that were written there."""
     notes: tuple[str, ...] = ()
@@ -77,10 +81,12 @@ class _HostRows:
         host = self.hosts[row]
         wide = name_width(columns)
         sign, look = ("✗", "bad") if host.failed else _STATES.get(host.state, ("…", "dim"))
+        if host.gone is not None:
+            look = "bad"
         yield Piece(fit(cut(safe(host.name), wide), wide), "name")
         release = re.match(r"[\d.]*\d", host.kernel.removeprefix("Linux "))
         yield Piece(" " + fit(cut(release[0] if release else "", 8), 8), "dim")
-        yield Piece(" " + fit(f"{sign} {host.state}", 13), look)
+        yield Piece(" " + fit(f"{sign} {host.state}{_for(host.gone)}", 13), look)
         rate = "" if host.per_second is None else short(host.per_second)
         yield Piece(f" {rate:>5}")
         losses = host.losses
@@ -88,6 +94,11 @@ class _HostRows:
         for (_, size), count in zip(_COLUMNS[3:], counts, strict=False):
             yield Piece(f" {short(count):>{size}}", "bad" if count else "dim")
         yield Piece(f" {safe(host.sureness).replace(' ', '') or '-':>8}", "dim")
+
+
+def _for(gone: float | None) -> str:
+    """How long there is no line: `cut 12 s`."""
+    return "" if gone is None else f" {gone:.0f} s" if gone < 1000 else f" {gone / 60:.0f} min"
 
 
 def name_width(columns: int) -> int:
@@ -160,9 +171,10 @@ def detail_lines(host: HostLine | None) -> list[tuple[str, str]]:
     if host is None:
         return [("", "")] * 3
     clock = f"  clock {host.offset}" if host.offset else ""
+    gap = f"  ! gap {host.gap:.1f} s" if host.gap else ""
     late = f"  {host.late:,} late" if host.late else ""
     unshown = f"  ! {host.unshown:,} not shown in time" if host.unshown else ""
-    first = f"{safe(host.target)}  {safe(host.kernel)}{safe(clock)}{late}{unshown}"
+    first = f"{safe(host.target)}  {safe(host.kernel)}{gap}{late}{unshown}{safe(clock)}"
     lines = [f"{len(host.lowered)} lines: {host.lowered[0]}" if len(host.lowered) > 1 else "".join(host.lowered)]
     lines += host.notes
     if host.why:

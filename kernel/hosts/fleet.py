@@ -14,12 +14,14 @@ from functools import partial
 from events.hosts import WINDOW_NS
 from kernel.errors import KernelError
 from kernel.hosts.clocks import near_clock
+from kernel.hosts.comebacks import Comebacks
 from kernel.hosts.host import Host, Opener, State
 from kernel.hosts.merged import Merged
 from kernel.hosts.opening import open_host
 from kernel.hosts.order import Order
 from kernel.hosts.service import OUT_OF_REACH, Service, Wanted
 from kernel.limits import Limits
+from kernel.reconnect import Reconnecting, can_come_back
 from kernel.watch import STORE_BYTES
 
 AT_ONCE = 16
@@ -36,6 +38,7 @@ class Fleet:
         *,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         window: int = WINDOW_NS,
+        patience: float | None = None,
         opener: Opener = open_host,
     ) -> None:
         """Take words of `--target`; nothing is opened yet.
@@ -44,6 +47,8 @@ class Fleet:
             specs: one of each host; the same one twice is opened twice.
             limits: how fast a probe may be, on each host.
             window: nanoseconds that an event waits for older ones of other hosts.
+            patience: seconds for which a host is tried again whose line was cut; 0: not at all; None: until
+                somebody gives it up.
             opener: opens a target.
         """
         self.now = near_clock()
@@ -67,6 +72,9 @@ class Fleet:
         )
         self._workers = ThreadPoolExecutor(AT_ONCE, "host")
         self._lookers = ThreadPoolExecutor(max(1, len(specs)), "look")  # one each: who hangs holds up nobody
+        self._comebacks = Comebacks(len(specs), patience, self.now, self._tell, lambda host: self._serve([host]))
+        self._ending = False
+        """No line is made anew."""
 
     # -- what is done on all of them, without waiting ----------------------------------------------------------------
 
@@ -100,6 +108,16 @@ class Fleet:
         )
         self._serve(self.hosts)
         return len(again)
+
+    def try_now(self) -> None:
+        """Do not wait for the next attempt to reach those again whose lines were cut."""
+        for trying in self._trying():
+            trying.try_now()
+
+    def give_up(self) -> None:
+        """Try no more to reach those again whose lines were cut."""
+        for trying in self._trying():
+            trying.give_up()
 
     def look(self) -> None:
         """Have every host asked for its losses, its names and its clock; returns at once.
@@ -135,7 +153,7 @@ class Fleet:
     @property
     def armed(self) -> bool:
         """Whether something may come of a host."""
-        return any(host.state is State.ARMED for host in self.hosts)
+        return any(host.state in (State.ARMED, State.CUT) for host in self.hosts)
 
     def wait(self, timeout: float) -> bool:
         """Wait until `settled`; whether it is."""
@@ -157,7 +175,12 @@ class Fleet:
         return new
 
     def finish(self) -> int:
-        """Read what is in the buffers now, then no more, and give rows to all of it; gives their number."""
+        """Read what is in the buffers now, then no more, and give rows to all of it; gives their number.
+
+        Hosts whose lines were cut are given up.
+        """
+        self._ending = True
+        self.give_up()
         watches = [host.watch for host in self.hosts if host.watch is not None]
         wait([self._lookers.submit(watch.end_reading) for watch in watches])
         new = 0
@@ -168,7 +191,7 @@ class Fleet:
         for host in self.hosts:
             if host.watch is not None and host.watch.store is not None:
                 host.watch.store.flush()
-                self.events.collect(host, self.now())
+                self._collect(host)
         return new + self.events.release(None)
 
     def _tick_of(self, host: Host, budget: float) -> None:
@@ -179,22 +202,38 @@ class Fleet:
             names, host.names = host.names, None
             watch.know_names(names)
         watch.tick(budget)
-        self.events.collect(host, self.now())
-        if watch.error is not None and host.state is not State.LOST:
+        self._collect(host)
+        if watch.error is None or host.trying is not None or host.state in (State.LOST, State.CLOSED):
+            return
+        returns = not self._ending and host in self.hosts and can_come_back(watch)
+        if returns and not watch.ended:
+            return  # what came gets its row first, by the clock of before
+        if not (returns and self._comebacks.begin(host)):
             host.lost(watch.error)
             self._tell()
+
+    def _collect(self, host: Host) -> None:
+        if host.trying is None:  # else its clock may be another one by now
+            self.events.collect(host, self.now())
+
+    def _trying(self) -> list[Reconnecting]:
+        return [trying for host in self.hosts if (trying := host.trying) is not None]
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Give up what is being opened, and take everything away on all hosts; waits, and tries all."""
         self._cancel.set()
+        self._ending = True
+        self.give_up()
+        self._comebacks.close(wait=False)
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._lookers.shutdown(wait=False, cancel_futures=True)
         with ThreadPoolExecutor(AT_ONCE, "close") as closers:
             list(closers.map(_close, self.all_hosts))
         self._workers.shutdown()
         self._lookers.shutdown()
+        self._comebacks.close(wait=True)
 
     # -- workers -----------------------------------------------------------------------------------------------------
 

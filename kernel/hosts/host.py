@@ -14,12 +14,14 @@ from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable,
 from kernel.hosts.clocks import read_clock
 from kernel.hosts.order import Done, Order, carry_out
 from kernel.limits import Limits
+from kernel.reconnect import Back, GaveUp
 from kernel.watch import Watch
 from probes.presets.errors import PresetError
 
 if TYPE_CHECKING:
     from kernel.connection import Connection
     from kernel.open import Progress
+    from kernel.reconnect import Reconnecting
 
 Opener = Callable[[str, "Progress", threading.Event], "Connection"]
 _AT_FIRST = 5
@@ -39,13 +41,15 @@ class State(enum.StrEnum):
     REFUSED = "refused"
     """It is open, and does not take what was asked for."""
     UNREACHABLE = "unreachable"
+    CUT = "cut"
+    """Its line was cut, and another one is tried."""
     LOST = "lost"
     """It was there, and is gone."""
     CLOSED = "closed"
 
     @property
     def settled(self) -> bool:
-        """It does not become another by itself, but for a host that dies."""
+        """It does not become another by itself, but for a host that dies or comes back."""
         return self not in (State.WAITING, State.OPENING, State.ARMING)
 
     @property
@@ -54,8 +58,17 @@ class State(enum.StrEnum):
         return self in (State.REFUSED, State.UNREACHABLE, State.LOST)
 
 
+class Answer(enum.Enum):
+    """What a host says to an order."""
+
+    TAKEN = enum.auto()
+    REFUSED = enum.auto()
+    NOT_NOW = enum.auto()
+    """Its line is cut: it is to be asked again when it is back."""
+
+
 class Host:
-    """See the module. `open`, `arm`, `disarm`, `look` and `close` wait for the far side."""
+    """See the module. `open`, `arm`, `disarm`, `look`, `come_back` and `close` wait for the far side."""
 
     def __init__(self, spec: str, name: str, limits: Limits, limit_bytes: int) -> None:
         """Take a word of `--target`, what the host is called, and what its events may take."""
@@ -80,10 +93,16 @@ class Host:
         """There from when it is open."""
         self.names: Mapping[int, str] | None = None
         """Of tasks, for the thread that reads; None: no news."""
+        self.trying: Reconnecting | None = None
+        """What tries to make another line; until it is over no event is of a clock that is known."""
+        self._before = (State.OPEN, "", "")
+        """State, reason and remedy before the line was cut."""
         self._limits = limits
         self._limit_bytes = limit_bytes
         self._busy = threading.Lock()
         """One worker at a time; who only looks does not wait for it."""
+        self._coming = threading.Lock()
+        """Held by `come_back`."""
 
     def offset(self, now: int) -> Offset | None:
         """How far its clock is from ours; None: not known."""
@@ -107,12 +126,15 @@ class Host:
             except Exception as error:
                 self._failed(State.UNREACHABLE, KernelError(f"unexpected: {error!r}", "please report it"))
 
-    def arm(self, order: Order) -> bool:
-        """Arm all of an order or nothing of it; what fails is its state. False: it was refused."""
+    def arm(self, order: Order) -> Answer:
+        """Arm all of an order or nothing of it; what fails is its state."""
         with self._busy:
+            if self.state is State.CUT:
+                return Answer.NOT_NOW
             if self.watch is None or self.state not in (State.OPEN, State.ARMED, State.REFUSED):
-                return True
+                return Answer.TAKEN
             before = self.state
+            told = (before, self.why, self.remedy)
             self.state, self.why, self.remedy = State.ARMING, "", ""
             try:
                 done = carry_out(self.watch, order)
@@ -129,27 +151,32 @@ class Host:
             except (TooFast, TargetUnusable) as error:
                 self._failed(State.REFUSED, error)
             except TargetLost as error:
-                self._failed(State.LOST, error)
+                self.state, self.why, self.remedy = told
+                self._line_cut(error)
+                return Answer.NOT_NOW
             except KernelError as error:
                 self._failed(State.REFUSED, error)
             except Exception as error:
                 self._failed(State.REFUSED, KernelError(f"unexpected: {error!r}", "please report it"))
             if self.state is not State.REFUSED:
-                return True
+                return Answer.TAKEN
             if before is State.ARMED and self.watch.armed:
                 self.state = State.ARMED  # what was armed before goes on; `why` says what did not
-            return False
+            return Answer.REFUSED
 
-    def disarm(self) -> None:
+    def disarm(self) -> Answer:
         """Take away what is armed; the host stays open."""
         with self._busy:
             watch = self.watch
+            if self.state is State.CUT:
+                return Answer.NOT_NOW
             if watch is None or self.state not in (State.ARMED, State.REFUSED):
-                return
+                return Answer.TAKEN
             failures = [failure for armed in watch.armed for failure in watch.disarm(armed)]
             self.left = tuple(str(failure.error) for failure in failures)
             self.done = Done()
             self.state, self.why, self.remedy = State.OPEN, "", ""
+            return Answer.TAKEN
 
     def look(self, now: Callable[[], int]) -> None:
         """Ask for what was lost, the names of tasks and the clock; not while another worker is here."""
@@ -169,6 +196,53 @@ class Host:
         finally:
             self._busy.release()
 
+    def come_back(self, trying: Reconnecting, now: Callable[[], int], changed: Callable[[], None]) -> bool:
+        """Have another line made and the same armed again; False: it was given up, or the host is closed.
+
+        Args:
+            trying: makes it; it is `trying` of this host until that is over.
+            now: our clock.
+            changed: called when the state is another.
+        """
+        with self._coming:
+            try:
+                with self._busy:
+                    if self.state in (State.LOST, State.CLOSED):
+                        return False
+                    self._line_cut(trying.watch.error or KernelError(trying.why))
+                changed()
+                back = trying.run()
+                clock = Clock()  # what was known of the one before may be wrong now: it slept, or was booted
+                with contextlib.suppress(TargetLost):  # it is cut again, and the pump says so
+                    clock.add(tuple(read_clock(trying.watch.session, now, _AT_FIRST)))
+                    _load_symbols(trying.watch, back)
+                with self._busy:
+                    self.clock = clock
+                    self._is_back(trying.watch, back)
+                return True
+            except GaveUp as error:
+                self.lost(error)
+            except Exception as error:
+                self.lost(KernelError(f"unexpected: {error!r}", "please report it"))
+            finally:
+                self.trying = None
+            return False
+
+    def _line_cut(self, error: KernelError) -> None:
+        if self.state is not State.CUT:
+            self._before = (self.state, self.why, self.remedy)
+            self._failed(State.CUT, error)
+
+    def _is_back(self, watch: Watch, back: Back) -> None:
+        """The state and the lines of now."""
+        self.state, self.why, self.remedy = self._before
+        if back.refused:
+            self.why = "; ".join(f"not armed again: {text}" for text in back.refused)
+            self.remedy = "D takes all away, and it can be armed anew"
+        if back.again or back.refused:
+            self.state = State.ARMED if watch.armed else State.REFUSED
+        self.done = Done(tuple(event.line for one in watch.armed for event in one.plan.events), self.done.notes)
+
     def lost(self, error: KernelError) -> None:
         """The line or the machine is gone."""
         if self.state not in (State.LOST, State.CLOSED):
@@ -177,11 +251,15 @@ class Host:
 
     def close(self) -> None:
         """Take everything away; every step is tried. Safe to call twice."""
-        with self._busy:
+        if (trying := self.trying) is not None:
+            trying.give_up()
+        with self._coming, self._busy:
             watch = self.watch
             if watch is None:
                 self.state = self.state if self.state.failed else State.CLOSED
                 return
+            if self.state is State.CUT:
+                self.lost(KernelError(self.why))
             lost = self.state is State.LOST
             was_open = watch.session is not None
             if not lost:
@@ -204,3 +282,9 @@ class Host:
 
     def _progress(self, text: str, share: float | None = None) -> None:
         self.progress = text if share is None else f"{text} {share:.0%}"
+
+
+def _load_symbols(watch: Watch, back: Back) -> None:
+    """Another boot has other addresses."""
+    if back.cut.booted and (watch.known.with_stacks or any(map(watch.known.wants_symbols, watch.armed))):
+        watch.connection.load_symbols()

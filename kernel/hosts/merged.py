@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from events.clock import Timeline
 from events.hosts import HostMerger, MergedRows
 from events.record import Record
 from events.search import Found
+from kernel.line_cut import EVENT
 
 if TYPE_CHECKING:
-    from events.clock import Timeline
+    from events.runs import Run
+    from events.store import Store
     from kernel.hosts.host import Host
     from kernel.watch import Watch
 
@@ -103,10 +109,28 @@ class Merged:
             return
         first = max(store.first_seq, source.next_seq)
         source.unshown += first - source.next_seq
-        stamps = store.columns(first, store.next_seq).run.stamps
-        self.merger.add(number, source.timeline.near(stamps, offset.ns, now), first)
+        run = store.columns(first, store.next_seq).run
+        cuts = _cuts(store, run) if watch.cuts else []
+        self.merger.add(number, self._near(source, run.stamps, cuts, offset.ns, now), first)
         source.next_seq = store.next_seq
         source.given = True
+
+    def _near(
+        self, source: _Source, stamps: NDArray[np.int64], cuts: Sequence[int], offset: int, now: int
+    ) -> NDArray[np.int64]:
+        """Times on our clock; each mark of a cut line stands where events go on after it."""
+        pieces: list[NDArray[np.int64]] = []
+        begin = 0
+        for cut in cuts:
+            pieces.append(source.timeline.near(stamps[begin:cut], offset, now))
+            # The mark's own stamp is of before. Rows that are as old as the window are out already.
+            pieces.append(np.array([max(now - self.merger.window, source.timeline.latest)], np.int64))
+            source.timeline, begin = Timeline(), cut + 1  # that clock may have been set, or have begun again
+        pieces.append(source.timeline.near(stamps[begin:], offset, now))
+        near = np.concatenate(pieces)
+        for cut in cuts:
+            near[cut] = near[cut:].min()
+        return near
 
     def release(self, now: int | None) -> int:
         """Give rows to what is final at a time, or to everything; gives their number."""
@@ -179,8 +203,13 @@ class Merged:
         for number, source in enumerate(self._sources):
             if source is not None and source.watch is watch:
                 return number, source
-        from events.clock import Timeline  # and numpy, as `kernel.watch` does
-
         made = _Source(host, watch, Timeline())
         self._sources.append(made)
         return len(self._sources) - 1, made
+
+
+def _cuts(store: Store, run: Run) -> list[int]:
+    """Which of these rows are marks of a cut line, in order."""
+    marks = [number for number in np.unique(run.ids).tolist() if store.event(number) == EVENT]
+    found: list[int] = np.flatnonzero(np.isin(run.ids, marks)).tolist()
+    return found

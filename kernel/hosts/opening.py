@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kernel.address import Address
 from kernel.connection import Connection
 from kernel.errors import TargetUnusable
-from kernel.far import FarTarget
+from kernel.far import FarTarget, Reached
 from kernel.open import Progress, open_target
 from kernel.ssh import reach
 
@@ -41,5 +41,9 @@ def _target(spec: str, progress: Progress, cancel: threading.Event) -> Target:
         raise TargetUnusable("auto: that may be another machine than the one that was meant", "say local")
     if spec.startswith("ssh://"):
         address = Address.parse(spec)
-        return FarTarget(reach(address, progress, cancel=cancel, asking=False), str(address))
+
+        def again(cancel: threading.Event | None, asking: bool) -> Reached:  # noqa: ARG001 - as `Reach` is called
+            return reach(address, cancel=cancel, asking=False)
+
+        return FarTarget(reach(address, progress, cancel=cancel, asking=False), str(address), again=again)
     return open_target(spec, progress, cancel)

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kernel.hosts.host import Host, State
+from kernel.hosts.host import Answer, Host, State
 from kernel.hosts.order import Order
 
-OUT_OF_REACH = (State.UNREACHABLE, State.LOST)
-"""Nothing can be asked of such a host; of one that refused something it can."""
+OUT_OF_REACH = (State.UNREACHABLE, State.CUT, State.LOST)
+"""Nothing can be asked of such a host, as of now; of one that refused something it can."""
 
 
 class Wanted(NamedTuple):
@@ -48,17 +48,24 @@ class Service:
 
     def step(self, host: Host, wanted: Wanted) -> bool:
         """Have the host do one thing of it, with `lock` held; False: there is nothing to do."""
-        if self.era != wanted.era:
-            try:
-                host.disarm()
-            finally:
-                self.era, self.taken, self.refused = wanted.era, 0, set()
-            return True
-        if self.has_all(wanted) or host.state in OUT_OF_REACH:
+        if host.state in OUT_OF_REACH:
             return False
+        if self.era != wanted.era:
+            answer = Answer.TAKEN
+            try:
+                answer = host.disarm()
+            finally:
+                if answer is not Answer.NOT_NOW:
+                    self.era, self.taken, self.refused = wanted.era, 0, set()
+            return answer is not Answer.NOT_NOW
+        if self.has_all(wanted):
+            return False
+        answer = Answer.TAKEN
         try:
-            if self.taken not in self.refused and not host.arm(wanted.orders[self.taken]):
+            if self.taken not in self.refused:
+                answer = host.arm(wanted.orders[self.taken])
+            if answer is Answer.REFUSED:
                 self.refused.add(self.taken)
         finally:
-            self.taken += 1
-        return True
+            self.taken += answer is not Answer.NOT_NOW
+        return answer is not Answer.NOT_NOW

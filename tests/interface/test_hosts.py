@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from kernel import reconnect
+from kernel.errors import TargetUnusable
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import State
 from kernel.hosts.order import Order
 from tests.interface.test_help import held
 from tests.interface.widget_host import screen_text, until
-from tests.pure.fake_hosts import FakeHost, Lan, is_clean
+from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tui.app import Probewright
 from tui.hosting import LentOpening
 from tui.screens.detail import DetailScreen
@@ -102,6 +104,34 @@ async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):
         await pilot.press("r")
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         assert dead.closed
+
+
+async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan, monkeypatch):
+    monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
+    web1 = lan.hosts["web1"] = ReturningHost("web1")
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        fleet = app.hosting.fleet
+        fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: "2 of 2 armed" in text(app), pilot)
+        assert not app.check_action("reconnect", ())
+        web1.cut(TargetUnusable("no route to web1"))
+        await until(lambda: re.search(r"web1 .*… cut \d+ s", text(app)), pilot)
+        await until(lambda: "1 of 2 armed, 1 cut" in text(app), pilot)
+        await pilot.press("shift+tab")
+        await until(lambda: "again in 3" in text(app) and "F8 give up: no route to web1" in text(app), pilot)
+        assert all(len(row) <= 80 for row in text(app).splitlines())
+        lan.hosts["web2.example.com"].event(fleet.now(), pid=2)
+        await until(lambda: re.search(r"web2\S+ +0 +\S+-2 ", text(app)), pilot)
+        web1.refuse = None
+        await pilot.press("f7")
+        await until(lambda: "2 of 2 armed" in text(app) and "line_cut" in text(app), pilot)
+        web1.event(fleet.now(), pid=3)
+        await until(lambda: re.search(r"web1 +0 +\S+-3 ", text(app)), pilot)
+        assert "! gap " in text(app) and not app.check_action("give_up", ()), text(app)
+        web1.cut(TargetUnusable("no route to web1"))
+        await until(lambda: web1.tried == 3 and app.check_action("give_up", ()), pilot)
+        await pilot.press("f8")
+        await until(lambda: "✗ lost" in text(app) and "1 of 2 armed, 1 failed" in text(app), pilot)
 
 
 async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, monkeypatch):

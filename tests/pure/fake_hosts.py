@@ -7,13 +7,15 @@ import re
 import struct
 import threading
 import time
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from events.batch import Batch, Chunk
 from kernel.connection import Connection
-from kernel.errors import TargetUnusable
+from kernel.errors import FileRefused, TargetUnusable
+from kernel.far import FarTarget, Reached
 from kernel.open import Progress
+from kernel.owner import owner_of
 from kernel.target import Effect, Step
 from probes.command import Armable
 from probes.plan import Plan, PlannedEvent
@@ -76,6 +78,65 @@ class FakeHost(FakeTarget):
         self.pages.queue.put(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
 
 
+BOOT = "/proc/sys/kernel/random/boot_id"
+
+
+class ReturningHost(FakeHost):
+    """Behind a line that can be cut, and made anew as soon as nothing is to be refused."""
+
+    def __init__(self, name: str, behind: int = 0, release: str = "6.12.0-fake") -> None:
+        super().__init__(name, behind, release)
+        self._facts = replace(self._facts, boot_id="one")
+        self.files |= {BOOT: b"one\n", "/proc/sys/kernel/version": b"\n"}
+        self.files["/proc/sys/kernel/osrelease"] = f"{release}\n".encode()
+        self.refuse: Exception | None = None
+        """Why nobody gets there."""
+        self.tried = 0
+        self.heard = time.monotonic()
+        self._be(100)
+        self.target = FarTarget(Reached(self, "agent"), f"ssh://{name}", again=self._again)
+        self.target._facts = self._facts
+
+    def cut(self, why: Exception | None = None) -> None:
+        """The far side undoes all, nobody here hears of it; `why`: it can't be reached until that is taken away."""
+        self.refuse = why
+        self.vanish()
+        self.lost = True
+
+    def boot(self, behind: int) -> None:
+        """It is another boot of the same kernel: its clock began again."""
+        self.files[BOOT] = b"two\n"
+        self.behind = behind
+
+    def stream(self, instance: str) -> LiveStream:
+        self.pages = LiveStream(self)
+        return self.pages
+
+    def _be(self, pid: int) -> None:
+        self.pid = pid
+        self.files[f"/proc/{pid}/stat"] = b"%d (python3) S 1" % pid + b" 0" * 17 + b" 4711 0\n"
+        self.owner = owner_of(self.files[f"/proc/{pid}/stat"])
+
+    def _again(self, cancel: threading.Event | None, asking: bool) -> Reached:
+        assert not asking, "several would ask at once"
+        self.tried += 1
+        if self.refuse is not None:
+            raise self.refuse
+        self.lost = self.closed = False
+        self.heard = time.monotonic()
+        self._be(self.pid + 100)
+        return Reached(self, "agent")
+
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+        return {}
+
+    def links(self, path: str) -> Sequence[str]:
+        raise FileRefused(path, 2)
+
+    def stream_pids(self) -> Sequence[int]:
+        return ()
+
+
 class AnyProbe(Connection):
     """Lowers each probe to one line without looking at it; a kernel takes no probe that is named in its release."""
 
@@ -116,7 +177,8 @@ class Lan:
                 raise TargetUnusable("cancelled")
         if name not in self.hosts:
             raise TargetUnusable(f"{spec}: Connection refused", "check that sshd runs there, and its port")
-        return AnyProbe(self.hosts[name])
+        host = self.hosts[name]
+        return AnyProbe(host.target if isinstance(host, ReturningHost) else host)
 
 
 def is_clean(host: FakeHost) -> bool:
@@ -125,4 +187,4 @@ def is_clean(host: FakeHost) -> bool:
 
 
 REMOVE = Effect.RMDIR
-__all__ = ["REMOVE", "AnyProbe", "FakeHost", "Lan", "Step", "is_clean"]
+__all__ = ["REMOVE", "AnyProbe", "FakeHost", "Lan", "ReturningHost", "Step", "is_clean"]

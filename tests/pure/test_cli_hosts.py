@@ -14,9 +14,10 @@ import pytest
 
 import kernel.hosts.fleet
 import tui.cli.hosts
+from kernel import reconnect
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.order import Order
-from tests.pure.fake_hosts import FakeHost, Lan, is_clean
+from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tui.cli.main import run
 from tui.cli.parser import parse
 
@@ -134,6 +135,52 @@ def test_a_host_whose_line_is_cut_is_told_and_the_status_says_so(lan, capsys):
     assert (hosts["one"]["state"], hosts["two"]["state"]) == ("closed", "lost")
     assert "probewright: two: lost: the line is cut" in told.err
     lan.hosts.pop("two")
+
+
+def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, monkeypatch):
+    monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
+    two = lan.hosts["two"] = ReturningHost("two")
+    feed(lan, ("one", 1), ("two", 2))
+
+    def cut() -> None:
+        while not two.pages.taken:
+            threading.Event().wait(0.01)
+        two.cut()
+        while not two.tried:
+            threading.Event().wait(0.01)
+        feed(lan, ("two", 3))
+
+    threading.Thread(target=cut, daemon=True).start()
+    words = ["run", "f vfs_read", *targets("one", "two"), "--json", "--count", "4", "--window", "0.1"]
+    status = run(parse(words))
+    told = capsys.readouterr()
+    events, hosts = objects(told.out)
+    assert status == 0
+    assert [one["event"].rpartition("/")[2] for one in events if one["host"] == "two"] == [
+        "vfs_read",
+        "line_cut",
+        "vfs_read",
+    ]
+    (mark,) = (one for one in events if one["event"] == "line_cut")
+    assert "events of that time are lost" in mark["values"]["note"] and "late" not in mark
+    assert (hosts["one"]["gaps"], len(hosts["two"]["gaps"]), hosts["two"]["state"]) == ([], 1, "closed")
+    assert "probewright: two: cut: the line is cut; trying again" in told.err
+    assert "probewright: two: the line was cut for " in told.err
+
+
+def test_nobody_tries_again_where_that_is_not_wanted(lan, capsys):
+    two = lan.hosts["two"] = ReturningHost("two")
+    feed(lan, ("two", 2))
+
+    def cut() -> None:
+        while not two.pages.taken:
+            threading.Event().wait(0.01)
+        two.cut()
+
+    threading.Thread(target=cut, daemon=True).start()
+    assert run(parse(["run", "f vfs_read", *targets("two", "gone"), "--json", "--reconnect", "0"])) == 3
+    _, hosts = objects(capsys.readouterr().out)
+    assert (hosts["two"]["state"], two.tried) == ("lost", 0)
 
 
 def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, capsys, monkeypatch):

@@ -25,6 +25,7 @@ from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, State
 from kernel.hosts.merged import MergedEvent
 from kernel.hosts.order import Chosen, Order
+from kernel.line_cut import EVENT
 from probes.check import armable
 from probes.presets.errors import PresetError
 from probes.presets.substitute import values_of as checked_values
@@ -54,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     order = order_of(arguments)
     specs = specs_of(arguments.targets, arguments.groups)
-    fleet = Fleet(specs, limits=limits_of(arguments), window=window_of(arguments.window))
+    fleet = Fleet(
+        specs, limits=limits_of(arguments), window=window_of(arguments.window), patience=arguments.reconnect
+    )
     stream = Stream(fleet, order, as_json=arguments.json, most=arguments.count or 0)
     try:
         with stoppable():
@@ -136,6 +139,11 @@ class _Told(NamedTuple):
     state: State
     why: str
     stopped: int
+    cuts: int = 0
+    """How often its line came back."""
+
+
+_NOTHING = _Told(State.WAITING, "", 0)
 
 
 class Stream:
@@ -199,14 +207,14 @@ class Stream:
             except IndexError:  # its host's store had to drop it while it waited
                 events.pass_over(seq)
                 continue
-            if event.event in self._source(event).about:
+            if event.event == EVENT or event.event in self._source(event).about:
                 self._number += 1
                 self._shown[event.host] = self._shown.get(event.host, 0) + 1
                 self._show(event)
 
     def _source(self, event: MergedEvent) -> Source:
         known = self._sources.get(event.source)
-        if known is None or event.event not in known.about:
+        if known is None or not (event.event == EVENT or event.event in known.about):
             known = self._sources[event.source] = source_of(self._fleet.events.watch(event.source))
         return known
 
@@ -230,21 +238,25 @@ class Stream:
     def _tell(self) -> None:
         """What became of hosts since the last time."""
         for host in self._fleet.hosts:
-            now = _Told(host.state, host.why, len(host.stopped))
-            before = self._told.get(host)
+            cuts = host.watch.cuts if host.watch is not None else ()
+            now = _Told(host.state, host.why, len(host.stopped), len(cuts))
+            before = self._told.get(host, _NOTHING)
             if now == before:
                 continue
             self._told[host] = now
-            for text in host.stopped[before.stopped if before else 0 :]:
+            for text in host.stopped[before.stopped :]:
                 _say(host, f"{text}; --storm sets the limit")
-            if host.state is State.ARMED and (before is None or before.state is not State.ARMED):
+            for cut in cuts[before.cuts :]:
+                _say(host, cut.text)
+            if host.state is State.ARMED and before.state is not State.ARMED:
                 offset = host.offset(self._fleet.now())
                 clock = f", clock {clock_text(offset)}" if offset else ""
                 _say(host, f"armed, {host.kernel}{clock}")
                 for note in host.done.notes:
                     _say(host, note)
             if host.why:
-                _say(host, f"{host.state}: {host.why}")
+                again = "; trying again" if host.state is State.CUT else ""
+                _say(host, f"{host.state}: {host.why}{again}")
                 if host.remedy:
                     print(f"  {plain(host.remedy)}", file=sys.stderr)
 

@@ -68,7 +68,9 @@ class HostsScreen(Screen[None]):
         self._detail.host = self._table.current
         table = self._events.table
         paces = [line.per_second for line in lines if line.per_second is not None]
-        armed, failed = (sum(test) for test in zip(*((x.state == "armed", x.failed) for x in lines), strict=True))
+        armed = sum(line.state == "armed" for line in lines)
+        failed = sum(line.failed for line in lines)
+        cut = sum(line.state == "cut" for line in lines)
         orders = self._fleet.title
         self._line.state = LiveState(
             following=table.following,
@@ -77,6 +79,7 @@ class HostsScreen(Screen[None]):
             shown=self._shown.next_seq,
             losses=_together([line.losses for line in lines]),
             note=f"{armed} of {len(lines)} armed"
+            + f", {cut} cut" * bool(cut)
             + f", {failed} failed" * bool(failed)
             + f": {orders}" * bool(orders),
         )

@@ -1,0 +1,226 @@
+"""One of several hosts whose line is cut: it comes back, the others go on, the gap stands in the list."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from kernel import reconnect
+from kernel.errors import FileRefused, GoneForGood, TargetLost, TargetUnusable
+from kernel.hosts.fleet import Fleet
+from kernel.hosts.host import State
+from kernel.hosts.order import Order
+from kernel.line_cut import EVENT
+from kernel.target import Step
+from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
+from tests.pure.test_hosts import READ, SECOND, armed_on, shown, shows, states, until
+
+AWAY = TargetUnusable("ssh://one: no route to host", "check that the host is up")
+WRITE = Order(("f vfs_write",))
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
+
+
+@pytest.fixture
+def one() -> ReturningHost:
+    return ReturningHost("one", behind=100 * SECOND)
+
+
+@pytest.fixture
+def two() -> FakeHost:
+    return FakeHost("two", behind=-5 * SECOND)
+
+
+@pytest.fixture
+def fleets(one: ReturningHost, two: FakeHost) -> Iterator[Callable[..., Fleet]]:
+    made: list[Fleet] = []
+    lan = Lan(one, two)
+
+    def make(*specs: str, patience: float | None = None, window: int = SECOND // 20) -> Fleet:
+        made.append(Fleet(specs, window=window, patience=patience, opener=lan.open))
+        made[-1].open()
+        return made[-1]
+
+    yield make
+    for fleet in made:
+        fleet.close()
+    assert is_clean(one) and is_clean(two)
+
+
+@pytest.fixture
+def fleet(fleets: Callable[..., Fleet]) -> Fleet:
+    made = fleets("one", "two")
+    made.arm(READ)
+    assert made.wait(20)
+    return made
+
+
+def names(fleet: Fleet) -> list[tuple[str, str]]:
+    return [(event.host, event.event.rpartition("/")[2]) for event in shown(fleet)]
+
+
+def is_back(fleet: Fleet, times: int = 1) -> bool:
+    host = fleet.hosts[0]
+    came = host.watch is not None and len(host.watch.cuts) == times
+    return host.state is State.ARMED and host.trying is None and came
+
+
+def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, two):
+    host = fleet.hosts[0]
+    one.event(fleet.now(), pid=1)
+    until(fleet, lambda: len(shown(fleet)) == 1)
+    before = host.done.lines
+    one.cut(AWAY)
+    until(fleet, lambda: host.state is State.CUT and one.tried > 2)
+    assert host.trying is not None and "line cut" in host.trying.note
+    assert "line is cut" in host.why and fleet.settled and fleet.armed
+    two.event(fleet.now(), pid=2)
+    until(fleet, lambda: len(shown(fleet)) == 2)
+    fleet.look()
+    until(fleet, lambda: fleet.hosts[1].counts is not None)
+    one.refuse = None
+    until(fleet, lambda: is_back(fleet))
+    one.event(fleet.now(), pid=3)
+    two.event(fleet.now(), pid=4)
+    until(fleet, lambda: len(shown(fleet)) == 5)
+    assert sorted(names(fleet)[3:]) == [("one", "vfs_read"), ("two", "vfs_read")]
+    assert names(fleet)[:3] == [("one", "vfs_read"), ("two", "vfs_read"), ("one", EVENT)]
+    mark = shown(fleet)[2]
+    assert not mark.late and "lost" in mark.comm and "events of that time are lost" in str(mark.record.values["note"])
+    stamps = [event.ts for event in shown(fleet) if not event.late]
+    assert stamps == sorted(stamps)
+    assert not host.why and len(host.done.lines) == 1 and host.done.lines != before, "in a group of another session"
+    fleet.close()
+    assert states(fleet) == {"one": State.CLOSED, "two": State.CLOSED} and one.closed
+
+
+def test_a_machine_that_was_booted_anew_is_told_and_its_clock_is_measured_anew(fleet, one):
+    host = fleet.hosts[0]
+    one.event(fleet.now(), pid=1)
+    until(fleet, lambda: len(shown(fleet)) == 1)
+    one.cut()
+    one.boot(behind=4000 * SECOND)
+    until(fleet, lambda: is_back(fleet))
+    offset = host.offset(fleet.now())
+    assert offset is not None and abs(offset.ns - 4000 * SECOND) <= offset.uncertainty
+    now = fleet.now()
+    one.event(now, pid=3)
+    until(fleet, lambda: len(shown(fleet)) == 3)
+    first, mark, last = shown(fleet)
+    assert "the machine was booted anew" in str(mark.record.values["note"])
+    assert first.ts <= mark.ts <= last.ts and abs(last.ts - now) < SECOND // 100
+    assert first.record.ts > last.record.ts, "by its own clock it was before"
+
+
+def test_another_kernel_is_not_gone_on_with(fleet, one):
+    one.cut()
+    one.files["/proc/sys/kernel/osrelease"] = b"7.2.0\n"
+    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    assert "another kernel" in fleet.hosts[0].why and fleet.hosts[0].remedy == "open it anew"
+    assert fleet.hosts[1].state is State.ARMED
+
+
+@pytest.mark.parametrize("why", [AWAY, GoneForGood("the guest has ended")])
+def test_it_is_given_up_after_a_time_or_at_once_where_that_is_of_no_use(fleets, one, why):
+    patience = 0.1 if why is AWAY else None
+    fleet = fleets("one", "two", patience=patience)
+    fleet.arm(READ)
+    assert fleet.wait(20)
+    one.cut(why)
+    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    assert str(why) in fleet.hosts[0].why
+    assert fleet.hosts[1].state is State.ARMED
+    one.refuse, one.lost = None, False
+    assert fleet.retry() == 1
+    until(fleet, lambda: fleet.hosts[0].state is State.ARMED)
+
+
+def test_nobody_tries_where_no_time_is_given(fleets, one):
+    fleet = fleets("one", patience=0)
+    fleet.arm(READ)
+    assert fleet.wait(20)
+    one.cut()
+    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    assert one.tried == 0 and "line is cut" in fleet.hosts[0].why
+
+
+def test_by_hand_at_once_and_given_up(fleet, one, monkeypatch):
+    monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
+    one.cut(AWAY)
+    until(fleet, lambda: one.tried == 1)
+    fleet.try_now()
+    until(fleet, lambda: one.tried == 2)
+    fleet.give_up()
+    until(fleet, lambda: fleet.hosts[0].state is State.LOST)
+    assert "no route" in fleet.hosts[0].why
+
+
+def test_the_end_does_not_wait_for_one_that_is_tried_again(fleet, one, monkeypatch):
+    monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
+    one.cut(AWAY)
+    until(fleet, lambda: one.tried == 1)
+    fleet.finish()
+    fleet.close()
+    assert states(fleet) == {"one": State.LOST, "two": State.CLOSED}
+    assert "no route" in fleet.hosts[0].why
+
+
+def test_what_is_ordered_meanwhile_is_armed_when_it_is_back(fleet, one, two):
+    one.cut(AWAY)
+    until(fleet, lambda: fleet.hosts[0].state is State.CUT)
+    fleet.arm(WRITE)
+    until(fleet, lambda: armed_on(two) == ["vfs_read", "vfs_write"])
+    one.refuse = None
+    until(fleet, lambda: is_back(fleet) and armed_on(one) == ["vfs_read", "vfs_write"])
+    assert fleet.wait(20) and len(fleet.hosts[0].done.lines) == 2
+
+
+def test_what_is_taken_away_meanwhile_is_taken_away_when_it_is_back(fleet, one, two):
+    one.cut(AWAY)
+    until(fleet, lambda: fleet.hosts[0].state is State.CUT)
+    fleet.disarm()
+    fleet.arm(WRITE)
+    until(fleet, lambda: armed_on(two) == ["vfs_write"])
+    one.refuse = None
+    until(fleet, lambda: is_back(fleet) and armed_on(one) == ["vfs_write"])
+
+
+def test_an_order_in_the_midst_of_which_the_line_is_cut_is_given_again(fleet, one):
+    begun = threading.Event()
+
+    def cut(step: Step) -> None:
+        if b"vfs_open vfs_open" in step.data and not begun.is_set():
+            begun.set()
+            one.cut()
+            raise TargetLost("the line is cut")
+
+    one.before = cut
+    fleet.arm(Order(("f vfs_write", "f vfs_open")))
+    until(fleet, begun.is_set)
+    until(fleet, lambda: is_back(fleet) and armed_on(one) == ["vfs_read", "vfs_write", "vfs_open"])
+
+
+def test_what_can_not_be_armed_again_is_told(fleet, one):
+    def refused(step: Step) -> None:
+        if b"vfs_read vfs_read" in step.data:
+            raise FileRefused(step.path, 16)
+
+    one.before = refused
+    one.cut()
+    until(fleet, lambda: fleet.hosts[0].state is State.REFUSED)
+    assert fleet.hosts[0].why.startswith("not armed again: vfs_read: ") and fleet.hosts[0].remedy
+
+
+def test_a_line_that_is_cut_again_leaves_two_marks(fleet, one):
+    for number in (1, 2):
+        one.cut()
+        until(fleet, partial(is_back, fleet, number))
+        one.event(fleet.now(), pid=number)
+        until(fleet, partial(shows, fleet, 2 * number))
+    assert [name for _, name in names(fleet)] == [EVENT, "vfs_read"] * 2
