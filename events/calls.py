@@ -41,6 +41,11 @@ class Numbers(NamedTuple):
     paired: NDArray[np.bool_]
     """Whether they are proven."""
 
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """Sequence numbers of their last events."""
+        return np.maximum(self.entries, self.exits)
+
 
 _ONE_BY_ONE = 256
 """Ends that go through `events.pairing` where some were lost among them; of more, each half is asked about."""

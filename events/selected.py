@@ -6,7 +6,8 @@ A selection numbers its rows and never shifts them, as the store does with its o
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from events.columns import PIECE, Ints
 if TYPE_CHECKING:
     from events.condition import Condition
     from events.store import Store
+
+_LEAST: Final = 1 << 10
+"""Rows of a piece, as long as more come."""
 
 
 class Selection(Protocol):
@@ -101,14 +105,18 @@ class Selected:
         for place in np.flatnonzero(columns.is_text).tolist():
             found[place] = self.condition(self._store.record(columns.first + place))
         seqs = np.flatnonzero(found) + columns.first
-        if len(seqs):
+        if not len(seqs):
+            return
+        if self._seqs and len(self._seqs[-1]) < _LEAST:  # a few at each look, for hours
+            self._seqs[-1] = np.concatenate((self._seqs[-1], seqs))
+        else:
             self._seqs.append(seqs)
             self._begins.append(self.next)
-            self.next += len(seqs)
+        self.next += len(seqs)
 
     def seq(self, row: int) -> int:
         """Sequence number of a row. Raises IndexError where it was dropped or is not there yet."""
-        piece = int(np.searchsorted(self._begins, row, "right")) - 1 if self._begins else -1
+        piece = bisect_right(self._begins, row) - 1
         if piece < 0 or row >= self.next:
             raise IndexError(row)
         return int(self._seqs[piece][row - self._begins[piece]])

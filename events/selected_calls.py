@@ -75,6 +75,12 @@ class SelectedCalls:
             raise IndexError(row)
         return int(self._rows[row - self._dropped])
 
+    def first_of(self, wanted: Mask, first: int) -> int | None:
+        """The first row that is among some of `Calls`, of which `wanted` begins with row `first`; None: none is."""
+        gone = int(np.searchsorted(self._rows, first))
+        hits = wanted[self._rows[gone:] - first]
+        return self._dropped + gone + int(hits.argmax()) if hits.any() else None
+
     def _holds(self, calls: Numbers) -> Mask:
         seqs = np.unique(np.concatenate((calls.entries, calls.exits)))
         seqs = seqs[seqs >= self._store.first_seq]

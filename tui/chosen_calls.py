@@ -16,6 +16,7 @@ from tui.shown import remark_of, sorts_of_fields
 from widgets.call_rows import CallText
 
 if TYPE_CHECKING:
+    from events.condition import Condition
     from events.selected_calls import SelectedCalls
     from events.store import Store
     from kernel.watch import Watch
@@ -77,9 +78,11 @@ class ChosenCalls:
 
     def choose(self, text: str) -> None:
         """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
+        self._select(condition(text, self.sorts, self._store.comm, self._store.cgroups) if text.strip() else None)
+
+    def _select(self, wanted: Condition | None) -> None:
         from events.selected_calls import SelectedCalls
 
-        wanted = condition(text, self.sorts, self._store.comm, self._store.cgroups) if text.strip() else None
         self._chosen = SelectedCalls(self.every.calls, self._store, wanted) if wanted else None
         self._named = wanted.tasks(self._store.cmdlines) if wanted else frozenset()
 
@@ -97,7 +100,7 @@ class ChosenCalls:
         wanted = self._chosen.condition
         if wanted.tasks(self._store.cmdlines) == self._named:
             return False
-        self.choose(wanted.text)
+        self._select(wanted)
         return True
 
     def call(self, row: int) -> CallText:
@@ -120,8 +123,11 @@ class ChosenCalls:
 
         Rows are in the order in which calls were known to be over: an end without an entry stands a little later.
         """
-        wanted = self._store.at_time(ts)
-        return next((row for row in range(self.first, self.next) if self._last(row) >= wanted), None)
+        numbers = self.every.calls.numbers(self.every.first, self.every.next)
+        later = numbers.last >= self._store.at_time(ts)
+        if self._chosen:
+            return self._chosen.first_of(later, self.every.first)
+        return self.every.first + int(later.argmax()) if later.any() else None
 
     def _last(self, row: int) -> int:
         """Sequence number of a call's last event. Raises IndexError where there is no such row."""

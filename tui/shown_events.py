@@ -139,10 +139,11 @@ class ShownEvents:
         return self.store.row(self.store.next_seq - 1).ts if len(self.store) else 0
 
     def row(self, seq: int) -> int | None:
-        """Row of an event; None: it is not shown, or the rows are in another order than that of time."""
+        """Row of an event; None: it is not shown, was dropped, or the rows are in another order than that of time."""
         chosen = self._chosen or self._all
         row = chosen.at(seq)
-        return row if not self._ordered and row < chosen.next and chosen.seq(row) == seq else None
+        there = not self._ordered and chosen.first <= row < chosen.next
+        return row if there and chosen.seq(row) == seq else None
 
     def row_at(self, ts: int) -> int | None:
         """The first row that is not older than a time in nanoseconds; None as for `row`, or where all are older."""
@@ -161,7 +162,7 @@ class ShownEvents:
             return self._find_by_row(match, start, direction, budget)
         chosen = self._chosen or self._all
         deadline = time.monotonic() + budget
-        row = start
+        row = max(start, chosen.first) if direction > 0 else start  # where it goes on may have been dropped meanwhile
         while chosen.first <= row < chosen.next:
             left = max(0.0, deadline - time.monotonic())
             found = self.store.find(wanted, chosen.seq(row), direction, left, style=self._values)
