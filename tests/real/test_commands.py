@@ -174,8 +174,8 @@ def test_a_measured_time_is_printed_with_the_fields_of_both_ends(guest_72: Guest
         assert re.search(r"__x lat=\d+ count=\d+ ret=-?\w+$", line), line
     assert table.out.splitlines()[0].split(",")[5:] == ['"lat"', '"count"', '"ret"']
     for line in failed.out.splitlines():
-        assert re.search(r" sys_exit id=\d+ ret=-(E[A-Z0-9]+|\d{3})$", line), line
-    assert "ret=-E" in failed.out
+        assert re.search(r" sys_exit id=\d+( [a-z]\w+)? ret=-(E[A-Z0-9]+|\d{3})$", line), line
+    assert re.search(r" id=\d+ [a-z]\w+ ret=-E", failed.out)
     assert is_clean(guest_72), left(guest_72)
 
 
