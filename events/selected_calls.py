@@ -75,6 +75,10 @@ class SelectedCalls:
             raise IndexError(row)
         return int(self._rows[row - self._dropped])
 
+    def at(self, row: int) -> int:
+        """The first row that is not before a row of `Calls`; `next` where all are."""
+        return self._dropped + int(np.searchsorted(self._rows, row))
+
     def first_of(self, wanted: Mask, first: int) -> int | None:
         """The first row that is among some of `Calls`, of which `wanted` begins with row `first`; None: none is."""
         gone = int(np.searchsorted(self._rows, first))

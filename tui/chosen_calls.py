@@ -111,6 +111,14 @@ class ChosenCalls:
         """Entry and exit of a row; None: not seen, or dropped. Raises IndexError where the row was dropped."""
         return self.every.records(self._row(row))
 
+    def place(self, row: int) -> int | None:
+        """Number of a row's call among all; None: there is none."""
+        return self._row(row) if self.first <= row < self.next else None
+
+    def row_from(self, place: int) -> int:
+        """The first row whose call has no smaller number among all."""
+        return self._chosen.at(place) if self._chosen else place
+
     def ts(self, row: int) -> int:
         """Nanoseconds of a call's last event, of the newest call where that was dropped; 0: there is none."""
         for one in (row, self.next - 1):

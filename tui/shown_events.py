@@ -88,8 +88,7 @@ class ShownEvents:
         from events.selected import Selected
 
         self._chosen, self._named = Selected(self.store, wanted), named
-        self.unsort()
-        return True
+        return self._ordered is None  # what was put in order is of one moment
 
     # -- as `widgets.event_rows.EventStore` -------------------------------------------------------------------------
 
@@ -144,6 +143,16 @@ class ShownEvents:
         row = chosen.at(seq)
         there = not self._ordered and chosen.first <= row < chosen.next
         return row if there and chosen.seq(row) == seq else None
+
+    def place(self, row: int) -> int | None:
+        """Sequence number of the event of a row; None: there is none."""
+        with contextlib.suppress(IndexError):
+            return self.selection.seq(row) if self.first_seq <= row < self.next_seq else None
+        return None
+
+    def row_from(self, place: int) -> int:
+        """The first row whose event has no smaller number, in the order of time."""
+        return (self._chosen or self._all).at(place)
 
     def row_at(self, ts: int) -> int | None:
         """The first row that is not older than a time in nanoseconds; None as for `row`, or where all are older."""

@@ -73,6 +73,11 @@ class TailList(LineList):
         """Rows that came since one stopped to follow."""
         return 0 if self.following else self._shown[1] - self._left_at
 
+    @property
+    def left_at(self) -> int:
+        """Row that came next when one stopped to follow."""
+        return self._shown[1] if self.following else self._left_at
+
     def tick(self) -> None:
         """Look for news, and paint if there are any."""
         now = (self._rows.first, self._rows.next)
@@ -180,6 +185,13 @@ class TailList(LineList):
             super().move_to(row - self.page // 3)
             super().move_to(row + self.page // 3)
         self.move_to(row)
+
+    def hold(self, row: int, above: int, left_at: int) -> None:
+        """Stop to follow with the cursor on a row and so many rows above it; what came from `left_at` on is new."""
+        self.move_to(row)
+        if not self.following:
+            self._scroll_to_row(self.cursor - above)
+            self._left_at = min(left_at, self._shown[1])
 
     def action_move(self, step: int) -> None:
         """Cursor up or down, from the newest row while following."""

@@ -229,6 +229,55 @@ async def test_marks_are_found_again():
         assert pane.marks == {every[-1].seq}
 
 
+async def test_who_reads_a_row_stays_there_when_tasks_get_names():
+    async with live() as (pilot, pane, every):
+        store, table = pane.shown.store, pane.table
+        other = next(record.pid for record in reversed(every) if record.comm != every[0].comm)
+        pane.only(f"comm == {every[0].comm}")
+        before = rows(pane)
+        table.go_to(len(before) // 2)
+        await pilot.press("up")
+        held, above = pane.record, table.cursor - table.top
+        assert 0 < above < table.page - 1
+        store.cmdlines = {**store.cmdlines, other: every[0].comm}
+        pane.names_changed()
+        await until(lambda: not pane.shown.behind, pilot)
+        assert len(rows(pane)) > len(before)
+        assert not table.following and pane.record == held
+        assert table.cursor - table.top == above
+        assert table.new == sum(record.seq > before[-1].seq for record in rows(pane))
+        await to_column(pilot, pane, "count")
+        await pilot.press("S")
+        order = [record.seq for record in rows(pane)]
+        store.cmdlines = {**store.cmdlines, other: "else"}
+        pane.names_changed()
+        assert [record.seq for record in rows(pane)] == order, "what was put in order stays as it was"
+
+
+async def test_who_reads_a_call_stays_there_when_tasks_get_names():
+    async with live() as (pilot, _, every):
+        await pilot.press("x")
+        pane = pilot.app.live_place.view.pane
+        await until(lambda: pane.shown and pane.shown.counts[0] > 0 and not pane.tick(), pilot)
+        store, table = pane.shown._store, pane.table
+        names = [
+            store.comm(leave.pid)
+            for _, leave in map(pane.shown.records, range(pane.shown.first, pane.shown.next))
+            if leave
+        ]
+        name = max(set(names), key=names.count)
+        other = next(record.pid for record in every if record.comm != name)
+        pane.only(f"comm == {name}")
+        size = pane.shown.counts[0]
+        table.go_to(size // 2)
+        held = pane.shown.records(table.cursor)
+        store.cmdlines = {**store.cmdlines, other: name}
+        pane.names_changed()
+        await until(lambda: not pane.shown.behind, pilot)
+        assert pane.shown.counts[0] >= size
+        assert not table.following and pane.shown.records(table.cursor) == held
+
+
 async def test_a_time_is_gone_to():
     async with live() as (pilot, pane, every):
         wanted = every[len(every) // 2]

@@ -65,6 +65,12 @@ class Chosen(Protocol):
     def names_changed(self) -> bool:
         """Tasks have names now; True: that changes what is shown, from the oldest row on."""
 
+    def place(self, row: int) -> int | None:
+        """A number of what stands in a row, the same whatever is chosen besides; None: nothing does."""
+
+    def row_from(self, place: int) -> int:
+        """The first row that is not before a place; the one that comes next where all are."""
+
     def ts(self, row: int) -> int:
         """Nanoseconds of a row, or of the newest where that was dropped; 0: there is none."""
 
@@ -88,6 +94,9 @@ class ChosenPane(TablePane):
         self.shown: Chosen | None = None
         """What is in the table; None as long as there is no store."""
         self._looking: Timer | None = None
+        self._held: tuple[int, int, int] | None = None
+        """Places of the cursor and of the newest row when the picture was held, and the rows above the cursor; to be
+        found again when there are other rows."""
         self._refused = ""
         """What is wrong with what was typed; what was chosen before it still is."""
         self._line = FilterLine(self.HINT, NameSuggester(CGROUP, lambda: self.shown.cgroups if self.shown else ()))
@@ -115,15 +124,37 @@ class ChosenPane(TablePane):
         """Which events are shown, or in which order, has changed."""
 
     def names_changed(self) -> None:
-        """Tasks have names now: what is chosen by name is chosen anew."""
-        if self.shown is not None and self.shown.names_changed():
-            self._look_on()
-            self.refill()
+        """Tasks have names now: what is chosen by name is chosen anew, and who reads a row stays there."""
+        if self.shown is not None:
+            held = self._where(self.shown)
+            changed = self.shown.names_changed()
+            if changed:
+                self.refill()
+                self._held = held
+            if changed or self.shown.behind:
+                self._look_on()
         self.table.names_changed()
+
+    def _where(self, shown: Chosen) -> tuple[int, int, int] | None:
+        table = self.table
+        if table.following:
+            return self._held
+        cursor, newest = shown.place(table.cursor), shown.place(table.left_at - 1)
+        return None if cursor is None else (cursor, cursor if newest is None else newest, table.cursor - table.top)
+
+    def _hold(self, shown: Chosen) -> None:
+        """Go back to the row that was held, once it is found."""
+        if self._held is None:
+            return
+        cursor, newest, above = self._held
+        if shown.behind and shown.row_from(max(cursor, newest)) == self.table.rows.next:
+            return
+        self._held = None
+        self.table.hold(shown.row_from(cursor), above, shown.row_from(newest + 1))
 
     def fill(self, shown: Chosen | None) -> None:
         """Show another store, or one that has other fields; a condition is kept where its fields are there."""
-        self.shown = shown
+        self.shown, self._held = shown, None
         if shown is not None and self._line.text:
             self._choose(self._line.text)
         self.refill()
@@ -135,6 +166,7 @@ class ChosenPane(TablePane):
         more = self.shown.tick(_BUDGET)
         self._say()
         self.table.tick()
+        self._hold(self.shown)
         return more
 
     def action_filter(self) -> None:
@@ -172,7 +204,7 @@ class ChosenPane(TablePane):
             self._refused = f"{error}, at {error.at + 1}"
             self._say()
             return False
-        self._refused = ""
+        self._refused, self._held = "", None
         self._look_on()
         return True
 
