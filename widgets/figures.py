@@ -1,7 +1,8 @@
-"""Numbers for people: grouped, or short where there is little room."""
+"""Numbers for people: grouped, or short where there is little room, or as bars."""
 
 from __future__ import annotations
 
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
 _STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -37,3 +38,12 @@ def duration(nanoseconds: int) -> str:
         value, unit = value / 1e3, larger
     decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:.{decimals}f} {unit}"
+
+
+def bar(share: float, columns: int) -> str:
+    """A bar of a share of so many columns; what is more than nothing has an eighth of a column at least."""
+    eighths = round(share * columns * 8)
+    if share > 0:
+        eighths = max(1, eighths)
+    full, rest = divmod(min(eighths, columns * 8), 8)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(columns)

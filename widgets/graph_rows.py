@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from widgets.event_rows import seconds
-from widgets.figures import duration
+from widgets.figures import bar, duration
 from widgets.matching import highlighted
 from widgets.rows import Piece
-from widgets.safe_text import fit, safe
+from widgets.safe_text import cut, fit, safe, width
 from widgets.tail_table import Found
 
 _TIME, _TASK, _RETURNED, _TOOK, _BAR = 14, 16, 12, 8, 8
@@ -17,7 +17,6 @@ _WIDE = 100
 """Columns from which on there is room for the time, and for what a call spent by itself."""
 _DEEPEST = 24
 """Levels that are indented; deeper ones say their level."""
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class GraphText(NamedTuple):
@@ -167,9 +166,9 @@ class GraphRows:
         used = min(len(head), room)
         yield Piece(head[:room], "dim")
         for text, look in parts:
-            cut = text if used + len(text) <= room else text[: max(0, room - used - 1)] + "…" * (room > used)
-            used += len(cut)
-            yield from self._marked(cut, look)
+            text = cut(text, room - used)
+            used += width(text)
+            yield from self._marked(text, look)
         yield Piece(" " * (room - used))
 
     def _marked(self, text: str, look: str) -> Iterable[Piece]:
@@ -182,11 +181,3 @@ class GraphRows:
             return self.source.text(place)
         except IndexError:
             return GraphText(0, "", 0, None, "(dropped)")
-
-
-def bar(share: float, columns: int) -> str:
-    """A bar of eighths of a column; what is more than nothing is seen."""
-    eighths = min(round(share * columns * 8), columns * 8)
-    eighths = max(eighths, 1) if share > 0 else 0
-    full, part = divmod(eighths, 8)
-    return ("█" * full + (_EIGHTHS[part] if part else "")).ljust(columns)

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from widgets.columns import Columns
-from widgets.figures import duration, grouped
-from widgets.graph_rows import bar
+from widgets.figures import bar, duration, grouped
 from widgets.matching import highlighted
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe

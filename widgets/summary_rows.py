@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from widgets.figures import duration, grouped, short
+from widgets.figures import bar, duration, grouped, short
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe, width
 
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
 _LEAST_BAR: Final = 4
 _WIDEST_LABEL: Final = 0.5
@@ -50,15 +49,6 @@ def squeezed(counts: Sequence[int], columns: int) -> list[int]:
     """The counts in at most so many columns: as many neighbours put together as it takes, the same number in each."""
     each = each_of(len(counts), columns)
     return [sum(counts[at : at + each]) for at in range(0, len(counts), each)]
-
-
-def bar(share: float, columns: int) -> str:
-    """A bar of a share of so many columns; what is more than nothing has an eighth of a column at least."""
-    eighths = round(share * columns * 8)
-    if share > 0:
-        eighths = max(1, eighths)
-    full, rest = divmod(min(eighths, columns * 8), 8)
-    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(columns)
 
 
 def sparkline(counts: Sequence[int], columns: int) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from widgets.figures import duration
+from widgets.figures import bar, duration
 from widgets.safe_text import width
-from widgets.summary_rows import Bar, BarRows, Rate, RateRows, bar, sparkline, squeezed
+from widgets.summary_rows import Bar, BarRows, Rate, RateRows, sparkline, squeezed
 
 
 @settings(deadline=None)
