@@ -91,6 +91,11 @@ class Store:
         return self._inflow.intake.overrun_unknown
 
     @property
+    def lost(self) -> int:
+        """Events that were overwritten before they were read, at least: one where the kernel did not say how many."""
+        return sum(self.overrun.values()) + sum(self.overrun_unknown.values())
+
+    @property
     def undecodable(self) -> int:
         """Pages that broke off, events without a format, lines that are no events."""
         return self._inflow.intake.undecodable

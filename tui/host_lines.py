@@ -82,7 +82,7 @@ def losses_of_host(host: Host) -> HostLosses:
     store = host.watch.store if host.watch is not None else None
     if store is None:
         return HostLosses()
-    seen, counts = sum(store.overrun.values()), host.counts
+    seen, counts = store.lost, host.counts
     if counts is None:
         return HostLosses(lost=seen, unread=store.undecodable)
     missed = sum(number or 0 for number in counts.nmissed.values())

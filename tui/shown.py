@@ -62,14 +62,12 @@ def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
     """What did not reach the screen, each kind apart."""
     if watching is None or watching.store is None:
         return Losses()
-    seen = sum(watching.store.overrun.values())
+    seen, unread = watching.store.lost, watching.store.undecodable
     gap = math.ceil(sum(cut.seconds for cut in watching.cuts))
     if counts is None:
-        return Losses(lost=seen, gap=gap)
+        return Losses(lost=seen, unread=unread, gap=gap)
     missed = sum(number or 0 for number in counts.nmissed.values())
-    return Losses(
-        lost=max(seen, counts.lost), missed=missed, dropped=counts.dropped, unread=watching.store.undecodable, gap=gap
-    )
+    return Losses(lost=max(seen, counts.lost), missed=missed, dropped=counts.dropped, unread=unread, gap=gap)
 
 
 def note_of(watching: Watch) -> str:

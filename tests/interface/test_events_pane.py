@@ -160,10 +160,10 @@ async def test_what_was_lost_is_said_once():
 async def test_what_the_tracer_lost_is_said_beside_what_the_probes_lost():
     async with live() as (pilot, _, _):
         place, graphing = pilot.app.live_place, pilot.app.graphing
-        tracer = SimpleNamespace(store=SimpleNamespace(overrun={0: 7}), cuts=(), live=False)
+        tracer = SimpleNamespace(store=SimpleNamespace(lost=7, undecodable=0), cuts=(), live=False)
         graphing.watching = tracer
         assert place._losses(tracer) == Losses(lost=7)
-        tracer.store.overrun = {0: 0}
+        tracer.store.lost = 0
         assert place._losses(tracer) is None and place._losses(pilot.app.watching) is None
         graphing.watching = None
 

@@ -207,6 +207,9 @@ def test_missed_events_without_a_number():
     store.feed(Batch((Chunk(3, bytes(made)),), True))
     assert store.overrun_unknown == {3: 1}
     assert not store.overrun
+    store.feed(Batch((Chunk(3, page(9, b"", HEADER, flags=3 << 30, lost=41)),), True))
+    assert store.overrun == {3: 41}
+    assert store.lost == 42
 
 
 def test_events_without_a_format_are_counted():

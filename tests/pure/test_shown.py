@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,13 +13,15 @@ from events.cgroups import Home
 from events.needle import TextMatch
 from events.recording import Recording
 from kernel.connection import Connection
+from kernel.counts import Counts
 from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
 from tui.losses import names_of
-from tui.shown import detail_of, fields_of
+from tui.shown import detail_of, fields_of, losses_of
 from tui.shown_events import ShownEvents
 from widgets.event_rows import FIXED, MARK, EventColumn, EventRows, seconds
+from widgets.status_bar import Losses
 
 
 @functools.cache
@@ -82,6 +85,15 @@ def test_comparisons_find_numbers(text):
 def test_a_comparison_with_no_such_field_is_a_text():
     _, events, _ = shown()
     assert events.find("nosuch > 1", events.first_seq, budget=60).seq is None
+
+
+def test_losses_that_only_the_events_tell_of_are_told():
+    """As of a recording that was cut before its counts were written, or whose counts are damaged."""
+    store = SimpleNamespace(lost=3, undecodable=5)
+    watch = SimpleNamespace(store=store, cuts=())
+    assert losses_of(watch, None) == Losses(lost=3, unread=5)
+    zeros = Counts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
+    assert losses_of(watch, zeros) == Losses(lost=3, unread=5)
 
 
 def test_several_probes_of_one_function_are_told_apart():
