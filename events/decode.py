@@ -112,10 +112,11 @@ class Layout:
     def _dynamic(self, field: Field) -> Convert:
         element: Callable[[bytes], Value] = text_of if field.kind is FieldKind.STRING else self.elements(field)
         base = field.end if field.loc is Loc.REL else 0
+        may_be_empty = field.kind is not FieldKind.STRING  # a string has its NUL at least, else it could not be read
 
         def one(buffer: bytes, start: int, length: int, value: Value) -> Value:
             size, offset = value >> 16, base + (value & 0xFFFF)  # type: ignore[operator]
-            if not size or offset + size > length:
+            if offset + size > length or not (size or may_be_empty):
                 return None
             return element(buffer[start + offset : start + offset + size])
 

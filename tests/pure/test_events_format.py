@@ -93,6 +93,8 @@ def test_all_formats_of_the_captures_are_read():
         ("__data_loc char[] v", 4, True, "%s", struct.pack("<HH", 12, 9) + b"abc\0", None),
         ("__rel_loc char[] v", 4, True, "%s", struct.pack("<HH", 4, 3) + b"....ab\0", "ab"),
         ("__data_loc u16[] v", 4, False, "", struct.pack("<HHHH", 12, 4, 5, 6), (5, 6)),
+        ("__data_loc u16[] v", 4, False, "", struct.pack("<HH", 12, 0), ()),
+        ("__data_loc u16[] v", 4, False, "", struct.pack("<HH", 12, 2), None),
         ("__data_loc unsigned long[] v", 4, False, "", struct.pack("<HHQ", 12, 8, 7), (7,)),
         ("__data_loc char[][2] v", 8, True, "", struct.pack("<4H", 16, 2, 0, 0) + b"a\0", ("a", None)),
         ("char v[]", 0, False, "", b"marker\n\0\0", "marker\n"),
