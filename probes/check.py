@@ -8,12 +8,13 @@ whether the target can do it: by lowering, and by what the kernel says of the li
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from btf.btf import Btf
 from probes.command import Armable, Deletion, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
-from probes.facts import TargetFacts
+from probes.facts import Feature, TargetFacts
 from probes.functions import tracepoints_like
 from probes.kernel_verdict import kernel_verdict
 from probes.lowering.lower import lower
@@ -67,11 +68,11 @@ def check_plan(
         if not is_own(probe):
             verdict = kernel_verdict(probe, btf, facts, existing, environment=environment)
             return Checked(verdict, _plan_of(probe, btf, facts, group, environment) if verdict.ok else None)
-        command = " ".join(probe.split())
+        text = probe
         try:
-            probe = armable(probe)
+            probe = armable(text)
         except ParseError as error:
-            return Checked(Verdict(command, error.refusal), None)
+            return Checked(_unread(text, error), None)
     command = str(probe)
     try:
         plan = lower(probe, btf, facts, group, environment=environment)
@@ -95,12 +96,26 @@ def check_typed(
         return checked
     try:
         probe = armable(text)
-    except ParseError:
-        return checked
+    except ParseError as error:
+        return checked._replace(verdict=_unread(text, error)) if _is_missing(text, facts) else checked
     other = check_plan(probe, btf, facts, group, environment, existing)
     if other.plan is None:
         return checked if _code(checked) == _code(other) else other
     return checked if comes_back(checked.verdict, other.plan) else other._replace(written=checked.verdict)
+
+
+def _is_missing(text: str, facts: TargetFacts) -> bool:
+    """Whether a text is of a kind that this kernel has not, so that it says no more of it than that."""
+    features = {"f": Feature.FPROBE_EVENTS, "t": Feature.TPROBE_EVENTS, "e": Feature.EPROBE_EVENTS}
+    wanted = features.get(text.split(maxsplit=1)[0].partition(":")[0]) if text.strip() else None
+    return wanted is not None and not facts.has(wanted)
+
+
+def _unread(text: str, error: ParseError) -> Verdict:
+    """The verdict on a text that can't be read."""
+    refusal = error.refusal
+    hint = refusal.hint or hint_for(refusal.code, refusal.token)[0]
+    return Verdict(" ".join(text.split()), replace(refusal, hint=hint))
 
 
 def _code(checked: Checked) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from btf.btf import Btf
@@ -177,8 +177,7 @@ def _check_condition(probe: Probe, site: Site, facts: TargetFacts) -> None:
         check_filter(probe.filter, site.fields, site.environment, site.dialect, facts.cpus)
     except At as error:
         refused = error.refused
-        names: Sequence[str] = tuple(site.fields or ())
-        hint, nearest = hint_for(refused.code, refused.token, refused.names or names)
+        hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
         column = start + refused.offset
         raise CannotLower(
             Refusal(refused.code, message_of(refused.code) or refused.code, column, refused.token, hint, nearest)

@@ -15,7 +15,7 @@ from probes.lowering.capture import Capturer, needs_entry, needs_exit
 from probes.lowering.doubt import doubt, sign_lost
 from probes.lowering.filter import filtered
 from probes.lowering.mechanism import Mechanism, choose
-from probes.lowering.selection import Selection, expand
+from probes.lowering.selection import UNKNOWN_ARGUMENTS, Selection, expand
 from probes.lowering.words import NamedField, capture, name_fields, refused_at
 from probes.names import event_name, unique_field
 from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
@@ -23,8 +23,11 @@ from probes.probe import Probe, When
 from probes.rules.expand import beyond_last
 from probes.rules.site import Site
 from probes.rules.symbols import untold
+from probes.rules.ways_out import WAYS_OUT
 from probes.signature import Signature, certain_signature_of
 from probes.syntax.refused import Refused
+from probes.syntax.text import kstrtoul
+from probes.value import NotThere
 
 
 def lower_function(
@@ -44,10 +47,13 @@ def lower_function(
         else Where()
     )
     fetchargs = _alike(probe.fetchargs, facts) if mechanism.others else probe.fetchargs
-    chosen = expand(fetchargs, signature, where)
+    within = _within(probe)
+    chosen = expand(fetchargs, signature, where, within or UNKNOWN_ARGUMENTS)
     if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
         _check_numbers(probe, chosen, signature)
     fields = name_fields(chosen)
+    if within:
+        _check_within(probe, fields, within)
     losses = [*_by_value(probe), *mechanism.losses, *_of_symbols(probe, facts, environment), *chosen.losses]
     ends, split_losses = _ends(probe, fields, facts)
     losses += split_losses
@@ -72,6 +78,24 @@ def _by_value(probe: Probe) -> list[str]:
     """Say which end of the call it is, where the place does not."""
     implied = probe.suffix is False and probe.when is When.EXIT and probe.returns_by_value
     return ["$retval is there at the exit only: recorded at the return"] if implied else []
+
+
+def _within(probe: Probe) -> str:
+    """Say why a place has no arguments, where it is none that the kernel knows for a function's beginning."""
+    if probe.place.base is None and kstrtoul(probe.place.symbol) is not None:
+        return "at an address the kernel knows of no function, its arguments and what it returns: name the function"
+    return WAYS_OUT["NOFENTRY_ARGS"] if probe.place.offset else ""
+
+
+def _check_within(probe: Probe, fields: Sequence[NamedField], why: str) -> None:
+    """Check that nothing is wanted that only a function has, at a place within one. Raises CannotLower."""
+    for field in fields:
+        expression = field.wanted.arg.expression
+        hint = why[:1].upper() + why[1:]
+        if needs_entry(expression):
+            raise refused_at(probe, field.wanted, NotThere("NOFENTRY_ARGS", hint=hint), None)
+        if needs_exit(expression) and not probe.place.offset:
+            raise refused_at(probe, field.wanted, NotThere("RETVAL_ON_PROBE", token="$retval", hint=hint), None)  # noqa: S106
 
 
 def _check_numbers(probe: Probe, chosen: Selection, signature: Signature) -> None:

@@ -40,8 +40,20 @@ def tick(signature: Signature, expression: Variable | ReturnValue, type_id: int)
     return FetchArg(expression, None, None if best == default_type(signature.btf, type_id) else best)
 
 
-def expand(fetchargs: Sequence[FetchArg], signature: Signature | None, where: Where) -> Selection:
-    """Put single arguments for `$$args` and `$arg*`; an expression that occurs twice is kept once."""
+UNKNOWN_ARGUMENTS = "BTF does not know this function's arguments"
+
+
+def expand(
+    fetchargs: Sequence[FetchArg], signature: Signature | None, where: Where, why: str = UNKNOWN_ARGUMENTS
+) -> Selection:
+    """Put single arguments for `$$args` and `$arg*`; an expression that occurs twice is kept once.
+
+    Args:
+        fetchargs: as they were written.
+        signature: of the function; None: it has none to be known.
+        where: its arguments are.
+        why: it has none.
+    """
     wanted: list[Wanted] = []
     losses: list[str] = []
     named = {arg.expression for arg in fetchargs}
@@ -50,7 +62,7 @@ def expand(fetchargs: Sequence[FetchArg], signature: Signature | None, where: Wh
             wanted.append(Wanted(arg, index))
             continue
         if signature is None:
-            losses.append(f"{arg.expression}: BTF does not know this function's arguments")
+            losses.append(f"{arg.expression}: {why}")
             continue
         for param, passed in zip(signature.params, where.params, strict=False):
             if Variable(param.name) in named:

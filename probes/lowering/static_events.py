@@ -83,7 +83,7 @@ def _check(
         check_filter(event.filter, fields, environment, dialect_of(facts, btf), facts.cpus)
     except At as error:
         refused = error.refused
-        hint, nearest = hint_for(refused.code, refused.token, refused.names or tuple(fields or ()))
+        hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
         message = message_of(refused.code) or refused.code
         column = start + refused.offset
         raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None

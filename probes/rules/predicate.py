@@ -19,6 +19,7 @@ _CPUS = re.compile(
 _LONGEST_NUMBER = 23
 _LONGEST_STRING = 255
 _SPACE = " \t\n\v\f\r"
+TWO_FIELDS = "The kernel compares a field with a number or a text, not with another field"
 COMMON = {
     "common_type": EventField("common_type", "unsigned short", 2),
     "common_flags": EventField("common_flags", "unsigned char", 1),
@@ -72,7 +73,11 @@ class Predicates:
             return _string(text, at, base, field, operator)
         if re.match(r"[0-9-]", text[at:]):
             return _number(text, at, base, field, operator)
-        raise Refused("INVALID_VALUE", base + at, text[at:])
+        raise Refused("INVALID_VALUE", base + at, text[at:], hint=self._two_fields(text[at:]))
+
+    def _two_fields(self, value: str) -> str:
+        word = re.match(r"\w*", value)
+        return TWO_FIELDS if word and word[0] in {**(self._fields or {}), **COMMON} else ""
 
     def _field(self, name: str) -> EventField | None:
         if self._fields is None:
@@ -175,5 +180,6 @@ def _number(text: str, at: int, base: int, field: EventField, operator: str) -> 
         raise Refused("OPERAND_TOO_LONG", base + end, word)
     value = kstrtol(word) if field.signed or not field.type else kstrtoul(word)
     if value is None and not (not field.type and (kstrtoul(word) or 0) > LONG_MAX):
-        raise Refused("ILLEGAL_INTVAL", base + at, word)
+        hint = "This field has no sign: nothing in it is below 0" if word.startswith("-") and not field.signed else ""
+        raise Refused("ILLEGAL_INTVAL", base + at, word, hint=hint)
     return end

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from probes.rules.btf_walk import walk
 from probes.rules.cast import current
 from probes.rules.guesses import argument_meant, name_hint, name_meant
+from probes.rules.ways_out import WAYS_OUT
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
 
@@ -40,14 +41,19 @@ def variable(fetch: Fetch, text: str) -> None:
         raise _unknown(fetch, text)
 
 
+_WITHIN = WAYS_OUT["NOFENTRY_ARGS"]
+_AT_ENTRY = "This kernel has arguments at a function's entry only"
+
+
 def _unknown(fetch: Fetch, text: str) -> Refused:
     """A variable that there is not, with what may be meant."""
     site, name = fetch.site, text.lstrip("$")
-    hint = _in_program(site) if re.fullmatch(r"arg\d+", name) else name_hint(name)
+    numbered = re.fullmatch(r"arg\d+", name) is not None
+    hint = (_in_program(site) or (_AT_ENTRY if site.at_exit else _WITHIN)) if numbered else name_hint(name)
     params = tuple(param.name for param in site.signature.params) if site.signature is not None else ()
     if name in params:
         return Refused("BAD_VAR", fetch.offset, text, hint="An argument's name stands without a $", meant=(name,))
-    meant = () if site.user else name_meant(name, None)
+    meant = () if site.user or numbered else name_meant(name, None)
     return Refused("BAD_VAR", fetch.offset, text, hint=hint, names=_variables(site), meant=meant)
 
 

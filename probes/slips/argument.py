@@ -12,6 +12,7 @@ _NO_OFFSET = re.compile(r"([+-]u?)\(")
 _CAST = re.compile(r"\(((?:const )?)(struct |)(\w+(?: \w+)*) *(\**)\)(\w[^\s:]*)(?=\s|$)")
 _C_WORD = "(?:unsigned|signed|long|short|int|char|void)"
 _C_TYPE = re.compile(rf"(?:const )?{_C_WORD}(?: {_C_WORD})*(?: ?\*)?(?=[ \[]|$)")
+_NAMED = re.compile(r"[A-Za-z_]\w*(?:(?:->|\.)\w+)*")
 _COMPARED = re.compile(r"(\w+)(==|!=|<=|>=|<|>)(\w+)")
 _RETURNED: Final = frozenset({"ret", "retval", "return"})
 
@@ -42,6 +43,8 @@ def begins(slip: Slip) -> Iterator[str]:
     if expression == "*" and (pointed := re.search(r":char $", before)) is not None:
         yield f"{before[: pointed.start()]}:string{slip.text[slip.span[1] :]}"
     elif expression.startswith("*"):
+        if _NAMED.fullmatch(expression[1:]):  # as wide as what it points to
+            yield slip.worded(f"{name}{expression[1:]}[0]{kind}")
         yield slip.worded(f"{name}+0({expression[1:]}){kind}")
     if expression.startswith('"'):
         yield slip.worded(f"{name}\\{expression}{kind}")
@@ -100,6 +103,13 @@ def star(slip: Slip) -> Iterator[str]:
 def without(slip: Slip) -> Iterator[str]:
     """A word too many."""
     yield slip.worded("")
+
+
+def no_body(slip: Slip) -> Iterator[str]:
+    """`x= count`; a name for nothing."""
+    end = slip.span[1]
+    yield slip.text[:end] + slip.text[end:].removeprefix(" ")
+    yield from without(slip)
 
 
 def array(slip: Slip) -> Iterator[str]:

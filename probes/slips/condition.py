@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from probes.rules.predicate import TWO_FIELDS
 from probes.slips.slip import FILTER, Slip
 
 _BARE_VALUE = re.compile(r"[^\s\"'&|()]+")
@@ -21,7 +22,9 @@ _OPERATORS: Final = (("===", "=="), (r"(?<![=!<>])=(?![=<>])", "=="), ("=>", ">=
 
 
 def quotes(slip: Slip) -> Iterator[str]:
-    """Text without quotes."""
+    """Text without quotes; of another field the text would be its name."""
+    if slip.error.hint == TWO_FIELDS:
+        return
     rest = slip.error.token  # from the value on; the column may be behind it
     at = len(slip.text) - len(rest) if slip.text.endswith(rest) else slip.column
     found = _BARE_VALUE.match(slip.text, at)

@@ -72,7 +72,13 @@ def no_place(slip: Slip) -> Iterator[str]:
 
 
 def at_exit(slip: Slip) -> Iterator[str]:
-    """What is returned is there at the exit only."""
+    """What is returned is there at the exit only.
+
+    Not at a number in a program: where no function begins the kernel takes what lies on the stack for the return
+    address, and the program breaks.
+    """
+    if "/" in slip.place and slip.place.rpartition(":")[2][:1].isdigit():
+        return
     yield slip.placed(f"{slip.place}%return")
 
 

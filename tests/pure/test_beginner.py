@@ -41,7 +41,9 @@ WRONG = [
     # what an argument begins with
     ("f vfs_read %di", "BAD_FETCH_ARG", "p vfs_read %di"),
     ("f vfs_read $file", "BAD_VAR", "f vfs_read file"),
-    ("f vfs_read *pos", "BAD_FETCH_ARG", "f vfs_read +0(pos)"),
+    ("f vfs_read *pos", "BAD_FETCH_ARG", "f vfs_read pos[0]"),
+    ("f vfs_read p=*pos:u64", "BAD_FETCH_ARG", "f vfs_read p=pos[0]:u64"),
+    ("f vfs_read x= count", "NO_ARG_BODY", "f vfs_read x=count"),
     ("f vfs_read &file", "BAD_FETCH_ARG", "f vfs_read file"),
     ("f vfs_read $ret", "BAD_VAR", "f vfs_read $retval"),
     ("p vfs_read $ret", "BAD_VAR", "p vfs_read%return $retval"),
@@ -188,6 +190,7 @@ def test_nothing_is_made_up_of_another_function() -> None:
         "f vfs_read f_pos=count file->f_pos > 1",  # of which of the two
         "f vfs_read count > ",
         "f vfs_read count & 1",
+        "p /bin/sh:0x1234 $retval",  # where no function begins the program would break
     ],
 )
 def test_what_may_mean_something_else_is_left_alone(text: str) -> None:

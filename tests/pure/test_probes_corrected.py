@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from probes.check import check_plan
+from probes.check import check_plan, check_typed
 from probes.corrected import corrected
 from probes.environment import Environment, EventField
 from probes.verdict import Refusal, Verdict
@@ -56,6 +56,46 @@ def test_one_slip_or_some(wrong: str, right: str) -> None:
     assert not verdict(wrong).ok
     assert put_right(wrong) == right
     assert verdict(right).ok
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "right"),
+    [
+        ("f vfs_read%ret", "BAD_ADDR_SUFFIX", "f vfs_read%return"),
+        ("f vfs_read (u64)count", "BAD_FETCH_ARG", "f vfs_read count:u64"),
+        ("f vfs_read $retvall", "BAD_VAR", "f vfs_read $retval"),
+    ],
+)
+def test_a_kernel_without_the_kind_hides_no_slip(wrong: str, code: str, right: str) -> None:
+    """6.1 has no `f`, and would refuse each of these without a word."""
+    known = kernel("6.1")
+
+    def judged(text: str) -> Verdict:
+        return check_typed(text, known.btf, known.facts).verdict
+
+    error = judged(wrong).error
+    assert error is not None and error.code == code
+    assert error.message and error.hint
+    assert corrected(wrong, judged(wrong), judged) == right
+
+
+@pytest.mark.parametrize("text", ["on sched/sched_switch", "e sched.sched_switch $prev_pid"])
+def test_a_filter_compares_no_two_fields(text: str) -> None:
+    """Neither another field nor the name of one as a text was meant."""
+    wrong = f"{text} if prev_pid == prev_comm"
+    error = verdict(wrong).error
+    assert error is not None and (error.code, error.nearest) == ("INVALID_VALUE", ())
+    assert "another field" in error.hint
+    assert put_right(wrong) == ""
+    swapped = f"{text} if prev_comm == prev_pid"
+    assert put_right(swapped) == ""
+    error = verdict(f"{text} if prev_pid == 1x").error
+    assert error is not None and error.hint == "A number: 10, -1, 0x1f"
+
+
+def test_a_field_without_a_sign_says_so() -> None:
+    error = verdict("f vfs_read count if count == -1").error
+    assert error is not None and error.code == "ILLEGAL_INTVAL" and "no sign" in error.hint
 
 
 @pytest.mark.parametrize("text", ["f vfs_read zzzzzz->f_pos", "f", "x y z", "f vfs_read \\", "f vfs_read é->x"])

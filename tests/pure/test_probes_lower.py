@@ -242,6 +242,30 @@ def test_one_of_the_twins_is_told_by_its_distance() -> None:
     assert "this boot" in unnamed.losses[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "at"),
+    [
+        ("p 0xffffffff81000000 x=$arg1", "NOFENTRY_ARGS", "$arg1"),
+        ("p 0xffffffff81000000 +8($arg2):u32", "NOFENTRY_ARGS", "+8($arg2):u32"),
+        ("r 0xffffffff81000000 $retval", "RETVAL_ON_PROBE", "$retval"),
+        ("p 0xffffffff81000000%both %di x=$retval:s32", "RETVAL_ON_PROBE", "$retval:s32"),
+        ("p vfs_read+16 %di x=$arg1", "NOFENTRY_ARGS", "$arg1"),
+        ("p vfs_read+16 count", "NOFENTRY_ARGS", "count"),
+    ],
+)
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_place_that_begins_no_function_has_none_of_its_values(name: str, text: str, code: str, at: str) -> None:
+    """The kernel refuses them too: of an address it looks up no function (trace_kprobe_create_internal)."""
+    btf, facts, _ = kernel(name)
+    with pytest.raises(CannotLower) as error:
+        lower(parse_probe(text), btf, facts, "g")
+    refusal = error.value.refusal
+    assert (refusal.code, text[refusal.column :]) == (code, at)
+    assert "put %return" not in refusal.hint and "still work" not in refusal.hint
+    found = lower(parse_probe(f"{' '.join(text.split()[:2])} $$args"), btf, facts, "g")
+    assert not any("BTF" in loss for loss in found.losses) and "$$args: " in found.losses[-1]
+
+
 def test_symbols_that_are_no_functions_count_for_a_kprobe() -> None:
     btf, facts, _ = kernel("6.1")
     around = Environment(symbol=lambda name: SymbolCount(2 if name == "vfs_read" else 1))
