@@ -14,7 +14,7 @@ import select
 import sys
 import time
 
-from kernel.drain import Stream, write_all, write_lines
+from kernel.drain import Stream, write_lines
 from kernel.frames import (
     BYE,
     CREDIT,
@@ -62,6 +62,9 @@ class Agent:
         self.streams: dict[int, Stream] = {}
         self.silence = 120.0
         self.heard = time.monotonic()
+        self.written = 0
+        self.before = -1
+        """What was written when somebody last looked whether that goes on."""
         self.ending = False
         self.acts: dict[int, Callable[..., list[bytes] | None]] = {
             PING: self.ping,
@@ -80,7 +83,23 @@ class Agent:
         }
 
     def send(self, ident: int, op: int, *fields: bytes) -> None:
-        write_all(1, frame(ident, op, *fields))
+        self.put(frame(ident, op, *fields))
+
+    def put(self, data: bytes) -> None:
+        """Write to the near side, which reads at all times: where it takes nothing for too long, it is gone."""
+        self.before = -1
+        signal.setitimer(signal.ITIMER_REAL, self.silence / 2, self.silence / 2)
+        while data:
+            done = os.write(1, data)
+            self.written += done
+            data = data[done:]
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def look(self, *_: object) -> None:
+        """Handler of the timer in `put`."""
+        if self.written == self.before:
+            self.leave()
+        self.before = self.written
 
     def perform(self, effect: bytes, path: bytes, data: bytes) -> None:
         if effect == b"mkdir":
@@ -210,7 +229,7 @@ class Agent:
         while stream.credit > 0:
             passed = stream.collect(time.monotonic())
             if passed:
-                write_all(1, passed)
+                self.put(passed)
             if stream.drained:
                 return [b"1"]
         return [b"0"]
@@ -268,7 +287,7 @@ class Agent:
                 if stream.credit > 0 and (stream.epoll.fileno() in ready or now >= max(stream.due, stream.latest)):
                     passed = stream.collect(now)
                     if passed:
-                        write_all(1, passed)
+                        self.put(passed)
 
     def leave(self, *_: object) -> None:
         """Signal handler: out of whatever we wait in, once."""
@@ -279,6 +298,7 @@ class Agent:
     def main(self) -> None:
         for name in ("SIGHUP", "SIGTERM", "SIGINT", "SIGPIPE", "SIGQUIT"):
             signal.signal(getattr(signal, name), self.leave)
+        signal.signal(signal.SIGALRM, self.look)
         try:
             try:
                 self.send(0, OK, b"1", b"%d" % os.getpid(), b"%d" % os.getuid())

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from events.batch import Batch
-from kernel import drain
+from kernel import drain, frames
 from kernel.dialect_agent import AgentDialect
 from kernel.errors import StreamClosed, TargetLost
+from kernel.far_start import boot_agent
 from kernel.pump import Pump
 from kernel.target import Effect, Step, Stream
-from tests.pure.far_sides import KINDS, SHELLS, FarSide, Instance, eventually, far_side, runs
+from tests.pure.far_sides import KINDS, SHELLS, FarSide, Instance, eventually, far_side, runs, spawn
 
 PAGE = 4096
 
@@ -271,3 +272,25 @@ def test_a_pump_ends_with_the_target_that_is_closed_under_it(kind: str, instance
             pump.close()
     finally:
         os.close(pipe)
+
+
+def test_an_agent_whose_line_takes_nothing_any_more_undoes(instance: Instance, tmp_path: Path) -> None:
+    """As where the network is gone: the buffers on the way are full, and nobody hears that it can't be written."""
+    log = tmp_path / "log"
+    log.write_text("")
+    process = spawn(["sh"])
+    try:
+        boot_agent(process, lambda program: f'exec python3 -I -S -c "{program}"')
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.read(100), "its hello; then nobody reads any more"
+        for request in (
+            frames.frame(1, frames.PING, b"1"),
+            frames.frame(2, frames.GUARD, b"write", os.fsencode(log), b"undone", b""),
+            frames.frame(3, frames.STREAM, os.fsencode(instance.path), b"%d" % (1 << 20)),
+        ):
+            process.stdin.write(request)
+        instance.fill(0, 1 << 20)
+        assert eventually(lambda: log.read_text() == "undone")
+    finally:
+        process.kill()
+        process.communicate()
