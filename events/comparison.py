@@ -6,7 +6,7 @@ import fnmatch
 import operator
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as member
 from functools import cached_property
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from events.columns import Mask, Table
+    from events.format import Field
 
 NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "==": operator.eq,
@@ -75,13 +76,24 @@ class Number(Comparison):
     """A field that is one number, or a word of `PID` or `CPU`, compared with a number."""
 
     number: int
+    of_error: bool = False
+    """It was given by the name of an error."""
 
     def of_record(self, record: Record) -> bool:
         """Whether it holds of one event."""
         value = record.values.get(self.field)
         if value is None:
             value = record.pid if self.field in PID else record.cpu if self.field in CPU else None
-        return isinstance(value, int) and bool(NUMERIC[self.operator](value, self.number))
+        number = self._meant(record.format.fields if record.format else ())
+        return isinstance(value, int) and bool(NUMERIC[self.operator](value, number))
+
+    def _meant(self, fields: Iterable[Field]) -> int:
+        """The number as the field has it: an error is below zero in a pointer (ERR_PTR), too, which has no sign."""
+        if not self.of_error or self.operator not in ("==", "!="):
+            return self.number
+        field = next((one for one in fields if one.name == self.field), None)
+        unsigned = field is not None and not field.signed and field.width in (4, 8)
+        return self.number + (1 << 8 * field.width if field and unsigned else 0)
 
     def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of both
         """Of which rows it holds."""
@@ -97,17 +109,17 @@ class Number(Comparison):
         values, missing = table.column(field)
         if values.dtype.kind == "b":  # numpy compares these with nothing above 64 bits
             values = values.view("u1")
-        rows = self.compare(values)
+        rows = self.compare(values, self._meant([field]))
         return rows if missing is None else rows & ~missing
 
-    def compare(self, values: NDArray[Any]) -> Mask:
-        """Of which numbers it holds."""
+    def compare(self, values: NDArray[Any], number: int | None = None) -> Mask:
+        """Of which numbers it holds; `number`: another than its own is meant."""
         import numpy as np
 
         if self.operator == "&":  # below zero all higher bits count as set
             wide = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
             return np.asarray((wide & np.uint64(self.number & _ALL_BITS)) != 0)
-        found: Mask = NUMERIC[self.operator](values, self.number)
+        found: Mask = NUMERIC[self.operator](values, self.number if number is None else number)
         return found
 
 

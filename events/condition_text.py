@@ -119,7 +119,7 @@ class _Reader:
         if number is not None and sign.text in NUMERIC:
             if sign.text == "&" and number not in _BITS:
                 raise ConditionError(f"{value.text} has more than 64 bits", value.at)
-            return Number(name.text, sign.text, number)
+            return Number(name.text, sign.text, number, of_error=errno_of(value.text) is not None)
         if sort is Sort.NUMBER:
             raise ConditionError(f"{name.text} is a number, {value.text} is none{_errno_hint(value.text)}", value.at)
         if sign.text not in _TEXT_OPERATORS:

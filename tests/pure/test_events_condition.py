@@ -6,8 +6,10 @@ import fnmatch
 import itertools
 import random
 import re
+import struct
 from functools import cache
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,10 +19,12 @@ from events.comparison import Text
 from events.condition_text import ConditionError, condition, quoted, why_no_condition
 from events.decode import Decoder
 from events.field_sort import Sort, sorts_of
+from events.format import HeaderPage, parse_format
 from events.ordered import ordered
 from events.record import Record
 from events.selected import Everything, Selected
 from events.store import Store
+from tests.events_data import entry, event, page
 from tests.pure.test_events_columns import EV
 from tests.pure.test_events_search import made_store
 
@@ -193,6 +197,32 @@ def test_a_selection_is_found_as_events_come():
         assert chosen.at(seq) + row == sum(one < seq for one in rows)
     with pytest.raises(IndexError):
         chosen.seq(chosen.next)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("ret == -ENOENT", [0]),
+        ("ret != -ENOENT", [1, 2]),
+        ("code == -ENOENT", [1]),
+        ("ret == -2", []),
+        ("ret & 1", [2]),
+    ],
+)
+def test_the_name_of_an_error_is_that_of_a_pointer_too(text, wanted):
+    """It reads so on the screen: what filp_open() returns is an address, or ERR_PTR(-ENOENT)."""
+    lines = ("int common_pid;\toffset:4;\tsize:4;\tsigned:1", "u64 ret;\toffset:8;\tsize:8;\tsigned:0",
+             "u32 code;\toffset:16;\tsize:4;\tsigned:0")  # fmt: skip
+    fields = "".join(f"\tfield:{line};\n" for line in lines)
+    fmt = parse_format(f'name: filp_open\nID: 701\nformat:\n{fields}\nprint fmt: ""\n', "pw")
+    values = [((1 << 64) - 2, 5), (0xFFFF888003C1A2C0, (1 << 32) - 2), (1, 0)]
+    data = b"".join(event(entry(701, 7, struct.pack("<QI", *value)), 1000) for value in values)
+    store = Store(Decoder({701: fmt}, HeaderPage()))
+    store.feed(Batch((Chunk(0, page(1000, data, HeaderPage())),), True))
+    store.flush()
+    match = condition(text, sorts_of([fmt], fmt.names), store.comm)
+    assert np.flatnonzero(match.candidates(store.columns(0, 3))).tolist() == wanted
+    assert [seq for seq in range(3) if match(store.record(seq))] == wanted
 
 
 @pytest.mark.parametrize("descending", [False, True])
