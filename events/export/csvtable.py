@@ -2,7 +2,8 @@
 
 Columns: `ts` (nanoseconds), `cpu`, `pid`, `comm`, `event`, then every field that an event may have, in the order in
 which they first occur. Numbers stand bare, strings in quotes, arrays as the kernel shows them (`{1,2}`), structures
-as their bytes in hex. An empty cell without quotes: the event has no such field, or the kernel could not read it.
+as their bytes in hex. An empty cell without quotes: the event has no such field, or the kernel could not read it. Of
+several hosts `host`, `time`, `uncertainty` and `late` stand in front (see `events.export.hosts`).
 
 A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, tab or return for a formula, and anybody may give a
 file or a task such a name. Strings that begin so get an apostrophe in front, and so do those that begin with an
@@ -44,21 +45,24 @@ class CsvTable:
         self._columns = columns_of(source)
         self._known = frozenset(self._columns)
         self._unplaced = 0
-        names = (column_name(name) for name in self._columns)
-        self._write([_quoted(name) for name in (*HEADS, *names)])
+        heads = (*(head.name for head in source.heads), *HEADS)
+        names = (column_name(name, heads) for name in self._columns)
+        self._write([_quoted(name) for name in (*heads, *names)])
 
     @property
     def notes(self) -> tuple[str, ...]:
         return unplaced_note(self._unplaced)
 
     def take(self, record: Record) -> None:
-        about = self._source.of(record.event)
+        source, known = self._source.own(record), self._source.head(record)
+        about = source.of(record.event)
         values = exact_values(record)
-        asked = self._source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
+        asked = source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
         row = {name: cell(values.get(name)) for name in asked if name in self._known}
         self._unplaced += sum(name not in self._known for name in asked)
+        where = (cell(known.get(head.name)) for head in self._source.heads)
         heads = [str(record.ts), str(record.cpu), str(record.pid), cell(record.comm), cell(record.event)]
-        self._write([*heads, *(row.get(name, "") for name in self._columns)])
+        self._write([*where, *heads, *(row.get(name, "") for name in self._columns)])
 
     def finish(self) -> None:
         """Every row is whole."""
@@ -67,9 +71,9 @@ class CsvTable:
         self._out.write((",".join(cells) + "\r\n").encode())
 
 
-def column_name(field: str) -> str:
-    """A field's column: one that is called as a column of all events are gets an underscore behind its name."""
-    return f"{field}_" if field in HEADS else field
+def column_name(field: str, heads: tuple[str, ...] = HEADS) -> str:
+    """A field's column: one that is called as a column of all events is gets an underscore behind its name."""
+    return f"{field}_" if field in heads else field
 
 
 def cell(value: Value) -> str:

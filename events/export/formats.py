@@ -24,6 +24,8 @@ class Format(NamedTuple):
     """Addresses are written as the kernel's symbols, which have to be read first."""
     whole_calls: bool = False
     """Both ends of a call have to be in one file."""
+    one_host: str = ""
+    """Why it can't hold events of several hosts; empty: it can."""
 
 
 FORMATS = (
@@ -51,6 +53,7 @@ FORMATS = (
         "kernel stacks by their number, else calls by their own time; no values",
         names_addresses=True,
         whole_calls=True,
+        one_host="a line is a stack and a number, and has no place for a host",
     ),
     Format(
         "text",
@@ -58,6 +61,7 @@ FORMATS = (
         ".txt",
         "lines as trace_pipe prints them; no names of values",
         names_addresses=True,
+        one_host="a kernel prints no host in its lines",
     ),
     Format("svg", "picture (SVG)", ".svg", "what is on the screen, nothing else", of_events=False),
 )

@@ -25,6 +25,8 @@ _WRITERS = {
     "text": ("text", "KernelText"),
 }
 """Format -> module here and class in it."""
+_OF_HOSTS = {"perfetto": "PerfettoHosts"}
+"""The classes that are others where events are of several hosts."""
 
 
 def writer_of(form: Format, source: Source, out: BinaryIO) -> Writer:
@@ -35,6 +37,7 @@ def writer_of(form: Format, source: Source, out: BinaryIO) -> Writer:
         OSError: of the file.
     """
     module, name = _WRITERS[form.name]
+    name = _OF_HOSTS.get(form.name, name) if source.heads else name
     made = getattr(importlib.import_module(f"events.export.{module}"), name)
     return cast("Writer", made(source, out))
 

@@ -7,6 +7,8 @@
   it. Integers have all their digits, up to 2^64 - 1: a reader with doubles has to ask for them (`jq` keeps them from
   1.7 on). Strings as `events.export.escape` writes them, structures as their bytes in hex
 - `text` the same fields as they are shown, enums, errors and symbols by their names
+- of several hosts in front of these `host`, `time`, `uncertainty` where it is known, and `late` where it was (see
+  `events.export.hosts`)
 
 Control characters are escaped as JSON does, so a line is a line and is safe for a terminal.
 """
@@ -26,9 +28,12 @@ _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 def json_object(source: Source, record: Record) -> dict[str, Any]:
     """The object of one event."""
+    heads = {name: value for name, value in source.head(record).items() if value is not None and value is not False}
+    source = source.own(record)
     unasked = source.of(record.event).unasked
     values = {name: _plain(value) for name, value in exact_values(record).items() if name not in unasked}
     return {
+        **heads,
         "ts": record.ts,
         "cpu": record.cpu,
         "pid": record.pid,

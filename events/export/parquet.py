@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from events.decode import Scalar, Value
 from events.export.csvtable import HEADS, column_name, unplaced_note
 from events.export.escape import exact_values
-from events.export.source import Source
+from events.export.source import Head, Source
 from events.format import Field, FieldKind
 from events.record import Record
 from events.text import show
@@ -59,13 +59,15 @@ class ParquetTable:
         self._types = _column_types(pa, source)
         self._fits = {name: _fit(pa, kind) for name, kind in self._types.items()}
         heads = [
+            *(_head(pa, head) for head in source.heads),
             pa.field("ts", pa.int64(), False, {"unit": "ns"}),
             pa.field("cpu", pa.int32(), False),
             pa.field("pid", pa.int32(), False),
             pa.field("comm", pa.string(), False),
             pa.field("event", pa.string(), False),
         ]
-        own = [pa.field(column_name(name), kind) for name, kind in self._types.items()]
+        names = (*(head.name for head in source.heads), *HEADS)
+        own = [pa.field(column_name(name, names), kind) for name, kind in self._types.items()]
         self._schema = pa.schema([*heads, *own], {"probewright": source.title})
         self._writer = pa.parquet.ParquetWriter(out, self._schema, compression="zstd")
         self._rows: list[list[Cell]] = [[] for _ in self._schema]
@@ -77,14 +79,16 @@ class ParquetTable:
         return unplaced_note(self._unplaced)
 
     def take(self, record: Record) -> None:
+        source, known = self._source.own(record), self._source.head(record)
         values = exact_values(record)
-        asked = self._source.fields(record.format) if record.format else tuple(values)
+        asked = source.fields(record.format) if record.format else tuple(values)
         self._unplaced += sum(name not in self._fits for name in asked)
-        heads: tuple[Cell, ...] = (record.ts, record.cpu, record.pid, record.comm, record.event)
+        where = (None if isinstance(value := known.get(head.name), tuple) else value for head in self._source.heads)
+        heads: tuple[Cell, ...] = (*where, record.ts, record.cpu, record.pid, record.comm, record.event)
         for cells, head in zip(self._rows, heads, strict=False):
             cells.append(head)
         there = frozenset(asked)
-        for cells, (name, fit) in zip(self._rows[len(HEADS) :], self._fits.items(), strict=True):
+        for cells, (name, fit) in zip(self._rows[len(heads) :], self._fits.items(), strict=True):
             value = values.get(name) if name in there else None
             cell = None if value is None else fit(value)
             self._unplaced += value is not None and cell is None
@@ -111,6 +115,11 @@ class ParquetTable:
     def _flush(self) -> None:
         self._writer.write_table(self._pa.Table.from_batches(self._pieces), row_group_size=_GROUP)
         self._pieces.clear()
+
+
+def _head(pa: ModuleType, head: Head) -> pyarrow.Field:
+    kind = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}[head.kind]
+    return pa.field(head.name, kind, metadata={"unit": "ns"} if head.kind is int else None)
 
 
 def _column_types(pa: ModuleType, source: Source) -> dict[str, pyarrow.DataType]:

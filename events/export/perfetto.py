@@ -14,6 +14,7 @@ process that Perfetto would want to know.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 from events.decode import Scalar, Value
@@ -36,6 +37,8 @@ _SEQUENCE = 1
 _ROOT = 1
 _FIRST_TASK, _FIRST_IDLE = 1 << 33, 1 << 34
 """Tracks of tasks by their thread ids, and of idle tasks by their CPUs."""
+_PLACE_BITS = 40
+"""All tracks of one trace are below this."""
 
 
 class PerfettoTrace:
@@ -43,14 +46,22 @@ class PerfettoTrace:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING) -> None:
-        """See `events.export.spans` for how many events wait for the end of a call."""
+    def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING, place: int = 0) -> None:
+        """Begin.
+
+        Args:
+            source: what is known of the events.
+            out: the file; other traces may go into it too.
+            waiting: how many events wait for the end of a call, see `events.export.spans`.
+            place: of the trace, where the file has more than one.
+        """
         self._source = source
+        self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
         self._out = out
         self._spans = Spans(source.ends, source.lost_between, waiting)
         self._tracks: dict[int, str] = {}
         """Track -> name under which it is known."""
-        root = number(_UUID, _ROOT) + string(_TRACK_NAME, source.title or "probewright")
+        root = number(_UUID, self._base + _ROOT) + string(_TRACK_NAME, source.title or "probewright")
         flags = number(_SEQUENCE_FLAGS, _STATE_CLEARED) + number(_FIRST_PACKET, 1)
         self._packet(flags + content(_TRACK_DESCRIPTOR, root))
 
@@ -86,17 +97,17 @@ class PerfettoTrace:
 
     def _event(self, record: Record, kind: int, rest: bytes) -> None:
         event = number(_TYPE, kind) + number(_TRACK_UUID, self._track(record)) + rest
-        self._packet(number(_TIMESTAMP, record.ts) + content(_TRACK_EVENT, event))
+        self._packet(number(_TIMESTAMP, self._source.time(record)) + content(_TRACK_EVENT, event))
 
     def _track(self, record: Record) -> int:
         """The task's track, described before its first event; again where its name was not known then."""
         task = record.pid or idle_task(record.cpu)
-        track = _FIRST_TASK + task if task > 0 else _FIRST_IDLE - task
+        track = self._base + (_FIRST_TASK + task if task > 0 else _FIRST_IDLE - task)
         known = self._tracks.get(track)
         if known is None or (known == UNNAMED and record.comm != known):
             self._tracks[track] = record.comm
             name = f"{record.comm}-{record.pid}" + ("" if record.pid else f" on CPU {record.cpu}")
-            described = number(_UUID, track) + string(_TRACK_NAME, name) + number(_PARENT_UUID, _ROOT)
+            described = number(_UUID, track) + string(_TRACK_NAME, name) + number(_PARENT_UUID, self._base + _ROOT)
             self._packet(content(_TRACK_DESCRIPTOR, described))
         return track
 
@@ -114,7 +125,31 @@ class PerfettoTrace:
         return bytes(found)
 
     def _packet(self, fields: bytes) -> None:
-        self._out.write(content(_TRACE_PACKET, fields + number(_SEQUENCE_ID, _SEQUENCE)))
+        self._out.write(content(_TRACE_PACKET, fields + number(_SEQUENCE_ID, self._sequence)))
+
+
+class PerfettoHosts:
+    """The same of several hosts: each has a track of its own above those of its tasks; times are of one clock."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, source: Source, out: BinaryIO) -> None:
+        self._source = source
+        self._out = out
+        self._traces: dict[str, PerfettoTrace] = {}
+
+    def take(self, record: Record) -> None:
+        host = str(self._source.head(record)["host"])
+        trace = self._traces.get(host)
+        if trace is None:
+            own = self._source.own(record)
+            own = replace(own, time=self._source.time, title=f"{host}: {own.title}")
+            trace = self._traces[host] = PerfettoTrace(own, self._out, place=len(self._traces))
+        trace.take(record)
+
+    def finish(self) -> None:
+        for trace in self._traces.values():
+            trace.finish()
 
 
 def _annotation(name: str, value: Value) -> bytes:

@@ -28,6 +28,13 @@ class About(NamedTuple):
     """It is of a probe in a program."""
 
 
+class Head(NamedTuple):
+    """Something that every event has besides what the trace says of it."""
+
+    name: str
+    kind: type[int] | type[str] | type[bool]
+
+
 UNNAMED = "<...>"
 """A task whose name is not known: the kernel learns some only later."""
 UNKNOWN = About()
@@ -44,6 +51,10 @@ def _no_symbols() -> Symbols | None:
 
 def _no_comm(pid: int) -> str:  # noqa: ARG001 - as `Store.comm` is called
     return UNNAMED
+
+
+def _trace_time(record: Record) -> int:
+    return record.ts
 
 
 def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.lost_between` is called
@@ -81,6 +92,10 @@ class Source:
     """Names of addresses."""
     title: str = ""
     """Where the events are from, in a few words."""
+    time: Callable[[Record], int] = _trace_time
+    """When an event was, in nanoseconds: by the trace clock where nothing else is said."""
+    heads: tuple[Head, ...] = ()
+    """What stands in front of all that is given out of an event: where several hosts are, which one it is of."""
     _asked: dict[int, tuple[EventFormat, tuple[str, ...]]] = field(default_factory=dict, repr=False, compare=False)
     """What `fields` gave, by the identity of a format: to compare two of them takes as long as an event."""
 
@@ -96,6 +111,14 @@ class Source:
             hidden = PROBE_FIELDS | about.unasked | {about.frame}
             known = self._asked[id(fmt)] = (fmt, tuple(name for name in fmt.names if name not in hidden))
         return known[1]
+
+    def own(self, record: Record) -> Source:  # noqa: ARG002 - of one host all are
+        """What is known of where this event is from."""
+        return self
+
+    def head(self, record: Record) -> Mapping[str, Value]:  # noqa: ARG002 - of one host there is nothing to say
+        """Values of `heads`, as far as they are known."""
+        return {}
 
     def subject(self, event: str) -> str:
         """The function of a probe, else the event's own name."""

@@ -185,9 +185,9 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, capsys, monkeypatch):
 
 
 def test_on_a_terminal_no_string_moves_the_cursor(monkeypatch, capsys):
-    from tui.cli.event_export import _Terminal
+    from tui.cli.output import PlainTerminal
 
-    out = _Terminal()
+    out = PlainTerminal()
     assert out.write(b'"a\x1b[2J"\r\n"b"\r\n') == 14
     out.flush()
     assert capsys.readouterr().out == '"a\\x1b[2J"\n"b"\n'

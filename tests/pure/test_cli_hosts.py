@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import threading
@@ -14,8 +15,11 @@ import pytest
 
 import kernel.hosts.fleet
 import tui.cli.hosts
+import tui.cli.hosts_stream
 from kernel import reconnect
+from kernel.errors import TargetUnusable
 from kernel.hosts.fleet import Fleet
+from kernel.hosts.host import Host
 from kernel.hosts.order import Order
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tui.cli.main import run
@@ -101,10 +105,97 @@ def test_the_status_says_whether_all_some_or_none_did_it(lan, capsys, hosts, spe
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("words", [["--summary"], ["--hist"], ["--export", "json"], ["-o", "x.json"]])
+@pytest.mark.parametrize("words", [["--summary"], ["--hist"]])
 def test_what_is_for_one_host_is_said_to_be(lan, capsys, words):
     assert run(parse(["run", "f vfs_read", *targets("one", "two"), *words])) == 2
     assert "is for one host" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--export", "text"], "text: a kernel prints no host in its lines; of several hosts there are jsonl, csv, "),
+        (["-o", "x.folded"], "folded: a line is a stack and a number, and has no place for a host"),
+        (["--export", "otlp:http://localhost"], "otlp: all that one process sends is of one resource"),
+        (["--export", "nosuch"], "nosuch: no format of exports"),
+    ],
+)
+def test_a_format_that_has_no_place_for_hosts_is_refused_before_any_is_opened(lan, capsys, words, why):
+    assert run(parse(["run", "f vfs_read", *targets("one", "two"), *words])) == 2
+    assert why in capsys.readouterr().err
+    assert not any(host.steps for host in lan.hosts.values())
+
+
+def exported(lan: Lan, *words: str) -> int:
+    feed(lan, ("one", 1), ("two", 2), ("one", 3))
+    asked = ["run", "f vfs_read", *targets("one", "gone", "two"), "--count", "3", "--window", "0.2"]
+    return run(parse([*asked, *words]))
+
+
+def test_a_table_of_all_hosts(lan, capsys, tmp_path):
+    path = tmp_path / "all.csv"
+    assert exported(lan, "-o", str(path)) == 4
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert [(row["host"], row["pid"]) for row in rows] == [("one", "1"), ("two", "2"), ("one", "3")]
+    for row in rows:
+        behind = int(row["time"]) - int(row["ts"])
+        assert abs(behind - lan.hosts[row["host"]].behind) <= 2 * int(row["uncertainty"])
+    told = capsys.readouterr()
+    assert f"{path}: 3 events, " in told.err and "probewright: one: 2 events, lost 0" in told.err
+    assert not told.out
+
+
+def test_what_goes_to_standard_output_is_nothing_but_the_events(lan, capfdbinary):
+    assert exported(lan, "--export", "jsonl", "--json") == 4
+    told = capfdbinary.readouterr()
+    found = [json.loads(line) for line in told.out.splitlines()]
+    assert [(one["host"], one["pid"]) for one in found] == [("one", 1), ("two", 2), ("one", 3)]
+    assert b"probewright: gone: unreachable" in told.err and b"probewright: two: 1 events" in told.err
+
+
+def test_with_json_the_file_and_the_hosts_are_told_as_objects(lan, capsys, tmp_path):
+    path = tmp_path / "all.pftrace"
+    assert exported(lan, "-o", str(path), "--json") == 4
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["host"] for one in found if "host" in one] == ["one", "gone", "two"]
+    (file,) = (one for one in found if "file" in one)
+    assert (file["format"], file["events"], file["bytes"]) == ("perfetto", 3, path.stat().st_size)
+
+
+def test_a_row_of_files_is_of_all_hosts(lan, capsys, tmp_path):
+    assert exported(lan, "--export", f"jsonl:{tmp_path}/") == 4
+    (path,) = tmp_path.iterdir()
+    assert path.name.startswith("probewright-hosts-")
+    assert [json.loads(line)["host"] for line in path.read_text().splitlines()] == ["one", "two", "one"]
+    assert f"{tmp_path}: 3 events in 1 file" in capsys.readouterr().err
+
+
+def test_a_file_that_is_there_is_not_written_over_and_no_host_is_touched(lan, capsys, tmp_path):
+    path = tmp_path / "all.csv"
+    path.write_text("mine")
+    assert exported(lan, "-o", str(path)) == 2
+    told = capsys.readouterr().err
+    assert "is there already; --overwrite" in told and "one:" not in told
+    assert path.read_text() == "mine" and not any(host.steps for host in lan.hosts.values())
+
+
+def test_columns_are_known_when_every_host_has_come_to_something(lan, capsys, tmp_path):
+    """What came before that waits for it."""
+    lan.hosts["slow"] = FakeHost("slow")
+    path = tmp_path / "all.csv"
+    feed(lan, ("one", 1))
+
+    def open_slow() -> None:
+        while not lan.hosts["one"].pages.taken:
+            threading.Event().wait(0.01)
+        feed(lan, ("slow", 2))
+        lan.held.set()
+
+    threading.Thread(target=open_slow, daemon=True).start()
+    words = ["run", "f vfs_read", *targets("one", "slow"), "--count", "2", "--window", "0.1", "-o", str(path)]
+    assert run(parse(words)) == 0
+    assert [row["host"] for row in csv.DictReader(path.read_text().splitlines())] == ["one", "slow"]
+    capsys.readouterr()
 
 
 def test_a_group_that_is_not_there(lan, capsys, tmp_path, monkeypatch):
@@ -141,13 +232,22 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
     two = lan.hosts["two"] = ReturningHost("two")
     feed(lan, ("one", 1), ("two", 2))
+    told_of_cut = threading.Event()
+    say = tui.cli.hosts_stream._say
+
+    def said(host: Host, text: str) -> None:
+        say(host, text)
+        if text.startswith("cut: "):
+            told_of_cut.set()
+
+    monkeypatch.setattr(tui.cli.hosts_stream, "_say", said)
 
     def cut() -> None:
         while not two.pages.taken:
             threading.Event().wait(0.01)
-        two.cut()
-        while not two.tried:
-            threading.Event().wait(0.01)
+        two.cut(TargetUnusable("no route to two"))
+        assert told_of_cut.wait(20)
+        two.refuse = None
         feed(lan, ("two", 3))
 
     threading.Thread(target=cut, daemon=True).start()
@@ -188,7 +288,7 @@ def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, cap
     monkeypatch.setattr(kernel.hosts.fleet, "_LEAST_STORE", 1)
     order = Order(("f vfs_read",))
     fleet = Fleet(["one"], window=100 * SECOND, opener=lan.open)
-    stream = tui.cli.hosts.Stream(fleet, order, as_json=True, most=0)
+    stream = tui.cli.hosts_stream.Stream(fleet, order, as_json=True, most=0)
     try:
         fleet.open()
         fleet.arm(order)
@@ -205,7 +305,7 @@ def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, cap
         stream.finish()
     finally:
         fleet.close()
-    stream.account()
+    stream.account(as_json=True)
     events, hosts = objects(capsys.readouterr().out)
     assert hosts["one"]["unshown"] >= 3000
     assert len(events) + hosts["one"]["unshown"] == 6000

@@ -117,7 +117,7 @@ def _take_away(app: Probewright) -> int:
 
 def _close_hosts(fleet: Fleet) -> int:
     """Take everything away on all hosts; 1 where something stays, and says what."""
-    from tui.cli.hosts import tell_left
+    from tui.cli.hosts_stream import tell_left
 
     with contextlib.suppress(OSError):
         if fleet.armed:

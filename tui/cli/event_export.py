@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -23,8 +22,8 @@ from kernel.errors import KernelError
 from kernel.watch import Watch
 from tui.cli.journal import Level, saying
 from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
-from tui.cli.outlets import BadSetting, outlet_of
-from tui.cli.output import connect, emit, plain, size_of
+from tui.cli.outlets import BadSetting, WantedOutlet, outlet_of
+from tui.cli.output import PlainTerminal, connect, emit, plain, size_of
 from tui.cli.stopping import Forced, force, has_been_asked
 from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, wanted_of
 from tui.event_export import source_of
@@ -32,8 +31,6 @@ from tui.export_file import ExportFile, FileRefused
 from tui.outlet import Outlet, counted
 
 if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer as Buffer
-
     from kernel.connection import Connection
 
 _STACKS = f"ftrace/{STACK_EVENT}"
@@ -133,17 +130,22 @@ class Export:
 
         wanted = {*events, _STACKS} if self._wanted.form.names_addresses else events
         try:
-            follow(watch, bounds, wanted, self.take, idle=self._idle, passed=self._pass)
+            follow(watch, bounds, wanted, self.take, idle=self.idle, passed=self.passed)
         except KernelError as error:
             self._ended_by = error
+        self.end()
+
+    def end(self) -> None:
+        """No event comes any more. Raises Forced where one was given out by half."""
         self._busy = True
         if self._cut:
             raise Forced
 
-    def _pass(self, record: Record) -> None:
+    def passed(self, record: Record) -> None:
+        """An event that is none of those that are wanted."""
         self._stacks += record.event == _STACKS
 
-    def _idle(self) -> None:
+    def idle(self) -> None:
         """Some time has gone by."""
         if isinstance(self._writer, Outlet):
             with self._undisturbed():
@@ -247,51 +249,67 @@ class Export:
 
 @contextlib.contextmanager
 def exporting(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]]) -> Iterator[Export]:
+    """Where events of a watch go; see `giving`."""
+
+    def learn() -> None:
+        with contextlib.suppress(KernelError):  # a line that is gone has no names; what came is written all the same
+            watch.know_names(watch.names())
+
+    def begin(out: BinaryIO) -> Writer:
+        return writer_of(wanted.form, source_of(watch, unasked), out)
+
+    with giving(wanted, begin, lambda outlet: outlet_of(watch, outlet, unasked), learn) as export:
+        yield export
+
+
+@contextlib.contextmanager
+def giving(
+    wanted: Wanted,
+    begin: Callable[[BinaryIO], Writer],
+    open_outlet: Callable[[WantedOutlet], Outlet],
+    before_end: Callable[[], None] = lambda: None,
+) -> Iterator[Export]:
     """Where events go; the file is there when the block ends well, and its part is gone when it does not.
 
-    Raises FileRefused, NoPyarrow, OSError, BadSetting.
+    Args:
+        wanted: the format and the place.
+        begin: makes what writes a file.
+        open_outlet: makes what is no file.
+        before_end: called when all events were taken.
+
+    Raises:
+        FileRefused, NoPyarrow, OSError, BadSetting: nothing can be written there.
     """
     if wanted.outlet is not None:
-        outlet = outlet_of(watch, wanted.outlet, unasked)
+        outlet = open_outlet(wanted.outlet)
         try:
-            with _written(watch, wanted, outlet) as export:
+            with _written(wanted, outlet, before_end) as export:
                 yield export
         except BaseException:
             outlet.discard()
             raise
         return
     if wanted.path == STDOUT:
-        out = cast("BinaryIO", _Terminal() if sys.stdout.isatty() else sys.stdout.buffer)
-        with _written(watch, wanted, writer_of(wanted.form, source_of(watch, unasked), out), out) as export:
+        out = cast("BinaryIO", PlainTerminal() if sys.stdout.isatty() else sys.stdout.buffer)
+        with _written(wanted, begin(out), before_end, out) as export:
             yield export
         return
     with (
         ExportFile(Path(wanted.path), overwrite=wanted.overwrite) as file,
-        _written(watch, wanted, writer_of(wanted.form, source_of(watch, unasked), file.out)) as export,
+        _written(wanted, begin(file.out), before_end) as export,
     ):
         yield export
 
 
 @contextlib.contextmanager
-def _written(watch: Watch, wanted: Wanted, writer: Writer, out: BinaryIO | None = None) -> Iterator[Export]:
+def _written(
+    wanted: Wanted, writer: Writer, before_end: Callable[[], None], out: BinaryIO | None = None
+) -> Iterator[Export]:
     export = Export(wanted, writer)
     with export.whole_records():
         yield export
         export.no_more()
-        with contextlib.suppress(KernelError):  # a line that is gone has no names; what came is written all the same
-            watch.know_names(watch.names())
+        before_end()
         export.finish()
         if out is not None:
             out.flush()
-
-
-class _Terminal(io.RawIOBase):
-    """A terminal as a file of bytes: no control character of a foreign string reaches it."""
-
-    def write(self, data: Buffer) -> int:
-        text = bytes(data).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
-        sys.stdout.write(plain(text))
-        return len(memoryview(data))
-
-    def flush(self) -> None:
-        sys.stdout.flush()

@@ -13,65 +13,91 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
-from events.export.jsonlines import json_object
-from events.export.source import Source
 from events.hosts import WINDOW_NS
-from kernel.arming import Mode
 from kernel.errors import ProbeRefused
 from kernel.hosts.chosen import specs_of
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, State
-from kernel.hosts.merged import MergedEvent
 from kernel.hosts.order import Chosen, Order
-from kernel.line_cut import EVENT
 from probes.check import armable
 from probes.presets.errors import PresetError
 from probes.presets.substitute import values_of as checked_values
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
+from tui.cli.event_export import REFUSALS, refuse, refused
+from tui.cli.hosts_export import giving_of_hosts, wanted_of_hosts
+from tui.cli.hosts_stream import Stream
 from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
-from tui.cli.output import emit, line, plain
 from tui.cli.presets import found, is_name, values_of
-from tui.cli.stopping import Stopped, give_out, stoppable, whole
+from tui.cli.stopping import Forced, Stopped, give_out, stoppable, tell_forced
+from tui.cli.wanted_export import STDOUT, NotWanted, Wanted
 from tui.cli.watching import how_of, limits_of
-from tui.event_export import source_of
-from tui.host_lines import Account, account_of, clock_text, wall_clock
 
 _PATIENCE = 0.1
 """Seconds between two looks at what came."""
 _LOOK_EVERY = 1.0
 """Seconds between two questions for losses, names and clocks."""
-_ALONE = ("summary", "hist", "export", "output")
+_ALONE = ("summary", "hist")
 """Options that are about one host."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Arm on all, print what comes, take it away from all."""
+    """Arm on all, print or give out what comes, take it away from all."""
     alone = [name for name in _ALONE if getattr(arguments, name) not in (None, False)]
     if alone:
         print(f"probewright: --{alone[0]} is for one host: give one --target, or take --json", file=sys.stderr)
         return USAGE
+    try:
+        wanted = wanted_of_hosts(arguments)
+    except NotWanted as error:
+        return refuse(error, USAGE)
     order = order_of(arguments)
     specs = specs_of(arguments.targets, arguments.groups)
     fleet = Fleet(
         specs, limits=limits_of(arguments), window=window_of(arguments.window), patience=arguments.reconnect
     )
     stream = Stream(fleet, order, as_json=arguments.json, most=arguments.count or 0)
+    failed = DONE
     try:
         with stoppable():
-            fleet.open()
-            fleet.arm(order)
-            _follow(fleet, stream, arguments.seconds)
-        for _ in range(2):  # a signal may come meanwhile, once
-            with contextlib.suppress(Stopped):
-                stream.finish()
-                break
+            if wanted is None:
+                _show(fleet, order, stream, arguments.seconds)
+            else:
+                failed = _give(fleet, order, stream, arguments, wanted)
     finally:
         fleet.close()
-    stream.account()
-    return status_of(fleet.hosts)
+    if failed and all(host.watch is None for host in fleet.hosts):
+        return failed  # it was refused before any was opened
+    stream.account(as_json=arguments.json and (wanted is None or wanted.path != STDOUT))
+    return failed or status_of(fleet.hosts)
+
+
+def _show(fleet: Fleet, order: Order, stream: Stream, seconds: float | None) -> None:
+    """Until the end: all that was read is shown."""
+    with contextlib.suppress(Stopped):
+        fleet.open()
+        fleet.arm(order)
+        _follow(fleet, stream, seconds)
+    for _ in range(2):  # a signal may come meanwhile, once
+        with contextlib.suppress(Stopped):
+            stream.finish()
+            break
+
+
+def _give(fleet: Fleet, order: Order, stream: Stream, arguments: argparse.Namespace, wanted: Wanted) -> int:
+    """The same into a file; gives the exit status of that."""
+    try:
+        with giving_of_hosts(fleet, wanted) as export:
+            stream.export = export
+            try:
+                _show(fleet, order, stream, arguments.seconds)
+            except Forced:
+                tell_forced()
+            export.end()
+    except REFUSALS as error:
+        return refused(wanted, error)
+    return export.tell(as_json=arguments.json)
 
 
 def window_of(seconds: float | None) -> int:
@@ -127,146 +153,8 @@ def _follow(fleet: Fleet, stream: Stream, seconds: float | None) -> None:
             fleet.look()
         stream.tick()
         give_out()
+        stream.idle()
         if stream.enough or (fleet.settled and not fleet.armed):
             break
         if fleet.settled and seconds and end == float("inf"):
             end = now + seconds
-
-
-class _Told(NamedTuple):
-    """What was said of a host."""
-
-    state: State
-    why: str
-    stopped: int
-    cuts: int = 0
-    """How often its line came back."""
-
-
-_NOTHING = _Told(State.WAITING, "", 0)
-
-
-class Stream:
-    """Prints events as they get their rows, and what becomes of hosts when it does."""
-
-    def __init__(self, fleet: Fleet, order: Order, *, as_json: bool, most: int) -> None:
-        self._fleet = fleet
-        self._json = as_json
-        self._most = most
-        self._counting = order.mode is Mode.COUNT
-        self._number = 0
-        self._next = 0
-        self._shown: dict[str, int] = {}
-        self._sources: dict[int, Source] = {}
-        self._told: dict[Host, _Told] = {}
-        self._wide = max(len(host.name) for host in fleet.hosts)
-
-    @property
-    def enough(self) -> bool:
-        """As many events as were asked for."""
-        return bool(self._most) and self._number >= self._most
-
-    def tick(self) -> None:
-        """Show what is final by now."""
-        with whole():
-            self._fleet.tick()
-            self._new()
-            self._tell()
-
-    def finish(self) -> None:
-        """Show all that was read; nothing comes after it."""
-        with whole():
-            self._fleet.finish()
-            self._new()
-            self._tell()
-
-    def account(self) -> None:
-        """Say what every host gave, and what was lost there."""
-        for host in self._fleet.hosts:
-            about = account_of(self._fleet, host, self._shown.get(host.name, 0))
-            if self._json:
-                emit(about.json(host))
-            else:
-                print(line(f"probewright: {host.name}: {about.text}"), file=sys.stderr)
-            tell_left(host)
-            if self._counting:
-                self._tell_hits(host, about)
-
-    def _tell_hits(self, host: Host, about: Account) -> None:
-        for path, number in about.hits.items() if not self._json else ():
-            print(line(f"{host.name:<{self._wide}} {path.rpartition('/')[2]}: {number:,} hits"))
-
-    def _new(self) -> None:
-        events = self._fleet.events
-        for seq in range(max(self._next, events.first_seq), events.next_seq):
-            if self.enough:
-                break
-            self._next = seq + 1
-            try:
-                event = events.record(seq)
-            except IndexError:  # its host's store had to drop it while it waited
-                events.pass_over(seq)
-                continue
-            if event.event == EVENT or event.event in self._source(event).about:
-                self._number += 1
-                self._shown[event.host] = self._shown.get(event.host, 0) + 1
-                self._show(event)
-
-    def _source(self, event: MergedEvent) -> Source:
-        known = self._sources.get(event.source)
-        if known is None or not (event.event == EVENT or event.event in known.about):
-            known = self._sources[event.source] = source_of(self._fleet.events.watch(event.source))
-        return known
-
-    def _show(self, event: MergedEvent) -> None:
-        if self._json:
-            told: dict[str, Any] = {"host": event.host, "time": event.ts}
-            host = next(host for host in self._fleet.hosts if host.name == event.host)
-            offset = host.offset(self._fleet.now())
-            if offset is not None:
-                told["uncertainty"] = offset.uncertainty
-            if event.late:
-                told["late"] = True
-            emit(told | json_object(self._source(event), event.record))
-            return
-        watch = self._fleet.events.watch(event.source)
-        values = " ".join(f"{name}={value}" for name, value in watch.known.values(event.record))
-        head = f"{wall_clock(event.ts)} {event.host:<{self._wide}} [{event.cpu:03}] {event.comm}-{event.pid}"
-        late = "  (late)" if event.late else ""
-        print(line(f"{head} {event.event.rpartition('/')[2]} {values}{late}"))
-
-    def _tell(self) -> None:
-        """What became of hosts since the last time."""
-        for host in self._fleet.hosts:
-            cuts = host.watch.cuts if host.watch is not None else ()
-            now = _Told(host.state, host.why, len(host.stopped), len(cuts))
-            before = self._told.get(host, _NOTHING)
-            if now == before:
-                continue
-            self._told[host] = now
-            for text in host.stopped[before.stopped :]:
-                _say(host, f"{text}; --storm sets the limit")
-            for cut in cuts[before.cuts :]:
-                _say(host, cut.text)
-            if host.state is State.ARMED and before.state is not State.ARMED:
-                offset = host.offset(self._fleet.now())
-                clock = f", clock {clock_text(offset)}" if offset else ""
-                _say(host, f"armed, {host.kernel}{clock}")
-                for note in host.done.notes:
-                    _say(host, note)
-            if host.why:
-                again = "; trying again" if host.state is State.CUT else ""
-                _say(host, f"{host.state}: {host.why}{again}")
-                if host.remedy:
-                    print(f"  {plain(host.remedy)}", file=sys.stderr)
-
-
-def tell_left(host: Host) -> None:
-    """Say on standard error what could not be taken away."""
-    for left in host.left:
-        _say(host, f"left behind: {left}")
-        print(plain(f"  `clean -t {host.spec}` tries again"), file=sys.stderr)
-
-
-def _say(host: Host, text: str) -> None:
-    print(line(f"probewright: {host.name}: {text}"), file=sys.stderr, flush=True)

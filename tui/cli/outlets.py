@@ -17,12 +17,19 @@ from kernel.watch import Watch
 from tui.event_export import source_of
 from tui.otlp_settings import BadSetting, Settings, host_of, resource_of, settings_of
 from tui.outlet import Outlet
-from tui.rotating import RotatingFiles, Rotation
+from tui.rotating import Begin, RotatingFiles, Rotation
 
 if TYPE_CHECKING:
     from tui.otlp_http import OtlpHttp
 
-OTLP = Format("otlp", "OTLP logs", "", "every field of every event, to a collector of OpenTelemetry", of_events=False)
+OTLP = Format(
+    "otlp",
+    "OTLP logs",
+    "",
+    "every field of every event, to a collector of OpenTelemetry",
+    of_events=False,
+    one_host="all that one process sends is of one resource, which names its host",
+)
 """No file holds it."""
 _LOOK_EVERY = 10_000_000_000
 """Nanoseconds between two looks at how far two clocks are apart."""
@@ -79,13 +86,14 @@ def outlet_of(watch: Watch, wanted: WantedOutlet, unasked: Unasked) -> Outlet:
     """What takes the events. Raises BadSetting, NoPyarrow, OSError, FileRefused."""
     if wanted.otlp is not None and wanted.http is not None:
         return _sink(watch, wanted.otlp, wanted.http, unasked)
-    return RotatingFiles(
-        wanted.form,
-        Path(wanted.path),
-        lambda out: writer_of(wanted.form, source_of(watch, unasked), out),
-        wanted.host or _host(watch),
-        wanted.rotation or Rotation(),
-    )
+    host = wanted.host or _host(watch)
+    return files_of(wanted, lambda out: writer_of(wanted.form, source_of(watch, unasked), out), host)
+
+
+def files_of(wanted: WantedOutlet, begin: Begin, host: str) -> Outlet:
+    """A row of files, named after a host. Raises NoPyarrow, OSError, FileRefused."""
+    rotation = wanted.rotation or Rotation()
+    return RotatingFiles(wanted.form, Path(wanted.path), begin, host, rotation)
 
 
 def _sink(watch: Watch, settings: Settings, http: OtlpHttp, unasked: Unasked) -> Outlet:
@@ -149,4 +157,4 @@ def _clocks(watch: Watch) -> str:
     return str(instance.read("trace_clock")) if instance is not None else ""
 
 
-__all__ = ["OTLP", "BadSetting", "WantedOutlet", "outlet_of", "wanted_outlet"]
+__all__ = ["OTLP", "BadSetting", "WantedOutlet", "files_of", "outlet_of", "wanted_outlet"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernel.connection import Connection
 from kernel.errors import TargetUnusable
 from tui.cli.early import opened
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 
 def connect(spec: str, *, arming: bool = False) -> Connection:
@@ -60,3 +64,15 @@ def size_of(number: int) -> str:
     if number < 1000:
         return f"{number} bytes"
     return f"{number / 1e3:.1f} kB" if number < 1e6 - 50 else f"{number / 1e6:.1f} MB"
+
+
+class PlainTerminal(io.RawIOBase):
+    """A terminal as a file of bytes: no control character of a foreign string reaches it."""
+
+    def write(self, data: Buffer) -> int:
+        text = bytes(data).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+        sys.stdout.write(plain(text))
+        return len(memoryview(data))
+
+    def flush(self) -> None:
+        sys.stdout.flush()

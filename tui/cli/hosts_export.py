@@ -1,0 +1,84 @@
+"""Events of several hosts given out: into one file, or a row of files, each event with its host."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from events.export.formats import FORMATS
+from events.export.hosts import HostsSource, hosts_source
+from events.export.job import prepare, writer_of
+from events.export.source import Writer
+from events.record import Record
+from kernel.hosts.fleet import Fleet
+from kernel.watch import Watch
+from tui.cli.event_export import Export, giving
+from tui.cli.outlets import WantedOutlet, files_of
+from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
+from tui.event_export import source_of
+from tui.outlet import Outlet
+
+_FILES = "hosts"
+"""Stands in the names of a row of files where one host's name would."""
+
+
+def wanted_of_hosts(arguments: argparse.Namespace) -> Wanted | None:
+    """What the arguments ask for; None: no export. Raises NotWanted, also where a format knows one host only."""
+    wanted = wanted_of(arguments)
+    if wanted is None or not wanted.form.one_host:
+        return wanted
+    others = ", ".join(form.name for form in FORMATS if form.of_events and not form.one_host)
+    raise NotWanted(
+        f"{wanted.form.name}: {wanted.form.one_host}; of several hosts there are {others}, "
+        f"and {wanted.form.name} of each alone"
+    )
+
+
+@contextlib.contextmanager
+def giving_of_hosts(fleet: Fleet, wanted: Wanted) -> Iterator[Export]:
+    """Where the events of all go; as `tui.cli.event_export.giving`, and raises as that does."""
+
+    def begin(out: BinaryIO) -> Writer:
+        return _FromFirst(lambda: writer_of(wanted.form, _source(fleet), out))
+
+    def outlet(asked: WantedOutlet) -> Outlet:
+        return files_of(asked, begin, asked.host or _FILES)
+
+    prepare(wanted.form)
+    with giving(wanted, begin, outlet) as export:
+        yield export
+
+
+def _source(fleet: Fleet) -> HostsSource:
+    watches = [host.watch for host in fleet.hosts if host.watch is not None and host.watch.known.plans]
+    return hosts_source([source_of(watch, _every(watch)) for watch in watches])
+
+
+def _every(watch: Watch) -> dict[str, frozenset[str]]:
+    """All events of its probes, with all their fields."""
+    return {event.path: frozenset() for plan in watch.known.plans for event in plan.events}
+
+
+class _FromFirst:
+    """Begins with the first event: which columns there are is known when every host has come to something."""
+
+    def __init__(self, make: Callable[[], Writer]) -> None:
+        self._make = make
+        self._made: Writer | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._writer().notes
+
+    def take(self, record: Record) -> None:
+        self._writer().take(record)
+
+    def finish(self) -> None:
+        self._writer().finish()
+
+    def _writer(self) -> Writer:
+        if self._made is None:
+            self._made = self._make()
+        return self._made

@@ -1,0 +1,186 @@
+"""What comes of several hosts, shown or given out event by event, and what becomes of each host."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from events.export.hosts import HostRecord, host_record, hosts_source
+from events.export.jsonlines import json_object
+from events.export.source import Source
+from kernel.arming import Mode
+from kernel.hosts.fleet import Fleet
+from kernel.hosts.host import Host, State
+from kernel.hosts.merged import MergedEvent
+from kernel.hosts.order import Order
+from kernel.line_cut import EVENT
+from tui.cli.event_export import Export
+from tui.cli.output import emit, line, plain
+from tui.cli.stopping import whole
+from tui.event_export import source_of
+from tui.host_lines import account_of, clock_text, wall_clock
+
+
+class _Told(NamedTuple):
+    """What was said of a host."""
+
+    state: State
+    why: str
+    stopped: int
+    cuts: int = 0
+    """How often its line came back."""
+
+
+_NOTHING = _Told(State.WAITING, "", 0)
+_ALL = hosts_source(())
+"""What is known of all: each event says its own."""
+
+
+class Stream:
+    """Prints events as they get their rows, and what becomes of hosts when it does."""
+
+    def __init__(self, fleet: Fleet, order: Order, *, as_json: bool, most: int) -> None:
+        self._fleet = fleet
+        self._json = as_json
+        self._most = most
+        self._counting = order.mode is Mode.COUNT
+        self._number = 0
+        self._next = 0
+        self._shown: dict[str, int] = {}
+        self._sources: dict[int, Source] = {}
+        self._told: dict[Host, _Told] = {}
+        self._wide = max(len(host.name) for host in fleet.hosts)
+        self.export: Export | None = None
+        """Takes the events in place of standard output."""
+        self._began = False
+        """What is given out may have columns: they are known when every host has come to something."""
+
+    @property
+    def enough(self) -> bool:
+        """As many events as were asked for."""
+        return bool(self._most) and self._number >= self._most
+
+    def tick(self) -> None:
+        """Show what is final by now."""
+        with whole():
+            self._fleet.tick()
+            self._began = self._began or self.export is None or self._fleet.settled
+            if self._began:
+                self._new()
+            self._tell()
+
+    def finish(self) -> None:
+        """Show all that was read; nothing comes after it."""
+        with whole():
+            self._fleet.finish()
+            self._new()
+            self._tell()
+
+    def idle(self) -> None:
+        """Some time has gone by."""
+        if self.export is not None:
+            self.export.idle()
+
+    def account(self, *, as_json: bool) -> None:
+        """Say what every host gave, and what was lost there."""
+        for host in self._fleet.hosts:
+            about = account_of(self._fleet, host, self._shown.get(host.name, 0))
+            if as_json:
+                emit(about.json(host))
+            else:
+                print(line(f"probewright: {host.name}: {about.text}"), file=sys.stderr)
+            tell_left(host)
+            if self._counting:
+                self._tell_hits(host, {} if as_json else about.hits)
+
+    def _tell_hits(self, host: Host, hits: Mapping[str, int]) -> None:
+        for path, number in hits.items():
+            print(line(f"{host.name:<{self._wide}} {path.rpartition('/')[2]}: {number:,} hits"))
+
+    def _new(self) -> None:
+        events = self._fleet.events
+        for seq in range(max(self._next, events.first_seq), events.next_seq):
+            if self.enough:
+                break
+            self._next = seq + 1
+            try:
+                event = events.record(seq)
+            except IndexError:  # its host's store had to drop it while it waited
+                events.pass_over(seq)
+                continue
+            if event.event == EVENT or event.event in self._source(event).about:
+                self._number += 1
+                self._shown[event.host] = self._shown.get(event.host, 0) + 1
+                self._show(event)
+            elif self.export is not None:
+                self.export.passed(event.record)
+
+    def _source(self, event: MergedEvent) -> Source:
+        known = self._sources.get(event.source)
+        if known is None or not (event.event == EVENT or event.event in known.about):
+            known = self._sources[event.source] = source_of(self._fleet.events.watch(event.source))
+        return known
+
+    def _show(self, event: MergedEvent) -> None:
+        if self.export is not None:
+            self.export.take(self._whole(event))
+        elif self._json:
+            emit(json_object(_ALL, self._whole(event)))
+        else:
+            print(self._line(event))
+
+    def _whole(self, event: MergedEvent) -> HostRecord:
+        host = next(host for host in self._fleet.hosts if host.name == event.host)
+        offset = host.offset(self._fleet.now())
+        return host_record(
+            event.record,
+            host=event.host,
+            time=event.ts,
+            uncertainty=offset.uncertainty if offset is not None else None,
+            late=event.late,
+            source=self._source(event),
+        )
+
+    def _line(self, event: MergedEvent) -> str:
+        watch = self._fleet.events.watch(event.source)
+        values = " ".join(f"{name}={value}" for name, value in watch.known.values(event.record))
+        head = f"{wall_clock(event.ts)} {event.host:<{self._wide}} [{event.cpu:03}] {event.comm}-{event.pid}"
+        late = "  (late)" if event.late else ""
+        return line(f"{head} {event.event.rpartition('/')[2]} {values}{late}")
+
+    def _tell(self) -> None:
+        """What became of hosts since the last time."""
+        for host in self._fleet.hosts:
+            cuts = host.watch.cuts if host.watch is not None else ()
+            now = _Told(host.state, host.why, len(host.stopped), len(cuts))
+            before = self._told.get(host, _NOTHING)
+            if now == before:
+                continue
+            self._told[host] = now
+            for text in host.stopped[before.stopped :]:
+                _say(host, f"{text}; --storm sets the limit")
+            for cut in cuts[before.cuts :]:
+                _say(host, cut.text)
+            if host.state is State.ARMED and before.state is not State.ARMED:
+                offset = host.offset(self._fleet.now())
+                clock = f", clock {clock_text(offset)}" if offset else ""
+                _say(host, f"armed, {host.kernel}{clock}")
+                for note in host.done.notes:
+                    _say(host, note)
+            if host.why:
+                again = "; trying again" if host.state is State.CUT else ""
+                _say(host, f"{host.state}: {host.why}{again}")
+                if host.remedy:
+                    print(f"  {plain(host.remedy)}", file=sys.stderr)
+
+
+def tell_left(host: Host) -> None:
+    """Say on standard error what could not be taken away."""
+    for left in host.left:
+        _say(host, f"left behind: {left}")
+        print(plain(f"  `clean -t {host.spec}` tries again"), file=sys.stderr)
+
+
+def _say(host: Host, text: str) -> None:
+    print(line(f"probewright: {host.name}: {text}"), file=sys.stderr, flush=True)
