@@ -97,8 +97,9 @@ class Pump:
             self._stop = True
             self._changed.notify_all()
         self._stream.close()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(5.0)
+        thread = self._thread  # one that could not be started can't be waited for
+        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
+            thread.join(5.0)
 
     def _alive(self) -> bool:
         return self._thread is not None and not self._stop and self.error is None

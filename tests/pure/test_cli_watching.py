@@ -13,12 +13,14 @@ import pytest
 
 from events.record import Record
 from events.recording import Recording, RecordingWriter
+from kernel.arming import Holding
 from kernel.errors import TargetUnusable
 from kernel.lab import cache
 from kernel.lab.errors import LabError
 from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.replay import ReplaySession
+from kernel.session import Armed
 from kernel.target import Step
 from kernel.watch import Watch
 from probes.check import check_plan
@@ -119,6 +121,23 @@ def test_a_signal_while_a_probe_is_armed_takes_it_away(target, signals, number):
         reached.append("armed")
     assert not reached
     os.kill(os.getpid(), number)  # a second one does not cut short what follows
+    assert watch.close() == []
+    assert not target.traces
+
+
+def test_a_signal_between_the_last_step_and_the_list_of_what_is_armed_leaves_nothing(target, signals):
+    class Interrupted(dict[Armed, Holding]):
+        def __setitem__(self, armed: Armed, holding: Holding) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            super().__setitem__(armed, holding)
+
+    watch = Watch(Anything(target))
+    watch.begin()
+    watch.session._armed = Interrupted()
+    with stoppable():
+        arm(watch, [probe("vfs_read")])
+        watch.arm(probe("vfs_write"))
+    assert [armed.plan.probe.subject for armed in watch.armed] == ["vfs_read"]
     assert watch.close() == []
     assert not target.traces
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -385,6 +386,18 @@ def test_an_unusable_target_says_why_and_how_out():
         open_session(target)
     assert caught.value.remedy == "mount it"
     assert not target.steps
+
+
+def test_where_no_thread_can_be_started_nothing_stays(monkeypatch):
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    target = FakeTarget()
+    with pytest.raises(RuntimeError, match="new thread"):
+        open_session(target)
+    assert not target.traces
+    assert not target.guarded
 
 
 def test_formats_of_armed_events_are_read_from_our_instance():

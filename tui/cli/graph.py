@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         connection.load_symbols()
         with stoppable():
-            watch.begin()
+            with whole():  # what is begun by half is in nobody's list, and would stay
+                watch.begin()
             if path is not None:
                 watch.record_to(path)
             following = Following(watch, arguments)

@@ -102,7 +102,8 @@ def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, f
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         try:
-            armed = watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers)
+            with whole():  # what is armed by half is in nobody's list, and would stay
+                armed = watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers)
         except CannotLower as error:
             refused = Verdict(str(probe), error.refusal)
             raise ProbeRefused(_told(str(probe), refused, watch.connection)) from None
