@@ -198,7 +198,10 @@ class Visible:
         around = around[np.isin(columns.column("what")[around - first], _INTERRUPTS)]
         if self._wanted.task is not None:
             around = around[columns.column("task")[around - first] == self._wanted.task]
-        around = around[~np.isin(around, self.rows)]
+        if not len(around):  # as most often: the list is not looked at
+            return None
+        rows = np.append(self.rows, -1)
+        around = around[rows[np.searchsorted(self.rows, around)] != around]
         return int(around.min()) if len(around) else None
 
     def _append(self, rows: Ints) -> None:
