@@ -41,7 +41,9 @@ def fields_of(group: str, name: str) -> tuple[EventField, ...] | None:
     return None if fields is None else tuple(EventField(f.name, f.type, f.size, f.signed) for f in fields)
 
 
-AROUND = Environment(event=fields_of)
+AROUND = Environment(
+    event=fields_of, groups_of=lambda name: ("raw_syscalls",) if fields_of("raw_syscalls", name) else ()
+)
 
 
 def call_recording(path: Path, machine: str, calls: Sequence[tuple[int, int]], opened: int = -1) -> Path:

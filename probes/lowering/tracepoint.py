@@ -33,6 +33,8 @@ from probes.value import NotThere, Value, locate
 from probes.verdict import Refusal
 
 _ITERATOR = "__traceiter_"
+_CALL = ("sys_enter", "id")
+"""The tracepoint that has the number of a system call as an argument (include/trace/events/syscalls.h)."""
 
 
 def lower_tracepoint(
@@ -61,7 +63,8 @@ def lower_tracepoint(
     path = f"{group}/{own_name}"
     line = " ".join([f"t:{path}", name, *captured.words])
     triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
-    planned = PlannedEvent(group, own_name, line, f"-:{path}", triggers=triggers, columns=captured.columns)
+    columns = tuple(replace(one, is_call=(name, one.label) == _CALL) for one in captured.columns)
+    planned = PlannedEvent(group, own_name, line, f"-:{path}", triggers=triggers, columns=columns)
     return Plan(probe, filtered(str(probe), probe.filter, [planned], losses), tuple(losses))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
+from btf.btf import Btf
 from events.format import Field, FieldKind
 from events.naming import Namer
 from events.needle import TextMatch
@@ -24,6 +26,7 @@ from probes.presets.errors import PresetError
 from probes.presets.judge import judge
 from probes.presets.schema import Parameter, Type
 from probes.presets.values import check_value, written
+from tests.btf_writer import stored
 from tests.probes_data import kernel
 from tests.syscall_recording import AROUND, EXIT, call_recording
 from tui.__main__ import main
@@ -32,6 +35,8 @@ from tui.shown_events import ShownEvents
 from tui.summed import values_of
 
 MACHINES = ("x86_64", "aarch64", "riscv64", "s390x", "i686")
+whole_btf = cache(lambda: Btf.load(stored("btf-7.2")))
+"""That of the rest is trimmed to a few functions."""
 NUMBER = Field("id", "long", 8, 8, True, FieldKind.INT, 8, spec="ld")
 
 
@@ -105,6 +110,16 @@ def test_the_plan_knows_which_field_is_a_call(text, named):
     assert plan is not None
     assert [column.name for column in plan.events[0].columns if column.is_call] == named
     assert [is_call_number("raw_syscalls", name) for name in ("id", "ret")] == [True, False]
+
+
+@pytest.mark.parametrize(("text", "named"), [("t sys_enter nr=id", ["nr"]), ("t sys_exit ret", [])])
+@pytest.mark.parametrize("has", [True, False])
+def test_a_tracepoint_has_it_as_an_argument_or_as_a_field(text, named, has):
+    known = kernel("7.2")
+    features = known.facts.features if has else known.facts.features - {Feature.TPROBE_EVENTS}
+    plan = check_plan(text, whole_btf(), replace(known.facts, features=features), "pw_1", AROUND).plan
+    assert plan is not None
+    assert [column.name for column in plan.events[0].columns if column.is_call] == named
 
 
 CALLS = [(56, -2), (56, -13), (57, 0), (-1, -38), (56 | 1 << 30, -38), (9999, -38)]
