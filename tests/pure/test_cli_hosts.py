@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 import threading
 import time
@@ -266,6 +267,28 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     assert (hosts["one"]["gaps"], len(hosts["two"]["gaps"]), hosts["two"]["state"]) == ([], 1, "closed")
     assert "probewright: two: cut: the line is cut; trying again" in told.err
     assert "probewright: two: the line was cut for " in told.err
+
+
+def test_a_host_that_is_still_tried_at_the_end_is_lost_and_told_so(lan, capsys):
+    two = lan.hosts["two"] = ReturningHost("two")
+    feed(lan, ("two", 2))
+
+    def cut() -> None:
+        while not two.pages.taken:
+            threading.Event().wait(0.01)
+        two.cut(TargetUnusable("no route to two"))
+        while not two.tried:
+            threading.Event().wait(0.01)
+        feed(lan, ("one", 1))
+
+    threading.Thread(target=cut, daemon=True).start()
+    words = ["run", "f vfs_read", *targets("one", "two"), "--json", "--count", "2", "--window", "0.1"]
+    assert run(parse(words)) == 4
+    told = capsys.readouterr()
+    _, hosts = objects(told.out)
+    assert {name: one["state"] for name, one in hosts.items()} == {"one": "closed", "two": "lost"}
+    lost = "probewright: two: lost: given up after [0-9]+ s: no route to two\n  .*takes its probes away by itself"
+    assert len(re.findall(lost, told.err)) == 1, told.err
 
 
 def test_nobody_tries_again_where_that_is_not_wanted(lan, capsys):

@@ -14,9 +14,10 @@ import pytest
 
 from events.hosts import MergedRows
 from kernel.errors import FileRefused, TargetUnusable
-from kernel.hosts.fleet import Fleet, names_of
+from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, State
 from kernel.hosts.merged import MergedEvent
+from kernel.hosts.names import names_of
 from kernel.hosts.opening import open_host
 from kernel.hosts.order import Chosen, Order
 from probes.presets.schema import Preset

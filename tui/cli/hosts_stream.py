@@ -85,6 +85,8 @@ class Stream:
     def account(self, *, as_json: bool) -> None:
         """Say what every host gave, and what was lost there."""
         for host in self._fleet.hosts:
+            if host.state is State.LOST and self._told.get(host, _NOTHING).state is State.CUT:
+                _tell_why(host)  # it was given up with all the others
             about = account_of(self._fleet, host, self._shown.get(host.name, 0))
             if as_json:
                 emit(about.json(host))
@@ -169,10 +171,14 @@ class Stream:
                 for note in host.done.notes:
                     _say(host, note)
             if host.why:
-                again = "; trying again" if host.state is State.CUT else ""
-                _say(host, f"{host.state}: {host.why}{again}")
-                if host.remedy:
-                    print(f"  {plain(host.remedy)}", file=sys.stderr)
+                _tell_why(host)
+
+
+def _tell_why(host: Host) -> None:
+    again = "; trying again" if host.state is State.CUT else ""
+    _say(host, f"{host.state}: {host.why}{again}")
+    if host.remedy:
+        print(f"  {plain(host.remedy)}", file=sys.stderr)
 
 
 def tell_left(host: Host) -> None:
