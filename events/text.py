@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 
 FAULT = "(fault)"
 
-_LINE = re.compile(
-    r"^\s*(?P<comm>.{1,16}?)-(?P<pid>\d{1,10})\s+(?:\(\s*(?P<tgid>\d+|-+)\)\s+)?\[(?P<cpu>\d{3,6})\]\s+"
-    r"(?:(?P<flags>\S{4,5})\s+)?(?P<ts>\d{1,20}(?:\.\d{6})?): (?P<text>.*)$",
-    re.DOTALL,
+_TASK_BYTES = 16
+"""A task's name is filled up to so many (trace_print_context: `%16s-%-7d`)."""
+_BYTE = re.compile(r"\\x[89a-f][0-9a-f]|.", re.DOTALL)
+r"""A letter of text that was decoded; what is no UTF-8 is `\xNN` there."""
+_REST = (
+    r"-(?P<pid>\d{1,10})\s+(?:\(\s*(?P<tgid>\d+|-+)\)\s+)?\[(?P<cpu>\d{3,6})\]\s+"
+    r"(?:(?P<flags>\S{4,5})\s+)?(?P<ts>\d{1,20}(?:\.\d{6})?): (?P<text>.*)$"
 )
+_BEHIND_TASK = re.compile(_REST, re.DOTALL)
+_LINE = re.compile(rf"^\s*(?P<comm>.{{1,16}}?){_REST}", re.DOTALL)
 _LOST = re.compile(r"^CPU:(\d{1,6}) \[LOST (\d{1,20}) EVENTS\]")
 _EVENT = re.compile(r"^([A-Za-z_]\w*): ?(.*)$", re.DOTALL)
 _PAIR = re.compile(r"(?:^|\s)(\w+)=(\{[^{}]*\}|\"[^\"]*\"|'.'|\S*)")
@@ -49,7 +54,14 @@ class TextLine(NamedTuple):
 
 def parse_line(line: str) -> TextLine | None:
     """Read one line; None where it is none of an event (headers, stack entries, lost events)."""
-    match = _LINE.match(line.rstrip("\n"))
+    line = line.rstrip("\n")
+    # Where the kernel puts it the name ends: one like `a-1 [000] 1: x:` forges nothing there.
+    ends = dict.fromkeys((_end_of_task(line), _TASK_BYTES))
+    match = next(filter(None, (_BEHIND_TASK.match(line, end) for end in ends)), None)
+    comm = line[: match.start()].lstrip() if match else ""
+    if not match:
+        match = _LINE.match(line)
+        comm = match["comm"] if match else ""
     if not match:
         return None
     seconds, dot, fraction = match["ts"].partition(".")
@@ -58,9 +70,19 @@ def parse_line(line: str) -> TextLine | None:
         return None
     named = _EVENT.match(match["text"])
     name = named.group(1) if named else ""
-    return TextLine(
-        match["comm"], int(match["pid"]), int(match["cpu"]), match["flags"] or "", ts, name, match["text"]
-    )
+    return TextLine(comm, int(match["pid"]), int(match["cpu"]), match["flags"] or "", ts, name, match["text"])
+
+
+def _end_of_task(line: str) -> int:
+    """Place of the letter behind the bytes that a task's name is filled up to."""
+    if line[:_TASK_BYTES].isascii() and "\\" not in line[:_TASK_BYTES]:
+        return _TASK_BYTES
+    size = 0
+    for letter in _BYTE.finditer(line):
+        if size >= _TASK_BYTES:
+            return letter.start()
+        size += 1 if len(letter.group()) > 1 else len(letter.group().encode("utf-8", "surrogateescape"))
+    return len(line)
 
 
 def parse_lost(line: str) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
@@ -393,3 +393,17 @@ def test_lines_of_other_options():
     assert parse_line(" => vfs_read") is None
     assert parse_line("a-1 [000] d..2. 99999999999999999999.123456: x") is None
     assert parse_line("a-1 [000] d..2. " + "9" * 5000 + ".123456: x") is None
+
+
+@example(b"a-1 [000] 1: x:")
+@example(b"\xffa-1 [000] 1: ")
+@example(b"\\xff-1 [000] 1:")
+@example("é-1 [000] 1: ".encode())
+@given(st.binary(min_size=1, max_size=15).filter(lambda comm: comm.strip(b"\n ") and b"\0" not in comm))
+def test_the_name_of_a_task_forges_no_event(comm):
+    comm = comm.replace(b"\n", b" ")
+    raw = comm.rjust(16) + b"-812     [001] d..2.    12.304117: foo: (f+0x0/0x5) n=1"
+    line = parse_line(raw.decode("utf-8", "backslashreplace"))
+    assert line is not None
+    assert (line.pid, line.cpu, line.ts, line.event) == (812, 1, 12_304_117_000, "foo")
+    assert line.comm == comm.decode("utf-8", "backslashreplace").lstrip()
