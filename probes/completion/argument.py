@@ -37,8 +37,8 @@ def complete_argument(word: Word, scope: Scope) -> Completions:
     """Complete the last word of a specification, a fetcharg."""
     head = re.match(r"\w*=", word.text)
     at = head.end() if head else 0
-    nested = _NESTED.match(word.text, at)
-    inner = nested.end() if nested else at
+    opened = _NESTED.match(word.text, at)
+    inner = opened.end() if opened else at
     depth = word.text.count("(", at, inner)
     expression, colon, kind = word.text[inner:].partition(":")
     end = word.start + len(word.text)
@@ -53,19 +53,20 @@ def complete_argument(word: Word, scope: Scope) -> Completions:
     if path is None:
         return _behind(scope, word.text[at:], end)
     start = word.start + inner + path.start
+    nested = word.text[at:inner]
     if not path.step and path.node is None:
-        return _first(scope, end, bare=inner == 0)
-    nodes = _below(scope, path)
+        return _first(scope, end, nested, bare=inner == 0)
+    nodes = _below(scope, path, nested)
     exact = _exact(path, nodes)
     items = [] if exact is None else _onward(scope, exact, path, depth)
     names = [_name(node.label) for node in nodes]
     order = ranked(names, _name(path.step)) if path.step else []
     items += [_item(nodes[n]) for n in order if nodes[n] is not exact]
     if path.node is None:
-        items += _variables(scope, path.step)
+        items += _variables(scope, path.step, nested)
     if exact is None and (not items or any(item.label == path.step for item in items)):
         return _behind(scope, word.text[at:], end)
-    return Completions(start, end, tuple(items), _urge(exact))
+    return Completions(start, end, tuple(items), Urge.NEEDED if depth else _urge(exact))
 
 
 # -- where the cursor is ---------------------------------------------------------------------------------------------
@@ -98,10 +99,10 @@ def _name(label: str) -> str:
     return label[lead.end() if lead else 0 :].rstrip("]")
 
 
-def _below(scope: Scope, path: _Path) -> list[Node]:
-    """What the step may be."""
+def _below(scope: Scope, path: _Path, nested: str) -> list[Node]:
+    """What the step may be, behind the brackets that are open."""
     if path.node is None:
-        return [root for root in scope.roots() if _can_be_had(scope, root)]
+        return [root for root in scope.roots() if _can_be_had(scope, root, nested)]
     by_value = path.node.step == "." and path.node.offset is None
     if scope.tree is None or (scope.letter == "t" and (by_value or path.node.step == "[")):
         return []  # the kernel's own language has no way there, and a tracepoint's arguments can't be lowered
@@ -109,11 +110,16 @@ def _below(scope: Scope, path: _Path) -> list[Node]:
     return [node for node in below if node.fetcharg is not None or node.expandable]
 
 
-def _can_be_had(scope: Scope, root: Node) -> bool:
+def _inside(nested: str, expression: str) -> str:
+    """An expression behind open brackets, with these closed."""
+    return f"{nested}{expression}{')' * nested.count('(')}"
+
+
+def _can_be_had(scope: Scope, root: Node, nested: str) -> bool:
     if scope.letter == "t" and root.label in scope.names:
         return False
     if root.fetcharg is not None:
-        return scope.accepts(root.label)
+        return scope.accepts(_inside(nested, root.label))
     return root.expandable and (not root.at_exit or scope.at_exit or scope.letter == "f")
 
 
@@ -137,23 +143,24 @@ def _urge(exact: Node | None) -> Urge:
 # -- what is offered -------------------------------------------------------------------------------------------------
 
 
-def _first(scope: Scope, end: int, bare: bool) -> Completions:
+def _first(scope: Scope, end: int, nested: str, bare: bool) -> Completions:
     """At the beginning of a fetcharg."""
-    roots = _below(scope, _Path(None, "", 0))
+    roots = _below(scope, _Path(None, "", 0), nested)
     if scope.at_exit:  # what is there at the exit only comes first
         roots.sort(key=lambda root: not root.at_exit)
     items = [_item(root) for root in roots if not root.label.startswith("$") or root.at_exit]
     if scope.letter == "e" or scope.in_program:
-        items += _variables(scope, "$")
+        items += _variables(scope, "$", nested)
     if scope.in_program and not scope.at_exit:
-        items += _variables(scope, "%")
+        items += _variables(scope, "%", nested)
     if bare and scope.tree is not None and len(items) > 1 and scope.accepts("$$args"):
         items.append(_variable("$$args"))
     items += [_item(root) for root in roots if root.label.startswith("$") and not root.at_exit]
     if bare and scope.arguments and scope.letter != "t":
         items.append(Completion("if ", What.WORD, "if", about="record only where a condition on these fields holds"))
     note = "the fields of this event are not known yet" if scope.letter == "e" and not scope.fields() else ""
-    return Completions(end, end, tuple(items), Urge.STANDS if scope.arguments else Urge.USUAL, note)
+    urge = Urge.NEEDED if nested else Urge.STANDS if scope.arguments else Urge.USUAL
+    return Completions(end, end, tuple(items), urge, note)
 
 
 def _item(node: Node) -> Completion:
@@ -196,11 +203,15 @@ def _fitting(scope: Scope, node: Node) -> list[str | None]:
     return [kind for kind in kinds if kind is None or scope.accepts(f"{node.fetcharg.expression}:{kind}")]
 
 
-def _variables(scope: Scope, typed: str) -> list[Completion]:
+def _variables(scope: Scope, typed: str, nested: str) -> list[Completion]:
     """Variables that are no nodes of the tree, of those that begin so: only what this place and this kernel take."""
     if typed[:1] == "%" and scope.letter in "pr":
         names = [f"%{name}" for name in sorted(scope.dialect.registers or ()) if f"%{name}".startswith(typed)]
-        return [Completion(n, What.REGISTER, n) for n in names] if names and scope.accepts(names[0]) else []
+        return (
+            [Completion(n, What.REGISTER, n) for n in names]
+            if names and scope.accepts(_inside(nested, names[0]))
+            else []
+        )
     if typed[:1] != "$":
         return []
     if scope.letter == "e":
@@ -212,7 +223,7 @@ def _variables(scope: Scope, typed: str) -> list[Completion]:
     numbers = [f"$arg{n}" for n in range(1, count + 1)]
     known = {root.label for root in scope.roots()}
     wanted = [name for name in (*_ABOUT, *numbers) if name.startswith(typed) and name not in known]
-    return [_variable(name) for name in wanted if scope.accepts(name)]
+    return [_variable(name) for name in wanted if scope.accepts(_inside(nested, name))]
 
 
 _ABOUT = {
@@ -255,7 +266,7 @@ def _accepted(scope: Scope, body: str, kinds: Iterable[str]) -> list[str]:
 def _types(scope: Scope, nested: str, expression: str, typed: str, end: int) -> Completions:
     """Behind the colon."""
     path = None if nested else _walk(expression, scope)
-    node = _exact(path, _below(scope, path)) if path is not None else None
+    node = _exact(path, _below(scope, path, nested)) if path is not None else None
     if node is not None and node.fetcharg is not None:
         kinds = [kind or node.kernel_type for kind in _fitting(scope, node)]
         kinds += [kind for kind in _NUMBERS if typed and kind not in kinds]  # any value can be shown as a number

@@ -330,6 +330,21 @@ def test_what_is_typed_already_is_not_doubled() -> None:
     assert complete(text, 8, known("7.2")).end == len(text)
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_open_brackets_want_what_can_be_read_in_them(name: str) -> None:
+    """The kernel reads no memory behind $comm, and nothing stands that is not closed."""
+    for text in (
+        "f vfs_read +8(",
+        "f vfs_read count x=+u8(-16($",
+        "f vfs_read +8(count",
+        "f vfs_read +8(file->f_inode",
+    ):
+        found = offered(text, name)
+        assert found.items and found.urge is Urge.NEEDED
+        assert not any("comm" in item.text for item in found.items)
+    assert "$stack" in texts("f vfs_read +8(", name) and "$comm" in texts("f vfs_read ", name)
+
+
 def _walk(name: str, letter: str, seed: int) -> tuple[str, bool]:
     """Take random items; gives the text, and whether it is said to stand."""
     dice = random.Random(seed)
