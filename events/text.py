@@ -99,19 +99,36 @@ def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:
         return {match.group(1): match.group(2) for match in _PAIR.finditer(body)}
     if not fmt.is_probe and (printed := _parts(body, fmt.printing)):
         return _of_parts(printed, fmt, fmt.printing)
-    found: dict[str, Value] = {}
-    # The kernel quotes nothing inside a string: each value ends where the next name in the format's order begins.
-    starts = []
-    at = 0
-    for field in fmt.arguments:
-        match = re.compile(rf"(?:^|[\s,]){re.escape(field.name)}=").search(body, at)
+    body = f" {body}"
+    places = _places(body, fmt.arguments)
+    return {field.name: _typed(field, body[start:stop].strip()) for field, start, stop in places}
+
+
+def _places(body: str, fields: Sequence[Field]) -> list[tuple[Field, int, int]]:
+    """Where each value begins and ends, in the order of the format, which is that of the text.
+
+    The kernel quotes nothing inside a string, and that may be ` name=1`, too: each value ends where the next name
+    begins, a string with its quote before that, and the numbers behind the last string are looked for from the end.
+    """
+    texts = next((n for n in range(len(fields), 0, -1) if fields[n - 1].kind is FieldKind.STRING), 0)
+    numbers: list[tuple[Field, int, int]] = []
+    end = len(body)
+    for field in reversed(fields[texts:]):
+        at = max(body.rfind(f"{blank}{field.name}=", 0, end) for blank in " ,")
+        if at >= 0:
+            numbers.insert(0, (field, at + len(field.name) + 2, end))
+            end = at
+    starts: list[tuple[Field, int, int]] = []
+    at, quote = 0, ""
+    for field in fields[:texts]:
+        match = re.compile(rf"{quote}[\s,]{re.escape(field.name)}=").search(body, at, end)
         if match:
-            starts.append((field, match.start(), match.end()))
+            starts.append((field, match.start() + len(quote), match.end()))
             at = match.end()
-    for number, (field, _, start) in enumerate(starts):
-        stop = starts[number + 1][1] if number + 1 < len(starts) else len(body)
-        found[field.name] = _typed(field, body[start:stop].strip())
-    return found
+            quote = '"' if field.kind is FieldKind.STRING and body[at : at + 1] == '"' else ""
+            at += len(quote)
+    stops = [*(start for _, start, _ in starts[1:]), end]
+    return [*((field, at, stop) for (field, _, at), stop in zip(starts, stops, strict=False)), *numbers]
 
 
 def _parts(body: str, printing: PrintFormat) -> list[str] | None:

@@ -138,6 +138,18 @@ def test_values_out_of_text_with_names_inside_of_strings():
         "c": (1, 2),
     }
     assert text_values("ev: (0) a=(fault) b=1 c={0x1,0x2}", fmt)["a"] is None
+    for text in ("x b=7", 'x" b=7 c={0x3,0x4} y="', " b=7 c={0x3,0x4}", "a=b=c=", '"', ""):
+        values = text_values(f'ev: (vfs_read+0x4/0x490) a="{text}" b=-5 c={{0x1,0x2}}', fmt)
+        assert values == {"a": text, "b": -5, "c": (1, 2)}
+
+
+@pytest.mark.parametrize("text", ["x c=5", "b=3 c=4", "", "a=1 b=2"])
+def test_a_string_behind_a_string(text):
+    fields = [IP, ("s32 a", 16, 4, 1), ("__data_loc char[] b", 20, 4, 1), ("__data_loc char[] c", 24, 4, 1)]
+    print_fmt = r'"(%lx) a=%d b=\"%s\" c=\"%s\"", REC->__probe_ip, REC->a, __get_str(b), __get_str(c)'
+    fmt = record_of(fields, print_fmt, b"").format
+    assert text_values(f'ev: (f+0x4/0x490) a=9 b="{text}" c="{text}"', fmt) == {"a": 9, "b": text, "c": text}
+    assert text_values(f'ev: (f+0x4/0x490) a=9 b=(fault) c="{text}"', fmt) == {"a": 9, "b": None, "c": text}
 
 
 def test_symbols_as_the_kernel_looks_them_up():
