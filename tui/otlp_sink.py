@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from events.export.otlp import LogEncoder
+from events.export.otlp import Encoder
 from events.record import Record
 from tui.otlp_http import Answer, OtlpHttp
 from tui.otlp_settings import Settings
@@ -58,7 +58,7 @@ class OtlpSink(Outlet):
     def __init__(
         self,
         http: OtlpHttp,
-        encoder: LogEncoder,
+        encoder: Encoder,
         settings: Settings,
         wall: Wall = lambda _: None,
         bounds: Bounds = Bounds(),  # noqa: B008 - frozen

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 from events.decode import Value
 from events.export.escape import exact_values
+from events.export.hosts import HostRecord
 from events.export.source import Source, is_name
 from events.record import Record
 
@@ -27,6 +28,8 @@ SCOPE = "probewright"
 _INFO = 9
 """SEVERITY_NUMBER_INFO."""
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
+_PLACE = 4
+"""Bytes."""
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
@@ -50,6 +53,13 @@ def attributes(values: Mapping[str, Value]) -> list[dict[str, Any]]:
     return [{"key": name, "value": any_value(value)} for name, value in values.items()]
 
 
+class Encoder(Protocol):
+    """Makes log records, and requests of them; `LogEncoder` says how."""
+
+    def record(self, record: Record, wall: int | None, observed: int) -> bytes: ...
+    def request(self, records: Iterable[bytes]) -> bytes: ...
+
+
 class LogEncoder:
     """Makes log records, and requests of them."""
 
@@ -64,7 +74,7 @@ class LogEncoder:
         self._source = source
         where = _ENCODER.encode({"attributes": attributes(resource)})
         scope = _ENCODER.encode({"name": SCOPE, "version": version})
-        self._head = f'{{"resourceLogs":[{{"resource":{where},"scopeLogs":[{{"scope":{scope},"logRecords":['.encode()
+        self._head = f'{{"resource":{where},"scopeLogs":[{{"scope":{scope},"logRecords":['.encode()
 
     def record(self, record: Record, wall: int | None, observed: int) -> bytes:
         """One LogRecord.
@@ -101,4 +111,43 @@ class LogEncoder:
 
     def request(self, records: Iterable[bytes]) -> bytes:
         """The request that holds these records."""
-        return self._head + b",".join(records) + b"]}]}]}"
+        return request_of([self.resource_logs(records)])
+
+    def resource_logs(self, records: Iterable[bytes]) -> bytes:
+        """These records with where they are from: the ResourceLogs of a request."""
+        return self._head + b",".join(records) + b"]}]}"
+
+
+def request_of(parts: Iterable[bytes]) -> bytes:
+    """The request that holds these ResourceLogs."""
+    return b'{"resourceLogs":[' + b",".join(parts) + b"]}"
+
+
+class HostsLogEncoder:
+    """The same of several hosts: each is a resource of its own, and a request holds those that have records in it."""
+
+    def __init__(self, encoder_of: Callable[[HostRecord], LogEncoder]) -> None:
+        """Take what makes the encoder of a host, of the first event of it."""
+        self._encoder_of = encoder_of
+        self._encoders: dict[str, LogEncoder] = {}
+        self._in_order: list[LogEncoder] = []
+        """A place in it stands in front of each record, so that a request knows whose it is."""
+        self._places: dict[str, bytes] = {}
+
+    def record(self, record: Record, wall: int | None, observed: int) -> bytes:
+        """One LogRecord; as that of one host, at the time by one clock."""
+        if not isinstance(record, HostRecord):
+            raise TypeError("an event of no host")
+        encoder = self._encoders.get(record.host)
+        if encoder is None:
+            encoder = self._encoders[record.host] = self._encoder_of(record)
+            self._places[record.host] = len(self._in_order).to_bytes(_PLACE)
+            self._in_order.append(encoder)
+        return self._places[record.host] + encoder.record(record, wall or record.time, observed)
+
+    def request(self, records: Iterable[bytes]) -> bytes:
+        """The request that holds these records; those of one host stay in their order."""
+        by_place: dict[int, list[bytes]] = {}
+        for one in records:
+            by_place.setdefault(int.from_bytes(one[:_PLACE]), []).append(one[_PLACE:])
+        return request_of(self._in_order[place].resource_logs(own) for place, own in by_place.items())

@@ -23,15 +23,17 @@ from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.hosts.order import Order
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
+from tests.pure.test_otlp import Collector, value_of
 from tui.cli.main import run
 from tui.cli.parser import parse
 
 SECOND = 10**9
+RELEASE = "7.2.0-no_vfs_open"
 
 
 @pytest.fixture
 def lan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lan]:
-    made = Lan(FakeHost("one", behind=50 * SECOND), FakeHost("two", release="7.2.0-no_vfs_open"))
+    made = Lan(FakeHost("one", behind=50 * SECOND), FakeHost("two", release=RELEASE))
     monkeypatch.setattr(tui.cli.hosts, "Fleet", partial(Fleet, opener=made.open))
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield made
@@ -117,7 +119,6 @@ def test_what_is_for_one_host_is_said_to_be(lan, capsys, words):
     [
         (["--export", "text"], "text: a kernel prints no host in its lines; of several hosts there are jsonl, csv, "),
         (["-o", "x.folded"], "folded: a line is a stack and a number, and has no place for a host"),
-        (["--export", "otlp:http://localhost"], "otlp: all that one process sends is of one resource"),
         (["--export", "nosuch"], "nosuch: no format of exports"),
     ],
 )
@@ -169,6 +170,33 @@ def test_a_row_of_files_is_of_all_hosts(lan, capsys, tmp_path):
     assert path.name.startswith("probewright-hosts-")
     assert [json.loads(line)["host"] for line in path.read_text().splitlines()] == ["one", "two", "one"]
     assert f"{tmp_path}: 3 events in 1 file" in capsys.readouterr().err
+
+
+@pytest.fixture
+def receiver() -> Iterator[Collector]:
+    made = Collector()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+    made.thread.join()
+
+
+def test_a_collector_gets_each_host_as_a_resource(lan, capsys, monkeypatch, receiver):
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "host.name=mine,deployment.environment=test")
+    began = time.time_ns()
+    assert exported(lan, "--export", f"otlp:{receiver.url}") == 4
+    found = []
+    while not receiver.requests.empty():
+        for part in receiver.requests.get().resource_logs:
+            where = {one.key: value_of(one.value) for one in part.resource.attributes}
+            assert where["deployment.environment"] == "test"
+            assert where["os.version"] == (RELEASE if where["host.name"] == "two" else "6.12.0-fake")
+            for log in (log for scope in part.scope_logs for log in scope.log_records):
+                values = {one.key: value_of(one.value) for one in log.attributes}
+                found.append((where["host.name"], values["thread.id"]))
+                assert began <= log.time_unix_nano <= time.time_ns(), "by the clock of this machine"
+    assert sorted(found) == [("one", 1), ("one", 3), ("two", 2)]
+    assert f"{receiver.url}/v1/logs: 3 events" in capsys.readouterr().err
 
 
 def test_a_file_that_is_there_is_not_written_over_and_no_host_is_touched(lan, capsys, tmp_path):

@@ -1,21 +1,23 @@
-"""Events of several hosts given out: into one file, or a row of files, each event with its host."""
+"""Events of several hosts given out: into one file, a row of files or to a collector, each event with its host."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import BinaryIO
 
 from events.export.formats import FORMATS
-from events.export.hosts import HostsSource, hosts_source
+from events.export.hosts import HostRecord, HostsSource, hosts_source
 from events.export.job import prepare, writer_of
+from events.export.otlp import HostsLogEncoder, LogEncoder
 from events.export.source import Writer
 from events.record import Record
 from kernel.hosts.fleet import Fleet
 from kernel.watch import Watch
 from tui.cli.event_export import Export, giving
-from tui.cli.outlets import WantedOutlet, files_of
+from tui.cli.outlets import OTLP, WantedOutlet, encoder_of, files_of, sink_of
 from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
 from tui.event_export import source_of
 from tui.outlet import Outlet
@@ -31,7 +33,7 @@ def wanted_of_hosts(arguments: argparse.Namespace) -> Wanted | None:
         return wanted
     others = ", ".join(form.name for form in FORMATS if form.of_events and not form.one_host)
     raise NotWanted(
-        f"{wanted.form.name}: {wanted.form.one_host}; of several hosts there are {others}, "
+        f"{wanted.form.name}: {wanted.form.one_host}; of several hosts there are {others}, {OTLP.name}, "
         f"and {wanted.form.name} of each alone"
     )
 
@@ -44,9 +46,12 @@ def giving_of_hosts(fleet: Fleet, wanted: Wanted) -> Iterator[Export]:
         return _FromFirst(lambda: writer_of(wanted.form, _source(fleet), out))
 
     def outlet(asked: WantedOutlet) -> Outlet:
+        if asked.otlp is not None and asked.http is not None:
+            return sink_of(asked.otlp, asked.http, HostsLogEncoder(partial(_encoder, fleet)), lambda _: None)
         return files_of(asked, begin, asked.host or _FILES)
 
-    prepare(wanted.form)
+    if wanted.form.of_events:
+        prepare(wanted.form)
     with giving(wanted, begin, outlet) as export:
         yield export
 
@@ -54,6 +59,13 @@ def giving_of_hosts(fleet: Fleet, wanted: Wanted) -> Iterator[Export]:
 def _source(fleet: Fleet) -> HostsSource:
     watches = [host.watch for host in fleet.hosts if host.watch is not None and host.watch.known.plans]
     return hosts_source([source_of(watch, _every(watch)) for watch in watches])
+
+
+def _encoder(fleet: Fleet, record: HostRecord) -> LogEncoder:
+    """Of the host that a record is of, by the name that it has in all that is printed."""
+    (watch,) = (host.watch for host in fleet.hosts if host.name == record.host)
+    assert watch is not None  # noqa: S101 - it gave an event
+    return encoder_of(watch, record.source, record.host, many=True)
 
 
 def _every(watch: Watch) -> dict[str, frozenset[str]]:

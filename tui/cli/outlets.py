@@ -20,16 +20,12 @@ from tui.outlet import Outlet
 from tui.rotating import Begin, RotatingFiles, Rotation
 
 if TYPE_CHECKING:
+    from events.export.otlp import Encoder, LogEncoder
+    from events.export.source import Source
     from tui.otlp_http import OtlpHttp
+    from tui.otlp_sink import Wall
 
-OTLP = Format(
-    "otlp",
-    "OTLP logs",
-    "",
-    "every field of every event, to a collector of OpenTelemetry",
-    of_events=False,
-    one_host="all that one process sends is of one resource, which names its host",
-)
+OTLP = Format("otlp", "OTLP logs", "", "every field of every event, to a collector of OpenTelemetry", of_events=False)
 """No file holds it."""
 _LOOK_EVERY = 10_000_000_000
 """Nanoseconds between two looks at how far two clocks are apart."""
@@ -97,25 +93,34 @@ def files_of(wanted: WantedOutlet, begin: Begin, host: str) -> Outlet:
 
 
 def _sink(watch: Watch, settings: Settings, http: OtlpHttp, unasked: Unasked) -> Outlet:
+    return sink_of(settings, http, encoder_of(watch, source_of(watch, unasked), _host(watch)), _wall(watch))
+
+
+def encoder_of(watch: Watch, source: Source, host: str, *, many: bool = False) -> LogEncoder:
+    """What makes log records of a watch's events; `many`: of several hosts, so that the environment names none."""
     import importlib.metadata
 
     from events.export.otlp import LogEncoder
+
+    facts = watch.connection.facts
+    resource = resource_of(os.environ, host=host, machine=facts.machine, release=facts.release, title=facts.title)
+    if many:
+        resource["host.name"] = host
+    return LogEncoder(source, resource, importlib.metadata.version("probewright"))
+
+
+def sink_of(settings: Settings, http: OtlpHttp, encoder: Encoder, wall: Wall) -> Outlet:
+    """What sends log records, and says on standard error what is in the way."""
     from tui.cli.journal import Level, saying
     from tui.cli.output import plain
     from tui.otlp_sink import OtlpSink
-
-    facts = watch.connection.facts
-    resource = resource_of(
-        os.environ, host=_host(watch), machine=facts.machine, release=facts.release, title=facts.title
-    )
-    encoder = LogEncoder(source_of(watch, unasked), resource, importlib.metadata.version("probewright"))
 
     def say(text: str) -> None:
         clear = "\r\x1b[K" if sys.stderr.isatty() else ""  # how far it is stands there
         with saying(Level.WARNING):
             print(f"{clear}probewright: {plain(text)}", file=sys.stderr, flush=True)
 
-    return OtlpSink(http, encoder, settings, _wall(watch), say=say)
+    return OtlpSink(http, encoder, settings, wall, say=say)
 
 
 def _host(watch: Watch) -> str:
@@ -157,4 +162,4 @@ def _clocks(watch: Watch) -> str:
     return str(instance.read("trace_clock")) if instance is not None else ""
 
 
-__all__ = ["OTLP", "BadSetting", "WantedOutlet", "files_of", "outlet_of", "wanted_outlet"]
+__all__ = ["OTLP", "BadSetting", "WantedOutlet", "encoder_of", "files_of", "outlet_of", "sink_of", "wanted_outlet"]
