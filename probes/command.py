@@ -121,12 +121,12 @@ def parse_command(text: str) -> Command:
     """Read one command to dynamic_events. Raises ParseError with the column in it, its words joined by one space."""
     if is_static(text):
         return parse_static(text)
-    first = text.lstrip()[:1]
+    words = split(text)  # what the kernel takes for blanks: not all that Python does
+    first = words[0].text[0] if words else ""
     if first in ("-", "!"):
         return _deletion(text)
-    if text.lstrip().startswith("s:"):
+    if words and words[0].text.startswith("s:"):
         return parse_synthetic(text)
-    words = split(text)
     if first in ("p", "r") and len(words) > 1 and "/" in words[1].text:
         return _user(text)
     if first in ("t", "e"):

@@ -164,6 +164,14 @@ def test_text_of_any_tree_is_read_back(command: Command) -> None:
     assert parse_command(str(command)) == command
 
 
+@pytest.mark.parametrize("blank", ["\u3000", "\u2003", "\x1f", "\x85"])
+@pytest.mark.parametrize("text", ["t sched_switch", "e sched.sched_switch", "-:a/b", "s:a int b", "p /bin/true:0x10"])
+def test_what_only_python_takes_for_a_blank_is_a_letter(blank: str, text: str) -> None:
+    with pytest.raises(ParseError) as error:
+        parse_command(blank + text)
+    assert error.value.refusal.code == "unknown_kind"
+
+
 def test_what_is_ours() -> None:
     for text in (
         "f vfs_read $$args",

@@ -125,10 +125,14 @@ def _tcp_retransmits(run: Run) -> None:
 @case(
     "who-kills",
     """
-import os, signal, time
+import ctypes, os, signal, time
 child = os.fork()
 if not child:
     while True: signal.pause()
+libc, timer, wanted, when = ctypes.CDLL(None), ctypes.c_void_p(), (ctypes.c_int * 16)(), (ctypes.c_long * 4)()
+signal.signal(signal.SIGTERM, lambda *_: None)
+wanted[2], when[3] = signal.SIGTERM, 1000000  # sigev_signo, it_value.tv_nsec
+assert libc.timer_create(1, wanted, ctypes.byref(timer)) == libc.timer_settime(timer, 0, when, None) == 0
 time.sleep(0.1)
 os.kill(child, signal.SIGTERM); os.waitpid(child, 0)
 print({"sender": os.getpid(), "child": child})
@@ -136,7 +140,7 @@ print({"sender": os.getpid(), "child": child})
     signal="15",
 )
 def _who_kills(run: Run) -> None:
-    (sent,) = [event for event in run.events if event["pid_of_field"] == run.told["child"]]
+    (sent,) = [event for event in run.events if event["pid_of_field"] in (run.told["child"], run.told["sender"])]
     assert (sent["pid"], sent["sig"], sent["code"], sent["result"]) == (run.told["sender"], 15, 0, 0)
     assert sent["comm_of_field"] == "python3"
 
