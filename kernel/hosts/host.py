@@ -173,7 +173,8 @@ class Host:
             if watch is None or self.state not in (State.ARMED, State.REFUSED):
                 return Answer.TAKEN
             failures = [failure for armed in watch.armed for failure in watch.disarm(armed)]
-            self.left = tuple(str(failure.error) for failure in failures)
+            # What a line that is gone could not take away, the far side does.
+            self.left = tuple(str(one.error) for one in failures if not isinstance(one.error, TargetLost))
             self.done = Done()
             self.state, self.why, self.remedy = State.OPEN, "", ""
             return Answer.TAKEN

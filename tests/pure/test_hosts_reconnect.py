@@ -224,3 +224,12 @@ def test_a_line_that_is_cut_again_leaves_two_marks(fleet, one):
         one.event(fleet.now(), pid=number)
         until(fleet, partial(shows, fleet, 2 * number))
     assert [name for _, name in names(fleet)] == [EVENT, "vfs_read"] * 2
+
+
+def test_what_is_taken_away_as_the_line_is_cut_is_not_left_behind(fleet, one, two):
+    one.cut(AWAY)
+    fleet.disarm()
+    until(fleet, lambda: fleet.hosts[0].state is State.CUT)
+    one.refuse = None
+    until(fleet, lambda: states(fleet) == {"one": State.OPEN, "two": State.OPEN} and not fleet.hosts[0].trying)
+    assert armed_on(one) == armed_on(two) == [] and not fleet.hosts[0].left

@@ -131,7 +131,9 @@ class HostsScreen(Screen[None]):
     def action_retry(self) -> None:
         """Try those again that failed."""
         if not self._fleet.retry():
-            self.notify("no host has failed", markup=False)
+            cut = any(host.trying is not None for host in self._fleet.hosts)
+            now = "; F7 tries those at once whose lines are cut" if cut else ""
+            self.notify(f"no host has failed{now}", markup=False)
         self.tick()
 
     def action_back(self) -> None:
