@@ -7,7 +7,7 @@ import dataclasses
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -43,7 +43,10 @@ class Recorder:
     """
 
     def __init__(self, path: Path, connection: Connection) -> None:
-        """Write what is known of the kernel, which takes a second or two. Raises OSError, TargetLost."""
+        """Write what is known of the kernel, which takes a second or two.
+
+        Raises OSError, TargetLost; no file is left then.
+        """
         self.path = path
         self.dropped = 0
         """Events that came faster than they could be written."""
@@ -61,23 +64,36 @@ class Recorder:
         self._after_gap = False
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
-        try:
+        with self._or_no_file():
             self._statics(connection)
-        except BaseException:
-            self._file.close()
-            raise
 
     def begin(
         self, header: HeaderPage, armed: tuple[Armed, ...], formats: Mapping[int, EventFormat] = MappingProxyType({})
     ) -> None:
-        """Write what is armed, and the formats of what else may come; pages may follow."""
+        """Write what is armed, and the formats of what else may come; pages may follow.
+
+        Raises OSError; no file is left then.
+        """
         self._header = header
-        if header.source:
-            self._writer.blob("header_page", "", header.source.encode())
-        self._write_formats(formats)
-        for one in armed:
-            self._write_armed(one)
-        self._thread.start()
+        with self._or_no_file():
+            if header.source:
+                self._writer.blob("header_page", "", header.source.encode())
+            self._write_formats(formats)
+            for one in armed:
+                self._write_armed(one)
+            self._thread.start()
+
+    @contextlib.contextmanager
+    def _or_no_file(self) -> Iterator[None]:
+        """One that could not be begun is taken away: it would only be in the way of the next one."""
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(OSError):  # what could not be written can't be flushed either
+                self._file.close()
+            if self.path.is_file():  # no device
+                self.path.unlink()
+            raise
 
     def armed(self, armed: Armed) -> None:
         """A probe was armed: its formats hold for the pages that follow."""

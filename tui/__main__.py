@@ -11,6 +11,18 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
 
+def _open_closed() -> None:
+    """Have standard streams that were closed (`2>&-`) lead nowhere: else a file of ours would get their number."""
+    for number, name, how in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, how, closefd=False))  # noqa: SIM115 - as long as the process
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command line.
 
@@ -18,6 +30,8 @@ def main(argv: list[str] | None = None) -> int:
     """
     from tui.cli.plain import plain
 
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_closed()
     if "JOURNAL_STREAM" in os.environ:
         from tui.cli.journal import install
 

@@ -8,6 +8,7 @@ from events.graph import growing
 from events.graph.tree import CallTree
 from events.recording import Recording
 from kernel.connection import Connection
+from kernel.errors import TargetLost
 from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
@@ -72,3 +73,17 @@ def test_what_a_tree_has_no_room_for_is_printed_or_counted(capsys, monkeypatch, 
     else:
         assert following.dropped > 0
         assert f"{following.dropped:,} calls or events of calls dropped before they were printed" in told.err
+
+
+def test_what_was_read_before_the_line_was_cut_is_printed(capsys, monkeypatch):
+    """Names of tasks are asked for meanwhile, and nobody answers."""
+
+    def cut(*_: object, **__: object) -> dict[int, str]:
+        raise TargetLost("the line was cut")
+
+    everything = printed(capsys)
+    watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "x")))
+    watch.begin()
+    monkeypatch.setattr(watch, "names", cut)
+    Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0)).run()
+    assert len(capsys.readouterr().out.splitlines()) == len(everything) > 0

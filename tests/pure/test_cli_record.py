@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import struct
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import kernel.recorder
 from events.batch import Batch, Chunk
+from kernel.errors import TargetLost
 from kernel.open import shipped_recording
 from kernel.watch import Watch
 from tests.pure.test_cli_preset import OWN
@@ -105,6 +107,41 @@ def test_what_could_not_be_written_fast_enough_is_not_told_to_be_there(tmp_path,
     target.pages.queue.put(page_of(number, 1000, 9))
     assert session.pump.wait(5.0)
     assert record._finish(watch) == exported(tmp_path / "x.pwr", capsys) == 0
+    assert watch.close() == []
+
+
+@pytest.mark.timeout(60)
+def test_a_recording_that_ended_by_itself_ends_the_command(tmp_path, capsys, monkeypatch):
+    """There is no bound else: it would go on until somebody asks it to end, and write nothing."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def an_event_comes(*_: object, **__: object) -> dict[int, str]:
+        target.event(1000, 1502)
+        return {}
+
+    target = Target()
+    monkeypatch.setattr(record, "connect", lambda *_, **__: Anything(target))
+    monkeypatch.setattr(record, "probes_of", lambda *_: [probe("vfs_read")])
+    monkeypatch.setattr(kernel.recorder.Recorder, "_write_pages", full)
+    monkeypatch.setattr(Watch, "names", an_event_comes)
+    path = tmp_path / "x.pwr"
+    assert main(["record", "f vfs_read", "-o", str(path)]) == 1
+    assert f"{path}: No space left on device; the recording ends here" in capsys.readouterr().err
+    assert not target.traces
+
+
+def test_of_a_recording_that_could_not_be_begun_no_file_stays(tmp_path, monkeypatch):
+    def cut(*_: object) -> None:
+        raise TargetLost("the line was cut")
+
+    watch = Watch(Anything(Target()))
+    watch.arm(probe("vfs_read"))
+    monkeypatch.setattr(kernel.recorder, "facts_to_dict", cut)
+    with pytest.raises(TargetLost):
+        watch.record_to(tmp_path / "x.pwr")
+    assert list(tmp_path.iterdir()) == []
     assert watch.close() == []
 
 

@@ -1,11 +1,17 @@
 """Exit status of the commands where nothing can be done: 1 refused or nothing found, 2 usage, 3 target unusable."""
 
+import errno
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
+import kernel.recorder
 from kernel.connection import Connection
 from kernel.errors import TargetUnusable
+from kernel.open import shipped_recording
+from kernel.recorder import Recorder
 from probes.facts import TargetFacts, Trouble
 from tests.fake_target import FACTS, FakeTarget
 from tui.__main__ import main
@@ -48,3 +54,46 @@ def test_a_word_that_is_no_target_may_have_been_meant_for_a_command(word, hint):
         app._require_target(word)
     assert hint in error.value.remedy
     assert "targets are" in error.value.remedy
+
+
+def of_a_shell(words: str, redirected: str) -> subprocess.CompletedProcess[str]:
+    """A command on the recording, with its streams as a shell was told."""
+    line = f'exec "$1" -m tui {words} -t "$2" {redirected}'
+    argv = ["sh", "-c", line, "sh", sys.executable, str(shipped_recording())]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("words", ["list vfs_read", "run 'f vfs_read%return count' --json", "graph vfs_write"])
+def test_a_disk_that_is_full_is_told(words):
+    done = of_a_shell(words, ">/dev/full")
+    said = "probewright: standard output: No space left on device; not all was given out\n"
+    assert (done.returncode, done.stderr[-len(said) :]) == (1, said)
+
+
+def test_streams_that_are_closed_lead_nowhere():
+    whole = of_a_shell("list vfs_read", "")
+    assert (whole.returncode, whole.stderr) == (0, "") and whole.stdout
+    assert (done := of_a_shell("list vfs_read", "<&- 2>&-")).returncode == 0
+    assert done.stdout == whole.stdout
+    assert (done := of_a_shell("list vfs_read", ">&-")).returncode == 0
+    assert (done.stdout, done.stderr) == ("", "")
+    done = of_a_shell("list no_such_function_is_there", "2>&-")
+    assert (done.returncode, done.stdout) == (1, ""), "what is said to people is no line of the list"
+
+
+def test_a_graph_into_a_folder_that_is_not_there_is_refused_before_anything_is_traced(tmp_path, capsys):
+    assert main(["graph", "vfs_read", "-o", str(tmp_path / "no" / "x.pwr"), "--target", "ssh://no.such.host"]) == 2
+    assert f"{tmp_path}/no is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["_write_formats", "_write_pages"])
+def test_a_graph_that_could_not_be_recorded_is_no_success(tmp_path, capsys, monkeypatch, method):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Recorder, method, full)
+    monkeypatch.setattr(kernel.recorder, "_text_symbols", lambda _: b"")  # to pack them takes most of the time
+    path = tmp_path / "x.pwr"
+    assert main(["graph", "vfs_write", "-o", str(path), "-t", str(shipped_recording())]) == 1
+    assert f"probewright: {path}: No space left on device" in capsys.readouterr().err
+    assert path.exists() == (method != "_write_formats"), "what could not be begun is in nobody's way"

@@ -6,7 +6,11 @@ import json
 import subprocess
 import sys
 
+from kernel.errors import TargetLost
 from kernel.open import shipped_recording
+from tui.__main__ import main
+from tui.cli import summary
+from tui.cli.watching import follow
 
 SPEC = "f vfs_write%both pos[0] count $retval"
 
@@ -41,6 +45,17 @@ def test_the_same_in_words():
     status, out, _ = _run("--summary", "count")
     assert status == 0
     assert "vfs_write: 51 pairs  p50 " in out and "vfs_write__exit count: 52 events\n  4096 |####" in out
+
+
+def test_what_was_counted_until_the_line_was_cut_is_given_out(capsys, monkeypatch):
+    def cut(*arguments: object) -> int:
+        follow(*arguments)
+        raise TargetLost("the line was cut")
+
+    monkeypatch.setattr(summary, "follow", cut)
+    assert main(["run", "-t", str(shipped_recording()), SPEC, "--summary", "count"]) == 3
+    told = capsys.readouterr()
+    assert "vfs_write__exit count: 52 events" in told.out and "the line was cut" in told.err
 
 
 def test_a_field_that_no_event_has_is_named():

@@ -95,7 +95,7 @@ def test_what_was_read_before_a_signal_is_shown_once(target, signals):
 def test_a_second_signal_ends_what_the_first_has_to_wait_for(target, signals, monkeypatch):
     """As a print into a pipe that nobody reads."""
     told: list[str] = []
-    monkeypatch.setattr("tui.cli.stopping._give_up_output", lambda: told.append("no output"))
+    monkeypatch.setattr("tui.cli.stopping.give_up_output", lambda: told.append("no output"))
     with stoppable():
         with whole_step():
             os.kill(os.getpid(), signal.SIGINT)

@@ -84,10 +84,10 @@ def refused(wanted: Wanted, error: Exception) -> int:
     """Say what went wrong; gives the exit status."""
     if isinstance(error, BrokenPipeError):
         raise error
+    where = "standard output" if wanted.path == STDOUT else wanted.path
     if isinstance(error, OSError):
-        return refuse(f"{wanted.path}: {error.strerror or error}", REFUSED)
+        return refuse(f"{where}: {error.strerror or error}", REFUSED)
     if isinstance(error, Forced):
-        where = "standard output" if wanted.path == STDOUT else wanted.path
         return refuse(f"{where}: ended in the midst of it, by a second signal: what is there is not whole", REFUSED)
     if isinstance(error, BadSetting):
         return refuse(error, USAGE)

@@ -8,9 +8,11 @@ import fnmatch
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kernel.errors import TargetLost
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
@@ -33,6 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
     if path is not None and path.exists():
         print(f"probewright: {plain(str(path))} is there already", file=sys.stderr)
         return USAGE
+    if path is not None and not path.parent.is_dir():  # said before anything is traced
+        print(f"probewright: {plain(str(path.parent))} is no folder", file=sys.stderr)
+        return USAGE
     for word in arguments.functions:
         if word.endswith(".pwr"):  # which the application takes without -t, and no function is called so
             print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
@@ -43,25 +48,38 @@ def run(arguments: argparse.Namespace) -> int:
         connection.close()
         return USAGE
     watch = _watch(connection, arguments)
-    printed = 0
     following: Following | None = None
+    failed = ""
     try:
         connection.load_symbols()
         with stoppable():
             with whole():  # what is begun by half is in nobody's list, and would stay
                 watch.begin()
             if path is not None:
-                watch.record_to(path)
-            following = Following(watch, arguments)
-            following.run()
-            printed = following.printed
+                failed = _recorded(path, lambda: watch.record_to(path))
+            if not failed:
+                following = Following(watch, arguments)
+                following.run()
+        if path is not None:
+            failed = failed or _recorded(path, watch.stop_recording) or watch.recording_error
         account(watch, following.dropped if following else 0)
     finally:
         left = take_away(watch)
         connection.close()
-    if not printed:
-        print(f"probewright: {plain(_nothing(arguments, recorded=connection.holds_events))}", file=sys.stderr)
-    return DONE if printed and not left else REFUSED
+    printed = following.printed if following else 0
+    if failed or not printed:
+        why = failed or _nothing(arguments, recorded=connection.holds_events)
+        print(f"probewright: {plain(why)}", file=sys.stderr)
+    return DONE if printed and not (left or failed) else REFUSED
+
+
+def _recorded(path: Path, act: Callable[[], object]) -> str:
+    """Begin or end a recording; gives what is said where its file can't be written, else nothing."""
+    try:
+        act()
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    return ""
 
 
 def _nothing(arguments: argparse.Namespace, *, recorded: bool) -> str:
@@ -141,7 +159,8 @@ class Following:
         """Print what is new, of what came by now a part; whether that is enough."""
         if time.monotonic() - self._named >= _NAMES_EVERY:
             self._named = time.monotonic()
-            self._watch.know_names(self._watch.names())
+            with contextlib.suppress(TargetLost):  # what came by then is printed all the same
+                self._watch.know_names(self._watch.names())
         with whole():
             self._watch.tick(0.0)  # what is new is printed before it could be dropped for what comes next
             return self._print()

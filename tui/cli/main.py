@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import signal
 import sys
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from types import FrameType, SimpleNamespace
 
 DONE, REFUSED, USAGE, UNUSABLE, PARTIAL = range(5)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What write(2) says of a file that takes no more."""
 
 
 class _Ended(KeyboardInterrupt):
@@ -66,7 +69,19 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         # Whoever read us has seen enough; the interpreter must not complain while it flushes at exit.
         sys.stderr.close()
         return DONE
+    except OSError as error:
+        return _not_written(error)
     return status
+
+
+def _not_written(error: OSError) -> int:
+    """Say that standard output takes no more, which is on a full disk, say; any other error goes on as it is."""
+    if error.filename is not None or error.errno not in _FULL:
+        raise error
+    from tui.cli.stopping import give_up_output
+
+    give_up_output()  # else the interpreter tries again at the exit, and complains
+    return fail(KernelError(f"standard output: {error.strerror}; not all was given out"), REFUSED)
 
 
 def fail(error: KernelError, status: int) -> int:

@@ -11,13 +11,19 @@ from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain, size_of
 from tui.cli.presets import expand
-from tui.cli.stopping import stoppable
+from tui.cli.stopping import Stopped, stoppable
 from tui.cli.watching import account, arm, follow, how_of, importing_store, limits_of, probes_of, take_away
 from tui.outlet import counted
 
 
 def _not_shown(record: Record) -> None:
     pass
+
+
+def _require_room(watch: Watch) -> None:
+    """Raises Stopped where the recording has ended by itself: to follow events goes nowhere."""
+    if watch.recording_error:
+        raise Stopped
 
 
 def _finish(watch: Watch, *, enough: bool = False) -> int:
@@ -63,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         with stoppable():
             events = arm(watch, probes, how_of(arguments))
             watch.record_to(path)
-            number = follow(watch, arguments, events, _not_shown)
+            number = follow(watch, arguments, events, _not_shown, idle=lambda: _require_room(watch))
             enough = bool(arguments.count) and number >= arguments.count
         held = _finish(watch, enough=enough)
         account(watch)

@@ -56,7 +56,7 @@ def has_been_asked() -> bool:
 
 def force() -> None:
     """Standard output is given up, and the next call of a `stoppable` block's handler is by `Forced`."""
-    _give_up_output()
+    give_up_output()
     _Held.on = _Held.asked = True
 
 
@@ -71,7 +71,7 @@ class stoppable:  # noqa: N801 - used as a with statement
                 if _Held.on:
                     self.ignore()
                     _Held.on = _Held.late = False
-                    _give_up_output()
+                    give_up_output()
                     raise Forced
                 return
             _Held.asked = True
@@ -103,7 +103,7 @@ def tell_forced() -> None:
         print("probewright: ended at once: not all that came was given out", file=sys.stderr)
 
 
-def _give_up_output() -> None:
+def give_up_output() -> None:
     """What waits in the buffers of standard output goes nowhere: a pipe that nobody reads would hold up the exit."""
     with contextlib.suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)

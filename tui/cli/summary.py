@@ -48,10 +48,16 @@ def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[st
         _in_kernel(watch, arguments, events)
         return
     counting = _Counting(watch, arguments.summary or "", events)
-    follow(watch, arguments, events, lambda _: None, counting.tick)
+    ended_by: KernelError | None = None
+    try:
+        follow(watch, arguments, events, lambda _: None, counting.tick)
+    except KernelError as error:  # of a line that was cut: what was counted by then is given out all the same
+        ended_by = error
     counting.finish()
     for found in counting.found():
         _print(found, as_json=arguments.json)
+    if ended_by is not None:
+        raise ended_by
 
 
 class _Counting:
