@@ -9,13 +9,18 @@ import select
 import subprocess
 import threading
 import time
-from typing import IO
 
 from events.batch import Batch, Chunk
 from kernel.drain import write_all
 from kernel.errors import StreamClosed, TargetLost
 from kernel.quote import quote
 from kernel.shell_program import STREAM
+
+_PATIENCE = 60.0
+"""Seconds for the shell over there to begin."""
+_NOISE = 1 << 17
+"""Bytes that it may print before."""
+_WAY_OUT = "it needs a second session of the same connection: look for MaxSessions in the sshd_config there"
 
 
 class TextStream:
@@ -34,8 +39,13 @@ class TextStream:
         self._reading = threading.Lock()
         token = secrets.token_hex(16)
         script = STREAM + f"t_run {quote(instance)} {token}\n"
-        write_all(self._to.fileno(), script.encode("utf-8", "surrogateescape"))
-        self.pids = self._hello(self._from, token.encode())
+        try:
+            write_all(self._to.fileno(), script.encode("utf-8", "surrogateescape"))
+            self.pids = self._hello(self._from.fileno(), token.encode())
+        except (OSError, TargetLost):
+            self._process.kill()
+            self._process.communicate()
+            raise TargetLost("the far side could not start to read trace_pipe", _WAY_OUT) from None
         """Processes over there that read for us; none once they have ended: another may get the number."""
 
     def read(self, timeout: float) -> Batch | None:
@@ -81,13 +91,18 @@ class TextStream:
             self._from.close()
 
     @staticmethod
-    def _hello(source: IO[bytes], token: bytes) -> tuple[int, ...]:
+    def _hello(source: int, token: bytes) -> tuple[int, ...]:
         """Processes there: the shell, its dd, what waits for our end. What a login prints before is passed over."""
-        for _ in range(1000):
-            line = source.readline(1 << 12)
-            if not line:
+        line, end = b"", time.monotonic() + _PATIENCE
+        for _ in range(_NOISE):
+            if not select.select([source], [], [], max(0.0, end - time.monotonic()))[0]:
                 break
-            words = line.split()
-            if len(words) == 4 and words[0] == token and all(w.isdigit() and len(w) < 11 for w in words[1:]):
-                return tuple(int(word) for word in words[1:])
-        raise TargetLost("the far side could not start to read trace_pipe")
+            if not (byte := os.read(source, 1)):  # no more: what follows are events
+                break
+            line += byte
+            if byte == b"\n":
+                words = line.split()
+                if len(words) == 4 and words[0] == token and all(w.isdigit() and len(w) < 11 for w in words[1:]):
+                    return tuple(int(word) for word in words[1:])
+                line = b""
+        raise TargetLost("it does not say which processes read")

@@ -18,6 +18,7 @@ from kernel.errors import StreamClosed, TargetLost
 from kernel.far_start import boot_agent
 from kernel.pump import Pump
 from kernel.target import Effect, Step, Stream
+from kernel.textstream import TextStream
 from tests.pure.far_sides import KINDS, SHELLS, FarSide, Instance, eventually, far_side, runs, spawn
 
 PAGE = 4096
@@ -294,3 +295,19 @@ def test_an_agent_whose_line_takes_nothing_any_more_undoes(instance: Instance, t
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("argv", [["true"], ["sleep", "1000"]])
+def test_a_shell_that_does_not_begin_to_read_is_told_and_ended(
+    argv: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the ssh server allows no second session, or the machine hangs."""
+    monkeypatch.setattr("kernel.textstream._PATIENCE", 0.1)
+    process = spawn(argv)
+    if argv == ["true"]:
+        process.wait()  # there is nobody to write to
+    with pytest.raises(TargetLost, match="could not start to read trace_pipe") as caught:
+        TextStream(process, "/nowhere")
+    assert "MaxSessions" in caught.value.remedy
+    assert process.poll() is not None
