@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from btf.btf import Btf
 from events.syscalls import is_call_number
+from probes.dialect import dialect_of
 from probes.environment import Environment
 from probes.facts import Feature, TargetFacts
+from probes.kernel_verdict import built_events
 from probes.lowering.filter import filtered
 from probes.lowering.static_events import fields_of, is_returned
 from probes.names import MAX_EVENT_NAME, split_name
@@ -22,15 +24,17 @@ from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from probes.rules.deletion import SYNTHETIC
-from probes.rules.event_fields import SYNTHETIC_SIZES
+from probes.rules.event_fields import SYNTHETIC_SIZES, built_fields
+from probes.rules.readers import Reading
 from probes.static_events import Latency
 from probes.syntax.parse import ParseError, parse_probe
-from probes.types import default_type
 
 CLOCK = "mono"
 """Of the triggers; without one they would switch our instance to the global clock, in which nothing else counts."""
 _SIZE = 16384
 """Keys of each trigger's table."""
+_SHORTEST = 2
+"""Letters of a parameter of an action (parse_action_params in kernel/trace/trace_events_hist.c)."""
 _COMMON = {"common_pid": "int"}
 _WIDTHS = {1: "8", 2: "16", 4: "32", 8: "64"}
 
@@ -56,8 +60,9 @@ def lower_latency(
     for feature in (Feature.SYNTHETIC_EVENTS, Feature.HIST_TRIGGERS):
         if not facts.has(feature):
             raise CannotLower(own("missing_capability", "lat", 0, f"This kernel has no {feature}"))
-    begin = _side(latency, latency.begin, "begin", btf, environment, lower)
-    end = _side(latency, latency.end, "end", btf, environment, lower)
+    reading = Reading(dialect_of(facts, btf), btf, facts, environment)
+    begin = _side(latency, latency.begin, "begin", reading, lower)
+    end = _side(latency, latency.end, "end", reading, lower)
     for key in latency.keys:
         _require(latency, key.begin, begin.types)
         _require(latency, key.end, end.types)
@@ -71,6 +76,10 @@ def lower_latency(
     values = [(key.end, end.types[key.end]) for key in latency.keys]
     values += [(field, begin.types[field] if field in saved else end.types[field]) for field in latency.fields]
     values = [one for one in values if one[0] not in ("lat", *_COMMON)]  # the task of the end is that of the event
+    for field, _ in values:
+        if len(field) < _SHORTEST and field not in saved:
+            why = "The kernel hands on no field whose name is one letter: give it a longer one"
+            raise CannotLower(own("missing_capability", field, max(str(latency).rfind(field), 0), why))
     columns = tuple(_column(field, begin if field in saved else end) for field, _ in values)
     made = _synthetic(name, values, columns)
     since, took = f"{latency.name}_t0", f"{latency.name}_lat"
@@ -106,10 +115,10 @@ def _synthetic(name: str, values: list[tuple[str, str]], columns: tuple[Column, 
     return PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=(Column("lat", "lat"), *columns))
 
 
-def _side(latency: Latency, text: str, end: str, btf: Btf | None, environment: Environment, lower: Lower) -> _Side:
+def _side(latency: Latency, text: str, end: str, reading: Reading, lower: Lower) -> _Side:
     if " " in text:
-        return _made(latency, text, end, btf, lower)
-    fields = fields_of(text, str(latency), environment)
+        return _made(latency, text, end, reading, lower)
+    fields = fields_of(text, str(latency), reading.environment)
     if fields is None:
         why = "The fields of the event can't be known here, and the event that is made of them needs their types"
         raise CannotLower(own("missing_capability", text, max(str(latency).find(text), 0), why))
@@ -133,7 +142,7 @@ def _type(kind: str, size: int, signed: bool) -> str:
     return f"{'s' if signed else 'u'}{_WIDTHS[size]}"
 
 
-def _made(latency: Latency, text: str, end: str, btf: Btf | None, lower: Lower) -> _Side:
+def _made(latency: Latency, text: str, end: str, reading: Reading, lower: Lower) -> _Side:
     """A side that is a probe of ours. Raises CannotLower."""
     column = max(str(latency).find(text), 0)
     try:
@@ -146,25 +155,11 @@ def _made(latency: Latency, text: str, end: str, btf: Btf | None, lower: Lower) 
         why = "; ".join(plan.losses) or "It takes two events, and this end can be one only"
         raise CannotLower(own("missing_capability", text, column, why))
     (event,) = plan.events
-    known = {one.name: one.btf_type for one in event.columns}
-    types = {}
-    for word in event.line.split()[2:]:
-        name, _, value = word.partition("=")
-        name, _, kind = name.partition(":") if not value else (name, "", value.partition(":")[2])
-        type_id = known.get(name)
-        if not kind and btf is not None and type_id is not None:
-            kind = default_type(btf, type_id) or ""
-        types[name] = _of_kind(kind)
+    fields = [field for built in built_events(event.lines, reading) for field in built_fields(built).values()]
+    types = {field.name: _type(field.type, field.size, field.signed) for field in fields}
+    types = {one.name: kind for one in event.columns if (kind := types.get(one.name))}
     returned = frozenset(one.name for one in event.columns if one.is_retval)
     return _Side(event, types | _COMMON, returned, frozenset(one.name for one in event.columns if one.is_call))
-
-
-def _of_kind(kind: str) -> str:
-    if kind in ("string", "ustring", "symstr"):
-        return "char[]"
-    if kind[:1] in ("u", "x", "s") and kind[1:] in _WIDTHS.values():
-        return f"{'s' if kind[0] == 's' else 'u'}{kind[1:]}"
-    return "u64"
 
 
 def _require(latency: Latency, name: str, types: dict[str, str]) -> None:

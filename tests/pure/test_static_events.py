@@ -117,6 +117,31 @@ def test_ends_may_be_probes_and_one_that_takes_two_events_is_refused():
     assert refused is not None and "arguments at the entry only" in refused.hint
 
 
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("x=$comm y=file:%pD z=+0(buf):char", "char x[]; char y[]; u8 z"),
+        ("x=count:b4@0/32 y=pos:symbol", "u32 x; u64 y"),
+        ("x=count:x16 y=count:s8 file->f_flags", "u16 x; s8 y; u32 f_flags"),
+    ],
+)
+@pytest.mark.parametrize("name", ["6.1", "7.2"])
+def test_fields_of_a_probe_have_the_types_that_the_kernel_gives_them(name, words, fields):
+    """Of another type the synthetic event would be refused when it is armed (check_synth_field)."""
+    wanted = ",".join(field.split()[-1].removesuffix("[]") for field in fields.split("; "))
+    text = f"lat:hold {{f vfs_read {words}}} to {{f vfs_write count}} by common_pid with {wanted}"
+    checked = check_plan(text, kernel(name).btf, facts(name), "pw_1", AROUND)
+    assert checked.plan is not None, checked.verdict.error
+    assert checked.plan.events[0].line == f"s:pw_1__hold u64 lat; {fields}"
+
+
+def test_a_name_of_one_letter_is_handed_on_by_a_variable_only():
+    text = "lat:hold {f vfs_read x=count} to {f vfs_write y=count} by common_pid with "
+    assert check_plan(text + "x", kernel("7.2").btf, facts("7.2"), "pw_1", AROUND).verdict.ok
+    error = check_plan(text + "y", kernel("7.2").btf, facts("7.2"), "pw_1", AROUND).verdict.error
+    assert error is not None and "one letter" in error.hint and error.column == len(text)
+
+
 @pytest.mark.parametrize("word", ["by dve", "by dev with rbws"])
 def test_a_field_that_is_not_there_is_named_with_what_is(word):
     text = f"lat:io block/block_rq_issue to block/block_rq_complete {word}"
