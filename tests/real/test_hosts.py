@@ -1,4 +1,4 @@
-"""Three guests as three hosts: one preset, one list of events, one guest killed in the middle; nothing is left."""
+"""Three guests as three hosts: one preset, one list of events, one line cut, one guest killed; nothing is left."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
 import pytest
 
 from kernel.lab.guest import Guest, boot
+from kernel.line_cut import EVENT
 from tests.real.command import Done, start
 from tests.real.conftest import prepared
 from tests.real.processes import descendants, remains
@@ -101,6 +103,14 @@ class Reader(threading.Thread):
             assert time.monotonic() < end, wanted
             self._take(wanted)
 
+    def mark(self, host: str) -> None:
+        """Wait until the line of a host is back."""
+        end = time.monotonic() + 120
+        while not any(one["host"] == host and one.get("event") == EVENT for one in self.objects):
+            assert self.is_alive() or not self._lines.empty(), self.errors()
+            assert time.monotonic() < end, self.objects[-3:]
+            self._take({})
+
     def rest(self) -> None:
         """All until the end."""
         self.join(60)
@@ -131,12 +141,26 @@ def began_at(guest: Guest) -> tuple[float, float]:
     return (before + after) / 2 - uptime, (after - before) / 2 + 0.02
 
 
-def test_one_preset_on_three_hosts_of_which_one_dies(guests: dict[str, Guest], env: dict[str, str]) -> None:
+def cut_line(below: dict[int, str], host: str) -> None:
+    """End the ssh that leads to a host."""
+    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid, name in below.items() if name == "ssh"}
+    (pid,) = (pid for pid, line in words.items() if host.encode() in line.split(b"\0"))
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_one_preset_on_three_hosts_of_which_one_comes_back_and_one_dies(
+    guests: dict[str, Guest], env: dict[str, str]
+) -> None:
     began = {name: began_at(guest) for name, guest in guests.items()}
     process = start("run", *PRESET, "--group", "lab", "--json", env=env)
     below: dict[int, str] = {}
     try:
         reader = Reader(process)
+        reader.more(*KERNELS)
+        below = descendants(process.pid)
+        assert list(below.values()).count("ssh") == 3, below
+        cut_line(below, "alpha")
+        reader.mark("alpha")
         reader.more(*KERNELS)
         below = descendants(process.pid)
         assert list(below.values()).count("ssh") == 3, below
@@ -176,6 +200,15 @@ def test_one_preset_on_three_hosts_of_which_one_dies(guests: dict[str, Guest], e
         assert len(own) == hosts[name]["events"] >= ENOUGH
         ends = [one for one in own if one["event"].endswith("__exit") and one["comm"] == "head"]
         assert ends and all(one["values"]["ret"] <= one["values"]["count"] == 1024 for one in ends), ends[:3]
+    # The one whose line was cut has a mark where it goes on, and no event between; the others went on.
+    alpha = [one for one in events if one["host"] == "alpha"]
+    (mark,) = (one for one in alpha if one["event"] == EVENT)
+    assert not mark.get("late") and "events of that time are lost" in mark["values"]["note"]
+    assert len(hosts["alpha"]["gaps"]) == 1 and not hosts["gamma"]["gaps"]
+    groups = [{one["event"].partition("/")[0] for one in part} for part in around(alpha, mark)]
+    assert [len(group) for group in groups] == [1, 1] and groups[0] != groups[1], "another session"
+    before = max(one["time"] for one in around(alpha, mark)[0])
+    assert {one["host"] for one in events if before < one["time"] < mark["time"]} == {"beta", "gamma"}
     # The death of one is told with the way out, and it has no events from after it.
     assert re.search(r"beta: lost: .*\n  .*takes its probes away by itself", done.err), done
     assert re.search(r"gone: unreachable: .*\n  \w", done.err), done
@@ -185,6 +218,11 @@ def test_one_preset_on_three_hosts_of_which_one_dies(guests: dict[str, Guest], e
         assert hosts[name]["left"] == [] and hosts[name]["unshown"] == 0
         assert is_clean(guests[name]), left(guests[name])
     assert remains(process.pid, below) == []
+
+
+def around(events: list[dict[str, Any]], mark: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    at = events.index(mark)
+    return events[:at], events[at + 1 :]
 
 
 def test_the_others_on_the_screen_of_a_terminal(guests: dict[str, Guest], env: dict[str, str]) -> None:
