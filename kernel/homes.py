@@ -64,9 +64,9 @@ class Homes:
         with contextlib.suppress(FileRefused):  # it has gone
             text = self._target.read(f"/proc/{pid}/cgroup", _LARGEST).decode("utf-8", "surrogateescape")
             if (home := parse_home(text)) is not None:
-                self._alive[pid] = None
+                _remember(self._alive, pid, None)
                 _remember(self.known, pid, home)
-                self._found[pid] = home
+                _remember(self._found, pid, home)
 
     def take(self) -> dict[int, Home]:
         """What was found since this was last asked."""

@@ -88,9 +88,14 @@ def _lowered(connection: Connection, probe: Armable, dialect: Dialect, taken: se
 
 
 def save(text: str, path: Path) -> None:
-    """Write an export to a file that is not there yet, for its owner to run. Raises OSError."""
-    with path.open("x", encoding="ascii", newline="\n") as file:
-        file.write(text)
+    """Write an export to a file that is not there yet, for its owner to run. Raises OSError; no half of it stays."""
+    file = path.open("x", encoding="ascii", newline="\n")
+    try:
+        with file:
+            file.write(text)
+    except OSError:
+        path.unlink()
+        raise
     if text.startswith("#!"):
         with contextlib.suppress(OSError):  # some file systems have no such bits
             path.chmod(path.stat().st_mode | (path.stat().st_mode & 0o444) >> 2)

@@ -1,6 +1,8 @@
 """Exit status of the commands where nothing can be done: 1 refused or nothing found, 2 usage, 3 target unusable."""
 
 import errno
+import io
+import resource
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,10 +14,12 @@ from kernel.connection import Connection
 from kernel.errors import TargetUnusable
 from kernel.open import shipped_recording
 from kernel.recorder import Recorder
+from kernel.target import Effect, Step
 from probes.facts import TargetFacts, Trouble
-from tests.fake_target import FACTS, FakeTarget
+from tests.fake_target import FACTS, ROOT, FakeTarget
 from tui.__main__ import main
 from tui.cli import app, clean
+from tui.exporting import save
 
 
 @pytest.fixture
@@ -39,6 +43,34 @@ def test_a_kernel_that_is_clean(on, capsys):
     on(FakeTarget(facts=replace(FACTS, readme="tracing mini-HOWTO")))
     assert main(["clean"]) == 0
     assert capsys.readouterr().out == "nothing was left behind\n"
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_everything_is_cleaned_also_where_nobody_reads_what_is_told(on, monkeypatch, refused):
+    def unread(_: object) -> None:
+        raise BrokenPipeError
+
+    target = FakeTarget(facts=replace(FACTS, readme="tracing mini-HOWTO"))
+    for number in (200, 300):
+        target.perform(Step(Effect.MKDIR, f"{ROOT}/instances/probewright-{number}_x"))
+    on(target)
+    monkeypatch.setattr(clean, "emit", unread)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # it is closed
+    if refused:
+        target.held.append(f"{ROOT}/instances/probewright-300_x/tracing_on")
+    assert main(["clean", "--json"]) == int(refused)
+    assert len(target.traces) == int(refused)
+
+
+def test_a_script_that_could_not_be_written_whole_is_not_there(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            save("#!/bin/sh\n" * 100, tmp_path / "probes.sh")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_recording_into_a_folder_that_is_not_there_is_refused_before_anything_is_armed(tmp_path, capsys):

@@ -57,6 +57,21 @@ def test_new_ones_other_programs_and_those_that_are_asked_for_come_first(monkeyp
     assert looks.known[2] == Home("/moved")
 
 
+def test_no_more_tasks_are_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs come and go for days, and there is no time to look whether one is still there."""
+    monkeypatch.setattr(homes, "_MOST", 3)
+    monkeypatch.setattr(homes, "_AT_ONCE", -1.0)
+    proc = Proc(dict.fromkeys(range(1, 20), "/"))
+    looks = Homes(proc)  # type: ignore[arg-type]
+    for pid in range(1, 20):
+        looks.look({pid: "sh"})
+    assert sorted(looks.take()) == sorted(looks.known) == [17, 18, 19]
+    monkeypatch.setattr(homes, "_AT_ONCE", 60.0)
+    proc.asked.clear()
+    looks.look({})
+    assert sorted(proc.asked) == [17, 18, 19]
+
+
 def test_a_recording_is_not_asked() -> None:
     proc = Proc({1: "/"})
     proc.owner = ""

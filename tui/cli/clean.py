@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from kernel import leftovers
 from kernel.connection import Connection
@@ -15,22 +16,32 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         failed = False
+        unheard: BrokenPipeError | None = None
         _require_tracefs(connection)
         found = leftovers.find(connection.target)
         for leftover in found:
             left_alone: list[str] = []
             errors = leftovers.remove(connection.target, leftover, left_alone.append)
             failed |= bool(errors)
-            if arguments.json:
-                told = {"left_alone": left_alone} if left_alone else {}
-                emit({"group": leftover.group, "removed": not errors, "errors": list(errors), **told})
-            else:
-                print(plain(f"{leftover.group}: {'; '.join([*(errors or ['removed']), *left_alone])}"))
+            try:
+                _tell(leftover.group, errors, left_alone, as_json=arguments.json)
+            except BrokenPipeError as error:  # nobody reads it: the others go all the same
+                unheard = error
         if not found and not arguments.json:
             print("nothing was left behind")
+        if unheard is not None and not failed:
+            raise unheard
         return REFUSED if failed else DONE
     finally:
         connection.close()
+
+
+def _tell(group: str, errors: Sequence[str], left_alone: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
+        told = {"left_alone": left_alone} if left_alone else {}
+        emit({"group": group, "removed": not errors, "errors": list(errors), **told})
+    else:
+        print(plain(f"{group}: {'; '.join([*(errors or ['removed']), *left_alone])}"))
 
 
 def _require_tracefs(connection: Connection) -> None:

@@ -37,10 +37,11 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     """Run the command; messages for people go to standard error."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
+    status: int = DONE
     try:
         with reaching(arguments):
             module = importlib.import_module(f"tui.cli.{arguments.command}")
-            status: int = module.run(arguments)
+            status = module.run(arguments)
         sys.stdout.flush()
     except ProbeRefused as error:
         from tui.cli.check import refusal, show_verdict
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     except BrokenPipeError:
         # Whoever read us has seen enough; the interpreter must not complain while it flushes at exit.
         sys.stderr.close()
-        return DONE
+        return status
     except OSError as error:
         return _not_written(error)
     return status
