@@ -203,7 +203,7 @@ class Script:
         """Set its filter and triggers, in the instance."""
         folder = f'"$instance"/events/{self.name(event)}'
         if event.filter:  # it goes with its event
-            self.forth.append(f'must {folder}/filter {self.word(event.filter)} "$instance/error_log"')
+            self.forth.append(f'must {folder}/filter {sh_word(event.filter)} "$instance/error_log"')
         for trigger in event.triggers:
             forth = f'{folder}/trigger {self.word(trigger)} "$instance/error_log"'
             self._step(forth, f"{folder}/trigger {self.word(f'!{trigger}')}")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, notes_of
+from probes.export.quoting import sh_word
 from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, TRAPS, Script, header
 from probes.facts import TargetFacts
 from probes.plan import Plan, PlannedEvent
@@ -76,6 +77,6 @@ def _options(script: Script, event: PlannedEvent) -> list[str]:
     """What switches one event on; a filter and triggers belong to the event before them (trace-cmd-record(1))."""
     words = [f"-e {script.group(event)}:{script.word(event.event)}"]
     if event.filter:
-        words.append(f"-f {script.word(event.filter)}")
+        words.append(f"-f {sh_word(event.filter)}")
     words += [f"-R {script.word(trigger)}" for trigger in event.triggers]
     return words

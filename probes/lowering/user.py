@@ -41,6 +41,8 @@ class UserWriter:
     machine: str
     at_function: bool
     """On a function's first instruction, where the registers hold its arguments."""
+    made_for: str = ""
+    """Machine of the program, whose calling convention it has; empty: another one than is known here."""
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
         return [word_of(name, str(self._in_registers(arg.expression)), arg.type)]
@@ -54,6 +56,11 @@ class UserWriter:
             return replace(expression, inner=self._in_registers(expression.inner))
         if not isinstance(expression, Argument) or not self.at_function:
             return expression
+        if self.made_for != self.machine:
+            reason = f"this program is for {self.made_for or 'another machine'}, which has its arguments elsewhere"
+            raise NotThere(
+                "not_in_registers", f"{reason} than {self.machine}: name what holds it", token=str(expression)
+            )
         registers = self.site.dialect.argument_registers
         if not 0 < expression.number <= len(registers):
             reason = f"argument {expression.number} is in no register on {self.machine}"
@@ -72,7 +79,8 @@ def lower_user(
     plain = bool(probe.symbol) and ":" not in probe.symbol and not probe.offset
     chosen = _select(probe)
     places = [_place(probe.path, spot) for spot in spots]
-    writer = UserWriter(site, facts.machine, plain and not probe.returns)
+    made_for = environment.program(probe.path).machine if plain and environment.program is not None else ""
+    writer = UserWriter(site, facts.machine, plain and not probe.returns, made_for)
     captured = capture(probe, name_fields(chosen), writer, max(places, key=len))
     losses += [*chosen.losses, *captured.losses]
     own_group, own_name = split_name(probe.name or "")

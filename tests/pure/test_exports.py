@@ -112,6 +112,12 @@ def test_shell_scripts_choose_their_group_when_they_run() -> None:
         assert "pw_x" not in code
 
 
+@pytest.mark.parametrize("dialect", ["sh", "trace-cmd"])
+def test_the_text_of_a_filter_is_no_name_of_a_group(dialect: str) -> None:
+    text = text_of(dialect, 'f:pw_x/x vfs_read file:%pD if file == "pw_x/x"')
+    assert """ 'file == "pw_x/x"'""" in text
+
+
 def test_a_trigger_that_names_our_event_follows_its_group() -> None:
     events = [
         PlannedEvent("pw_x", "made", "p:pw_x/made vfs_read", "-:pw_x/made"),
