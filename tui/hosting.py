@@ -146,7 +146,8 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     trying = host.trying
     remedy = host.remedy
     if trying is not None:
-        remedy = f"{trying.note}; F7 now, F8 give up: {trying.why}"
+        since = f": {trying.why}" if trying.why != host.why else ""
+        remedy = f"{trying.note}; F7 now, F8 give up{since}"
     return HostLine(
         name=host.name,
         target=host.spec,

@@ -170,7 +170,7 @@ class Stream:
                 _say(host, f"armed, {host.kernel}{clock}")
                 for note in host.done.notes:
                     _say(host, note)
-            if host.why:
+            if host.why and (host.state, host.why) != (before.state, before.why):
                 _tell_why(host)
 
 
