@@ -244,18 +244,20 @@ def test_a_symbol_of_a_program_becomes_its_offset(name: str) -> None:
     assert line(f"p {BIN}:0x10%return(0x20)", name) == f"r:pw_1/tool_0x10__exit {BIN}:0x10(0x20)"
 
 
-def test_a_program_of_another_machine_has_its_arguments_elsewhere() -> None:
+@pytest.mark.parametrize(("machine", "told"), [("i686", "for i686"), ("", "for another machine")])
+def test_a_program_of_another_machine_has_its_arguments_elsewhere(machine: str, told: str) -> None:
     """One of 32 bits gets them on its stack, not in the registers of this kernel's machine."""
-    near = around("7.2")
     btf, facts = kernel("7.2").btf, facts_of("7.2")
-    for machine, told in (("i686", "for i686"), ("", "for another machine")):
-        there = replace(
-            near, program=lambda _, machine=machine: replace(read_program(files()["pie"]), machine=machine)
-        )
-        with pytest.raises(CannotLower, match="holds it") as caught:
-            lower(armable(f"p {BIN}:work x=+0($arg1):string"), btf, facts, "g", environment=there)
-        assert told in caught.value.refusal.hint + caught.value.refusal.message
-        assert lower(armable(f"p {BIN}:work +4(%sp):u32"), btf, facts, "g", environment=there).events
+
+    def program(path: str) -> Program:
+        assert path == BIN
+        return replace(read_program(files()["pie"]), machine=machine)
+
+    there = replace(around("7.2"), program=program)
+    with pytest.raises(CannotLower, match="holds it") as caught:
+        lower(armable(f"p {BIN}:work x=+0($arg1):string"), btf, facts, "g", environment=there)
+    assert told in caught.value.refusal.hint + caught.value.refusal.message
+    assert lower(armable(f"p {BIN}:work +4(%sp):u32"), btf, facts, "g", environment=there).events
 
 
 @pytest.mark.parametrize("name", ["7.2", "6.1"])
