@@ -17,6 +17,7 @@ from kernel.meter import measured
 from kernel.pump import Pump
 from kernel.settings import leave_out
 from kernel.sharing import refuse_joining, removals, shared
+from kernel.stillness import Stillness
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
 from kernel.undo import UndoFailure
@@ -55,6 +56,8 @@ class ArmedProbes:
         self._stuck: list[Holding] = []
         self._formats: dict[int, EventFormat] = {}
         self._losses = LossCounter(tracefs, instance)
+        self.stillness = Stillness(target, instance, pump, self._losses)
+        """For what empties the buffer."""
         self._closed = False
 
     @property
@@ -82,8 +85,9 @@ class ArmedProbes:
                 formats = MappingProxyType(self._arming.read_formats(plan))
                 self._arming.set_filters(plan, holding.defined)
                 armed = Armed(plan, formats, self._measure(plan, holding, limits))
-                for event in plan.events:
-                    for text in event.triggers:
+                triggers = [(event, text) for event in plan.events for text in event.triggers]
+                with self.stillness.around(text for _, text in triggers):
+                    for event, text in triggers:
                         self._arming.add_trigger(event, text, holding)
                 self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
             except BaseException:
@@ -138,7 +142,8 @@ class ArmedProbes:
         with self._lock:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
-            self._arming.add_trigger(event, text, self._armed[armed])
+            with self.stillness.around([text]):
+                self._arming.add_trigger(event, text, self._armed[armed])
             formats = self._arming.read_formats(armed.plan, stacks=True)
             self._formats |= formats
             return MappingProxyType(formats)
@@ -215,9 +220,8 @@ class ArmedProbes:
         if not holdings:
             return []
         failures = [failure for holding in reversed(holdings) for failure in holding.switch_off()]
-        self.pump.settle()
-        with contextlib.suppress(KernelError):
-            self._losses.look()
+        self.stillness.read_all()
         failures += [failure for holding in reversed(holdings) for failure in holding.defined.run()]
+        self.stillness.look()
         self._stuck += [holding for holding in holdings if holding.stuck]
         return failures

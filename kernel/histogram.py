@@ -127,17 +127,10 @@ class Histograms:
 
     @contextlib.contextmanager
     def _still(self, session: Session) -> Iterator[None]:
-        """A trigger with times sets the clock, which empties the buffer of all probes (tracing_set_clock).
-
-        So nothing is recorded meanwhile, what was recorded is read before, and a gap stands in between.
-        """
-        session.target.perform(session.instance.write("tracing_on", "0"))
-        try:
-            session.pump.settle()
+        """See `kernel.stillness`; and a gap stands between what was before and after."""
+        with session.stillness.hold():
             self.watch.mark_gap()
             yield
-        finally:
-            session.target.perform(session.instance.write("tracing_on", "1"))
 
     def _write(self, session: Session, armed: Armed, wanted: Keeping) -> None:
         if wanted.synthetic is not None and armed.key not in self._numbers:

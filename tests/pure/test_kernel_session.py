@@ -420,3 +420,63 @@ def test_an_exit_is_never_without_its_entry():
         session.disarm(armed)
     switched = [(step.path.split("/")[-2], step.data) for step in target.steps if step.path.endswith("/enable")]
     assert switched == [("exit", b"1"), ("entry", b"1"), ("entry", b"0"), ("exit", b"0")]
+
+
+def emptied(target: FakeTarget, overrun: int) -> None:
+    """The kernel empties the buffer, and its counts; so many events are overwritten afterwards."""
+    stats = f"entries: 0\noverrun: {overrun}\ncommit overrun: 0\ndropped events: 0\nread events: 0\n"
+    target.files[f"{OURS}/per_cpu/cpu0/stats"] = stats.encode()
+
+
+TIMED = "hist:keys=common_pid:ts0=common_timestamp.usecs"
+
+
+@pytest.mark.parametrize("armed_with_it", [False, True])
+def test_a_trigger_with_times_leaves_clock_and_counts_and_events_as_they_are(armed_with_it):
+    """It sets the clock of the instance to `global` and empties the buffer, also for probes that it is not about."""
+    target = FakeTarget()
+    seen: list[tuple[bytes, bool]] = []
+
+    def as_the_kernel(step: Step) -> None:
+        if step.path.endswith("/trigger") and step.data == TIMED.encode():
+            seen.append((target.files[f"{OURS}/tracing_on"], session.pump._quiet > asked))
+            target.files[f"{OURS}/trace_clock"] = b"local [global] mono\n"
+            emptied(target, 0)
+        if step.path.endswith("/trace_clock"):
+            emptied(target, 0)
+
+    target.after = as_the_kernel
+    with open_session(target) as session:
+        target.files[f"{OURS}/trace_clock"] = b"local global [mono]\n"
+        first = session.arm(plan(session, "entry"))
+        emptied(target, 7)
+        asked = session.pump._reads
+        if armed_with_it:
+            session.arm(plan(session, "other", triggers=(TIMED,)))
+        else:
+            session.add_trigger(first, first.plan.events[0], TIMED)
+        assert seen == [(b"0", True)], "what was recorded is read before, and nothing is recorded meanwhile"
+        assert target.files[f"{OURS}/tracing_on"] == b"1"
+        assert target.files[f"{OURS}/trace_clock"] == b"mono"
+        assert session.counts().overrun == {0: 7}
+        emptied(target, 9)
+        assert session.counts().overrun == {0: 16}
+    assert not target.traces
+
+
+def test_what_is_lost_after_a_probe_was_removed_adds_to_what_was_lost_before():
+    """The kernel begins to count anew, and may be at a higher number when somebody looks again."""
+    target = FakeTarget()
+
+    def as_the_kernel(step: Step) -> None:
+        if step.data.startswith(b"-:"):
+            emptied(target, 0)
+
+    target.after = as_the_kernel
+    with open_session(target) as session:
+        first = session.arm(plan(session, "entry"))
+        session.arm(plan(session, "other"))
+        emptied(target, 5)
+        session.disarm(first)
+        emptied(target, 9)
+        assert session.counts().overrun == {0: 14}
