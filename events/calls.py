@@ -73,6 +73,8 @@ class Calls:
         """Ends without a partner, by the reason."""
         self.paired = 0
         """Proven pairs."""
+        self.unseen = store.first_seq
+        """Events that the store dropped before they were looked at."""
         self._store = store
         self._pairing = Pairing(store.lost_between, limit)
         self._ends: Mapping[str, EndOf] = {}
@@ -119,6 +121,7 @@ class Calls:
         """Look at rows that are there as columns already; they follow what was looked at."""
         if self._at < columns.first:  # some were dropped before they were looked at
             self._add(_rows(self._pairing.forget()))
+            self.unseen += columns.first - self._at
         self._take(ends_among(self._store, columns, self._ends))
         self._at = columns.first + len(columns)
 

@@ -31,7 +31,8 @@ def note_of_calls(calls: Calls) -> str:
     alone = "".join(
         f", {grouped(count)}: {reason.value}" for reason, count in sorted(calls.alone.items(), key=_by_count)
     )
-    return f"{grouped(calls.paired)} pairs{alone}"
+    unseen = f", {grouped(calls.unseen)} events dropped before" if calls.unseen else ""
+    return f"{grouped(calls.paired)} pairs{alone}{unseen}"
 
 
 def _by_count(item: tuple[Alone, int]) -> tuple[int, str]:

@@ -192,6 +192,7 @@ class ShownGraph:
         tree, wanted = self.tree, self.visible.wanted
         words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
+        words += [f"{grouped(unseen)} events dropped before" if (unseen := self.growing.unseen) else ""]
         words *= counting
         words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
         words += [f"from {duration(wanted.least)} on" if wanted.least else ""]

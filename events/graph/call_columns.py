@@ -24,7 +24,6 @@ DTYPES: Final[Mapping[str, Any]] = {
     "what": np.uint8,
     "flags": np.uint8,
 }
-ROW_BYTES: Final = sum(np.dtype(kind).itemsize for kind in DTYPES.values())
 _LEAST: Final = 1 << 12
 _MOST_SPARE: Final = 1 << 18
 """Rows for which there is room ahead."""

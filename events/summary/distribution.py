@@ -85,11 +85,6 @@ def rounded(value: int) -> int:
     return _last_of(int(_steps(np.array([value], np.uint64))[0]))
 
 
-def exponents(values: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The power of each number."""
-    return (_steps(values) + ((1 << _STEPS) - 1)) >> _STEPS
-
-
 def _steps(values: NDArray[np.uint64]) -> NDArray[np.int64]:
     """0 for 0 and 1; then by the number before: its first bit and the five behind it."""
     before = values - (values > 0)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from events.batch import Batch, Chunk
+from events.calls import Calls
 from events.condition_text import condition
 from events.decode import Decoder
 from events.format import HeaderPage
@@ -19,7 +20,10 @@ from tests.pure.test_own_names import OWN, WAKEUP
 from tests.pure.test_shown import shown as on_recording
 from tests.steps import at_most
 from tui import chosen_calls, shown_events
+from tui.calls import note_of_calls
 from tui.chosen_calls import ChosenCalls
+from tui.graph import ShownGraph
+from tui.graph_names import GraphNames
 from tui.shown_events import ShownEvents
 
 HEADER = HeaderPage()
@@ -122,3 +126,21 @@ def test_a_condition_on_a_field_that_went_is_kept_when_tasks_get_names(monkeypat
     assert found.chosen_by == "count > 100 && comm == nobody"
     assert not found.names_changed()
     found.choose("")
+
+
+def test_what_was_dropped_before_it_was_paired_is_told(store):
+    feed(store, 10_000, 20_000)
+    before = store.first_seq
+    assert before, "what was gone before somebody looked counts, too"
+    watch, _, _ = on_recording()
+    pairing, graph = Calls(store), ShownGraph(watch, store, GraphNames(watch.connection))
+    pairing.tick(60)
+    graph.tick(60, following=True)
+    seen = store.next_seq
+    feed(store, 30_000, 30_000)
+    assert store.first_seq > seen
+    pairing.tick(60)
+    graph.tick(60, following=True)
+    assert pairing.unseen == graph.growing.unseen == before + store.first_seq - seen
+    assert note_of_calls(pairing) == f"0 pairs, {pairing.unseen:,} events dropped before"
+    assert f"{pairing.unseen:,} events dropped before" in graph.note()

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.summary.distribution import Distribution, Power, exponents
+from events.summary.distribution import Distribution, Power
 from events.summary.frequent import Frequent
 from events.summary.keys import of_values
 from events.summary.timeline import Timeline
@@ -43,12 +43,6 @@ def test_a_distribution_is_that_of_the_sorted_numbers(pieces):
     for part in (1, 50, 90, 99, 100):
         true = max(numbers[max(1, math.ceil(Fraction(part, 100) * len(numbers))) - 1], min(1, numbers[-1]))
         assert true <= found.quantile(part) <= true + true // 32 + (true > 64)
-
-
-@settings(deadline=None)
-@given(st.lists(NUMBERS, min_size=1))
-def test_powers_are_those_of_the_kernel(numbers):
-    assert exponents(np.array(numbers, np.uint64)).tolist() == [_ceil_log2(number) for number in numbers]
 
 
 def test_negative_numbers_count_as_zero():
