@@ -66,7 +66,7 @@ def has_rows(fleet: Fleet, number: int) -> bool:
     return fleet.events.next_seq == number
 
 
-async def test_states_side_by_side_and_one_list(lan):
+async def test_states_side_by_side_and_one_list(lan, monkeypatch):
     async with running(lan, "web1", "web2.example.com", "ssh://gone") as (app, pilot):
         fleet = app.hosting.fleet
         fleet.arm(Order(("f vfs_read",)))
@@ -81,6 +81,11 @@ async def test_states_side_by_side_and_one_list(lan):
         await until(lambda: re.search(r"\d\d:\d\d:\d\d\.\d{6} +web1 +0 +\S+-11 +vfs_read", text(app)), pilot)
         lan.hosts["web2.example.com"].event(fleet.now() - SECOND, pid=22)
         await until(lambda: re.search(r"web2.*\(late\) +0 +\S+-22", text(app)), pilot)
+        await until(lambda: app.screen._line.state.shown == 2, pilot)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(fleet.events), "first_seq", 1)
+            app.screen.tick()
+            assert app.screen._line.state.shown == 1, "the other one was dropped"
         # What is said of the one that is not there, with the way out.
         await pilot.press("shift+tab")
         assert app.focused is app.screen.query_one(HostTable)

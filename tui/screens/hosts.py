@@ -76,7 +76,7 @@ class HostsScreen(Screen[None]):
             following=table.following,
             new=table.new,
             per_second=sum(paces) if paces else None,
-            shown=self._shown.next_seq,
+            shown=max(0, self._shown.next_seq - self._shown.first_seq - table.new),
             losses=_together([line.losses for line in lines]),
             note=f"{armed} of {len(lines)} armed"
             + f", {cut} cut" * bool(cut)
