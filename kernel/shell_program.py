@@ -38,6 +38,12 @@ t_unguard() {
   unset "g_$1"
 }
 t_born() { read -r born <"/proc/$$/stat" && born=${born##*) } && set -- $born && shift 19 && born=$1; }
+t_kill_below() {
+  for d in /proc/[0-9]*; do
+    read -r parent <"$d/stat" && parent=${parent##*) } && parent=${parent#* } || continue
+    [ "${parent%% *}" != "$1" ] || { ( t_kill_below "${d#/proc/}" ); kill -9 "${d#/proc/}"; }
+  done
+}
 t_watch() {
   [ -z "$watch" ] || kill "$watch"
   # The substitution ends when the watcher lets go of its output: then it has its trap, and no signal can be lost.
@@ -52,6 +58,8 @@ t_watch() {
       n=$((n-1))
     done
     kill -TERM $$
+    sleep 5 & wait $!  # it kills us, unless it waits for who writes into a line that takes nothing
+    t_kill_below $$
   ) & echo $! )
 }
 t_there() { [ -e "$1" ] || { e='No such file or directory'; return 1; }; }

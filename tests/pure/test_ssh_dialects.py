@@ -244,6 +244,21 @@ def test_undoes_after_too_long_a_silence(kind: str, tmp_path: Path) -> None:
         assert log.read_text() == "undone"
 
 
+@pytest.mark.parametrize("kind", SHELLS)
+def test_a_shell_whose_line_takes_nothing_any_more_undoes(kind: str, tmp_path: Path) -> None:
+    """It waits for a command that writes into a full pipe, as where the network is gone."""
+    log, big = tmp_path / "log", tmp_path / "big"
+    log.write_text("")
+    big.write_bytes(bytes(1 << 20))
+    with far_side(kind, silence=1) as far:
+        shell = far.dialect._shell  # type: ignore[union-attr]
+        far.dialect.guard(Step(Effect.WRITE, str(log), b"undone"))
+        with shell._turn:  # nobody talks from here on, and nobody reads
+            shell._send(f"1 token\nt_read '{big}' {1 << 20}\n".encode())
+            assert eventually(lambda: log.read_text() == "undone", 30.0)
+            shell._lose("nobody reads")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_leaves_no_process(kind: str, tmp_path: Path) -> None:
     with far_side(kind) as far:
