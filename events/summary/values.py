@@ -33,12 +33,15 @@ class FieldValues:
         self.frequent = Frequent(limit)
         self._known: Field | None = None
         """As the last format of the event has it."""
+        self._mixed = False
+        """Formats of the event differ in it: a key alone does not say what it stands for."""
         self._values: dict[int, Value] = {}
 
     @property
     def of_numbers(self) -> Field | None:
-        """The field where its values are numbers; None for texts, arrays, and before the first event."""
-        return self._known if self._known is not None and is_number(self._known) else None
+        """The field where its values are numbers; None for texts, arrays, what differs, before the first event."""
+        known = self._known
+        return known if known is not None and is_number(known) and not self._mixed else None
 
     def take(self, columns: Columns, texts: Iterable[Record]) -> None:
         """Count the values of a range of events, and of those among them that came as text."""
@@ -46,13 +49,25 @@ class FieldValues:
             field = next((field for field in table.layout.format.fields if field.name == self.field), None)
             # Without the field: a probe of this name recorded others before.
             if table.layout.format.path == self.event and field is not None:
-                self._known = field
+                self._learn(field)
                 self._add(keyed(table, field))
         if values := [r.values[self.field] for r in texts if r.event == self.event and self.field in r.values]:
             self._add(of_values(values))
 
+    def _learn(self, field: Field) -> None:
+        """Its format from now on; what was counted stays what it was."""
+        before, self._known = self.of_numbers, field
+        if before is not None and (before.kind, before.signed) != (field.kind, field.signed):
+            self._values |= {one.key: number_of(one.key, before) for one in self.frequent.top(len(self.frequent))}
+            self._mixed = True
+        elif before is None and is_number(field) and len(self.frequent):
+            self._mixed = True
+
     def _add(self, found: Keyed) -> None:
-        self._values |= found.values(self.frequent.add(found.keys))
+        new = self.frequent.add(found.keys)
+        self._values |= found.values(new)
+        if self._mixed and self._known is not None and is_number(self._known):
+            self._values |= {key: number_of(key, self._known) for key in new.tolist()}
         if len(self._values) > 4 * self.frequent.limit:
             self._values = {key: value for key, value in self._values.items() if key in self.frequent}
 
