@@ -100,14 +100,15 @@ class Presets:
         if path.exists() and not replace:
             raise PresetError(f"{path} is there already")
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".new", encoding="utf-8", delete=False) as file:
-            file.write(text)
+        file = tempfile.NamedTemporaryFile("w", dir=folder, suffix=".new", encoding="utf-8", delete=False)
         try:
+            with file:
+                file.write(text)
             os.replace(file.name, path)
-        except OSError:
+        except OSError as error:
             with contextlib.suppress(OSError):
                 os.unlink(file.name)
-            raise
+            raise OSError(error.errno, error.strerror, str(path)) from None
         return path
 
     def _named(self, word: str) -> Entry:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import resource
 
 import pytest
 
 from kernel.open import shipped_recording
+from kernel.presets import Presets
 from tests.real.command import run
 
 OWN = """version = 1
@@ -62,6 +64,19 @@ def test_calls_are_paired_and_short_ones_left_out(command, tmp_path):
 def test_what_is_wrong_is_said(command, words, status, said):
     done = command(*on_recording(*words))
     assert done.status == status and said in done.err, done
+
+
+@pytest.mark.usefixtures("command")
+def test_a_disk_that_is_full_keeps_no_part_of_a_preset_and_is_told_with_its_name(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            Presets().save("own", OWN)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.filename.endswith("/own.toml")
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith((".new", "own.toml"))]
 
 
 def test_saved_listed_shown_compared_and_checked(command):
