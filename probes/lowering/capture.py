@@ -159,15 +159,20 @@ class Capturer:
         return btf is not None and not isinstance(btf.type(strip(btf, returns)), Struct)
 
     def _agrees(self, expression: Variable | ReturnValue) -> bool:
-        """Whether the kernel finds what the path means. Raises NotThere where there is no such path."""
+        """Whether the kernel finds what the path means. Raises NotThere where there is no such path.
+
+        Of a bit-field it does not: it shifts eight bytes of the record, of which the field has fewer, so that what
+        was written behind it is spoilt, text above all; one of whole bytes it reads in the width of its type; and it
+        counts from the lowest bit on a big-endian machine too (parse_btf_bitfield, fetch_apply_bitfield).
+        """
         if any(hop.op == "[]" for hop in expression.path):
             return False
         value = self.locate(expression)
-        return value.kernel_agrees and not (value.bit_size and self.is_big_endian)
+        return value.kernel_agrees and not value.bit_size
 
     @property
     def is_big_endian(self) -> bool:
-        """Whether the kernel, which counts bits from the lowest, reads bit-fields wrong (parse_btf_bitfield)."""
+        """Whether the highest byte of a value comes first."""
         return self.signature is not None and self.signature.btf.byteorder == "big"
 
     def _by_offset(self, arg: FetchArg) -> tuple[str, str | None]:

@@ -47,6 +47,8 @@ def _misread(capturer: Capturer, arg: FetchArg) -> str:
     if not isinstance(kind, Int | Enum | Enum64) or value.is_part:
         return ""
     if value.bit_size:
+        if not value.bit_offset and int(number[1]) == value.bit_size:
+            return ""
         has = f"{value.bit_size} bits" if value.bit_size > 1 else "one bit"
         return f"it has {has}, {arg.type} shows what lies beside it too; without a type it is alone"
     if int(number[1]) > bits:

@@ -16,6 +16,7 @@ from probes.names import MAX_EVENT_NAME, unique_field
 from probes.plan import Column
 from probes.refusal import CannotLower
 from probes.rules.argument import check_argument, check_entry_data
+from probes.rules.built import BuiltArgument
 from probes.rules.expand import expand_dentry
 from probes.rules.hints import hint_for
 from probes.rules.site import Site
@@ -103,6 +104,8 @@ def capture(
         if len(fits.word) >= taken.room:
             losses.append(f"{one.name}: a line has at most {MAX_LINE} characters")
             continue
+        if fits.built.shifts and taken.has_text:
+            losses.append(f"{one.name}: where the kernel reads a bit-field by its name it spoils the text before it")
         taken.take(one.name, fits)
         columns.append(column)
     return Captured(tuple(taken.words), tuple(columns), tuple(losses))
@@ -112,8 +115,8 @@ class _Fits(NamedTuple):
     """A word that the kernel takes."""
 
     word: str
-    width: int
-    """Bytes in the event."""
+    built: BuiltArgument
+    """What the kernel makes of it."""
     dentries: int
     """Bytes of the text that `%pd` and `%pD` become."""
 
@@ -128,13 +131,15 @@ class _Taken:
     names: list[str] = field(default_factory=list)
     size: int = 0
     dentries: int = 0
+    has_text: bool = False
 
     def take(self, name: str, fits: _Fits) -> None:
         """Add a word."""
         self.words.append(fits.word)
         self.names.append(name)
         self.room -= len(fits.word) + 1
-        self.size += fits.width
+        self.size += fits.built.width
+        self.has_text |= fits.built.type in ("string", "ustring", "symstr")
         self.dentries += fits.dentries
 
 
@@ -149,12 +154,12 @@ def _first_taken(field: NamedField, writer: Writer, taken: _Taken) -> _Fits:
             dentries = len(expanded) + 1 if expanded != word else 0
             if taken.dentries + dentries > MAX_DENTRY_ARGS:
                 continue  # the next way writes the offsets itself
-            width = check_argument(expanded, len(taken.names), taken.names, taken.size, site).width
+            built = check_argument(expanded, len(taken.names), taken.names, taken.size, site)
             check_entry_data(site)
         except Refused as error:
             first = first or error
             continue
-        return _Fits(word, width, dentries)
+        return _Fits(word, built, dentries)
     del site.entry_args[kept:]
     raise first or Refused("ARG_TOO_LONG", 0)
 

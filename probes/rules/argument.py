@@ -61,8 +61,8 @@ def check_argument(word: str, number: int, names: list[str], size: int, site: Si
         raise Refused("ARG_TOO_LONG", start, body)
     if not body:
         raise Refused("NO_ARG_BODY", start)
-    kind, width = _check_body(body, start, size, site)
-    return BuiltArgument(name, body, kind.name, kind.elements, width)
+    kind, width, shifts = _check_body(body, start, size, site)
+    return BuiltArgument(name, body, kind.name, kind.elements, width, shifts)
 
 
 def unread_argument(word: str, number: int, site: Site) -> BuiltArgument:
@@ -87,7 +87,7 @@ def _default_name(word: str, number: int, site: Site) -> str:
     return bare if site.dialect.btf_args and is_identifier(bare) else f"arg{number + 1}"
 
 
-def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType, int]:
+def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType, int, bool]:
     kind = _parse_type(body, start, site)
     fetch = Fetch(site, start)
     fetch.parse(body.split(":", 1)[0])
@@ -110,7 +110,12 @@ def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType
         raise Refused("BAD_ATTACH_ARG", 0, fetch.field, names=tuple(site.fields or ()))
     if fetch.symbols:
         check_symbols(fetch.symbols, site)
-    return kind, width
+    return kind, width, _shifts(fetch, kind)
+
+
+def _shifts(fetch: Fetch, kind: FieldType) -> bool:
+    """Whether BTF has it for a bit-field, but one of whole bytes (parse_btf_bitfield)."""
+    return kind.text is None and fetch.last is not None and bool(fetch.bits[0] or fetch.bits[1] % 8)
 
 
 def _parse_type(body: str, start: int, site: Site) -> FieldType:
@@ -219,7 +224,7 @@ def _check_store(fetch: Fetch, kind: FieldType, base: int) -> None:
         used += 1
         if not _good_bitfield(kind.text, fetch.site.dialect.saturates) or used > MAX_OPERATIONS:
             raise Refused("BAD_BITFIELD", at, kind.text)
-    elif kind.text is None and fetch.last is not None and (fetch.bits[0] or fetch.bits[1] % 8):
+    elif _shifts(fetch, kind):
         used += 1
     if kind.elements:
         if store not in ("MEM", "STRING"):

@@ -17,6 +17,8 @@ class BuiltArgument(NamedTuple):
     elements: int = 0
     width: int = 0
     """Bytes in the event's static part."""
+    shifts: bool = False
+    """A bit-field by its name in BTF: for it eight bytes of the record are shifted, whatever the field's width."""
 
     def is_like(self, other: BuiltArgument) -> bool:
         """Whether two probes may share an event as far as this goes (trace_probe_compare_arg_type)."""

@@ -216,6 +216,12 @@ def test_the_condition_of_an_event_probe_is_one_line(name: str) -> None:
     assert "in text too" in loss
 
 
+def test_a_bit_field_by_a_cast_spoils_the_text_before_it() -> None:
+    cast = "b=(task_struct)prev_pid->in_execve"
+    assert "spoils" in plan(f"e sched.sched_switch $prev_comm {cast}", "7.2").losses[0]
+    assert not plan(f"e sched.sched_switch {cast} $prev_comm", "7.2").losses
+
+
 def test_an_event_probe_needs_its_capability() -> None:
     btf, facts, _ = kernel("7.2")
     without = replace(facts, features=facts.features - {Feature.EPROBE_EVENTS})
