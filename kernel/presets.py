@@ -100,7 +100,9 @@ class Presets:
         if path.exists() and not replace:
             raise PresetError(f"{path} is there already")
         folder.mkdir(parents=True, exist_ok=True)
-        file = tempfile.NamedTemporaryFile("w", dir=folder, suffix=".new", encoding="utf-8", delete=False)
+        file = tempfile.NamedTemporaryFile(  # noqa: SIM115 - what it holds may fail to be written, too
+            "w", dir=folder, suffix=".new", encoding="utf-8", delete=False
+        )
         try:
             with file:
                 file.write(text)
