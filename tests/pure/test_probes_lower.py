@@ -248,8 +248,8 @@ def test_one_of_the_twins_is_told_by_its_distance() -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_bit_field_is_left_to_the_kernel(name: str) -> None:
-    """By its name the kernel shifts eight bytes of the record for it, and spoils the text before it; one of whole bytes
-    it reads in the width of its type (seen on 7.2: `fc->phase` was 1280 where the byte is 0, and $comm empty).
+    """By its name the kernel shifts eight bytes of the record for it, and spoils the text before it; of whole bytes
+    it reads as many as its type has (seen on 7.2: `fc->phase` was 1280 where the byte is 0, and $comm empty).
     """
     btf, facts, _ = kernel(name)
     found = lower(parse_probe("f wake_up_new_task $comm p->in_execve p->sched_reset_on_fork:u8"), btf, facts, "g")
