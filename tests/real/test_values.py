@@ -50,7 +50,7 @@ SPECS = (
     "f do_mmap%both $$args $retval",
     "f wake_up_new_task%both $$args p->comm p->comm:string p->pid p->prio p->in_execve p->sched_reset_on_fork",
     "f do_exit $$args",
-    "f exit_signals tsk->comm:string tsk->flags",
+    "f exit_signals tsk->comm:string tsk->flags tsk->in_execve",  # a bit-field last: the kernel would spoil the text
     "f send_signal_locked $$args",
     "f __queue_work $$args work->func work->func:symbol",
     "f hrtimer_start_range_ns $$args timer->function:symbol",
@@ -205,6 +205,8 @@ def _everything_was_seen(run: Run, found: list[Event]) -> None:
     assert names.keys() <= planned
     text = "\n".join(event.text for event in found)
     assert planned - names.keys() == set()
+    dying = [event.text for event in found if event.text.startswith("exit_signals__entry:")]
+    assert all(re.search(r' comm="[^"]+" .* in_execve=[01]$', one) for one in dying), dying
     char = ["'.'"] if dialect_of(run.connection.facts).char else []
     for sign in (r"ret=-2\b", r"\(fault\)", r'"', r"=\{0x", r"\w\+0x\w+/0x\w+ <- \w", *char):
         assert re.search(sign, text), sign
