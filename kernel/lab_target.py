@@ -7,7 +7,8 @@ import threading
 from kernel.address import Address
 from kernel.errors import TargetUnusable
 from kernel.far import FarTarget
-from kernel.lab import guest
+from kernel.lab import cache, guest
+from kernel.lab.errors import LabError
 from kernel.lab.work import Progress as Step
 from kernel.ssh import Progress, open_ssh
 
@@ -31,7 +32,11 @@ def open_lab(spec: str, progress: Progress | None = None, cancel: threading.Even
             progress(step.text, step.fraction)
 
     python = "nopython" not in chosen
-    machine = guest.boot(words or DEFAULT, python=python, progress=tell, cancel=cancel, workload="idle" not in chosen)
+    idle = "idle" in chosen
+    try:
+        machine = guest.boot(words or DEFAULT, python=python, progress=tell, cancel=cancel, workload=not idle)
+    except OSError as error:  # a full disk, above all
+        raise LabError(f"{cache.root()}: {error.strerror}", "PROBEWRIGHT_CACHE names another folder") from error
     try:
         name = f"{spec} ({machine.kernel.note})" if machine.kernel.note else spec
         return connect(machine, name, progress, python=python, cancel=cancel, owned=True)

@@ -102,6 +102,15 @@ def test_a_disk_that_is_full_is_told(words):
     assert (done.returncode, done.stderr[-len(said) :]) == (1, said)
 
 
+def test_a_full_disk_of_another_file_is_not_said_to_be_the_output(monkeypatch):
+    def full(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(clean, "connect", full)
+    with pytest.raises(OSError, match="No space left"):
+        main(["clean"])
+
+
 def test_streams_that_are_closed_lead_nowhere():
     whole = of_a_shell("list vfs_read", "")
     assert (whole.returncode, whole.stderr) == (0, "") and whole.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -13,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from kernel.lab import cache, keys, qemu
+from kernel.lab import cache, guest, keys, qemu
 from kernel.lab.errors import LabCancelled, LabError
 from kernel.lab.kernels import KernelImage
 from kernel.lab.work import Progress, Work, end_kept, start_kept, wait_until
+from kernel.lab_target import open_lab
 
 ROOT = Path(__file__).parents[2]
 
@@ -221,3 +223,15 @@ def test_command_line(arch: str, program: str, tmp_path: Path) -> None:
     assert "hostfwd=tcp:127.0.0.1:4022-:22" in netdev
     assert "restrict=on" in netdev
     assert argv[argv.index("-append") + 1].endswith(" one two")
+
+
+def test_a_full_disk_is_told_with_the_folder_and_the_way_out(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(guest, "boot", full)
+    with pytest.raises(LabError, match=f"{own_cache}: No space left") as caught:
+        open_lab("lab:7.2")
+    assert "PROBEWRIGHT_CACHE" in caught.value.remedy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from tui.cli.early import reaching
 
 if TYPE_CHECKING:
     import argparse
-    from types import FrameType, SimpleNamespace
+    from types import FrameType, SimpleNamespace, TracebackType
 
 DONE, REFUSED, USAGE, UNUSABLE, PARTIAL = range(5)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -77,12 +78,19 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
 
 def _not_written(error: OSError) -> int:
     """Say that standard output takes no more, which is on a full disk, say; any other error goes on as it is."""
-    if error.filename is not None or error.errno not in _FULL:
+    if error.errno not in _FULL or not _is_printing(error.__traceback__):
         raise error
     from tui.cli.stopping import give_up_output
 
     give_up_output()  # else the interpreter tries again at the exit, and complains
     return fail(KernelError(f"standard output: {error.strerror}; not all was given out"), REFUSED)
+
+
+def _is_printing(at: TracebackType | None) -> bool:
+    """Whether a command failed to print: what it calls writes files, and says which."""
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and os.path.dirname(at.tb_frame.f_code.co_filename) == os.path.dirname(__file__)
 
 
 def fail(error: KernelError, status: int) -> int:
