@@ -85,18 +85,17 @@ def end_of(record: Record, end: EndOf) -> End | None:
     """
     if not _has(record.values, end):
         return None
-    proof = _number(record.values.get(end.frame)) - end.shift
+    proof = frame = (_number(record.values.get(end.frame)) - end.shift) & _MASK
     for name in end.kept:
         proof = (proof ^ _number(record.values.get(name))) * _ODD & _MASK
     task = record.pid or idle_task(record.cpu)
-    return End(record.seq, record.ts, task, end.function, end.at_exit, proof & _MASK)
+    return End(record.seq, record.ts, task, end.function, end.at_exit, proof & _MASK, frame)
 
 
 def _of_text(record: Record, found: End, end: EndOf) -> Ends:
-    frame = (_number(record.values.get(end.frame)) - end.shift) & _MASK
     numbers = (found.seq, found.ts, found.task, record.cpu)
     seq, stamp, task, cpu = (np.array([number], np.int64) for number in numbers)
-    proof, frames = (np.array([number], np.uint64) for number in (found.proof, frame))
+    proof, frames = (np.array([number], np.uint64) for number in (found.proof, found.frame))
     return _ends(end, seq, stamp, task, proof, frames.view(np.int64), cpu)
 
 

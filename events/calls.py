@@ -250,5 +250,5 @@ def matched(ends: Ends) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.
 
 
 def _one_by_one(ends: Ends, places: NDArray[np.intp]) -> list[End]:
-    columns = (ends.seqs, ends.stamps, ends.tasks, ends.functions, ends.at_exit, ends.proofs)
+    columns = (ends.seqs, ends.stamps, ends.tasks, ends.functions, ends.at_exit, ends.proofs, ends.frames)
     return [End(*row) for row in zip(*(column[places].tolist() for column in columns), strict=True)]

@@ -11,7 +11,10 @@ from __future__ import annotations
 import enum
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_STACK_BITS: Final = 14
+"""THREAD_SIZE of the kernel is not smaller."""
 
 
 class Alone(enum.Enum):
@@ -20,7 +23,8 @@ class Alone(enum.Enum):
     NO_ENTRY = "its entry was not seen"
     """It began before the probe was armed, or the entry was missed or filtered out."""
     NO_EXIT = "its exit was not seen"
-    """Calls around it have ended, so it has too, and the exit was missed or filtered out."""
+    """Calls around it have ended, or what stood on the stack in its place, so it has too, and the exit was missed or
+    filtered out."""
     LOST = "what came between may be missing"
     """What matches it may belong to another call, whose other end is among the lost."""
     TOO_MANY = "too many calls are open"
@@ -55,6 +59,8 @@ class End(NamedTuple):
     at_exit: bool
     proof: int
     """Made of what both ends of one call have in common, see the module."""
+    frame: int = 0
+    """Stack pointer at the call, with or without sign; 0: not known."""
 
 
 class Call(NamedTuple):
@@ -71,6 +77,18 @@ class Call(NamedTuple):
 def idle_task(cpu: int) -> int:
     """The idle task of a CPU, for `End.task`."""
     return -1 - cpu
+
+
+def _is_over(call: End, entry: End) -> bool:
+    """Whether an entry shows an open call of its task to be over: it stands where that stood on the kernel's stack.
+
+    Stacks grow downwards, and begin at multiples of their size, which is `1 << _STACK_BITS` at least. What a function
+    calls as its last act may take its place, but for the function itself. A program may have many stacks, anywhere.
+    """
+    in_kernel = call.frame < 0 or call.frame >> 63
+    if not in_kernel or call.frame >> _STACK_BITS != entry.frame >> _STACK_BITS:
+        return False
+    return entry.frame > call.frame or (entry.frame == call.frame and entry.function == call.function)
 
 
 class Pairing:
@@ -99,11 +117,15 @@ class Pairing:
         return [Call(seq, None, Alone.LOST) for seq in entries]
 
     def _enter(self, end: End) -> list[Call]:
-        self._stacks.setdefault(end.task, []).append(end)
+        stack = self._stacks.setdefault(end.task, [])
+        calls = []
+        while stack and _is_over(stack[-1], end):
+            calls.append(Call(stack.pop().seq, None, Alone.NO_EXIT))
+        stack.append(end)
         self._stacks.move_to_end(end.task)
-        self.open += 1
+        self.open += 1 - len(calls)
         if self.open <= self.limit:
-            return []
+            return calls
         # The task that has been still for longest is the likeliest to be gone.
         task, stack = next(iter(self._stacks.items()))
         forgotten = [stack.pop(0)] if task == end.task else self._stacks.pop(task)

@@ -29,14 +29,14 @@ class _Machine:
 
     def enter(self, task: _Task, function: int, argument: int) -> None:
         depth = sum(frame for _, _, frame in task.open[-1:]) - 16
-        self._add(self.calls, End(0, 0, task.number, function, False, depth * 2 + argument))
+        self._add(self.calls, End(0, 0, task.number, function, False, depth * 2 + argument, depth))
         task.open.append((self.calls, function, depth))
         self.calls += 1
 
     def leave(self, task: _Task) -> None:
-        call, function, _ = task.open.pop()
+        call, function, depth = task.open.pop()
         proof = next(end.proof for number, end in self.events if number == call)
-        self._add(call, End(0, 0, task.number, function, True, proof))
+        self._add(call, End(0, 0, task.number, function, True, proof, depth))
 
     def _add(self, call: int, end: End) -> None:
         self.events.append((call, end._replace(seq=len(self.events), ts=10 * len(self.events))))
@@ -126,6 +126,32 @@ def test_outer_exit_shows_that_the_inner_call_is_over() -> None:
     pairing.take(_end(1, "e", function=1))
     assert pairing.take(_end(2, "x", function=0)) == [Call(1, None, Alone.NO_EXIT), Call(0, 2)]
     assert pairing.open == 0
+
+
+@pytest.mark.parametrize("sign", [0, 1 << 64])
+def test_a_call_in_the_place_of_another_shows_that_it_is_over(sign: int) -> None:
+    """Whose exit a filter on the return value leaves out is not open for ever."""
+    pairing = Pairing(_nothing_lost)
+    top = sign - (1 << 40)
+
+    def entry(seq: int, function: int, below: int) -> End:
+        return End(seq, seq, 7, function, False, seq, top - below)
+
+    assert pairing.take(entry(0, 0, 128)) == []
+    assert pairing.take(entry(1, 1, 160)) == []
+    assert pairing.take(entry(2, 1, 160)) == [Call(1, None, Alone.NO_EXIT)]
+    assert pairing.take(entry(3, 2, 160)) == [], "what is called as the last act of a function stands in its place"
+    assert pairing.take(entry(4, 1, (1 << 14) + 200)) == [], "another stack"
+    assert pairing.open == 4
+    assert pairing.take(entry(5, 0, 128)) == [], "that is not the youngest one any more"
+    assert pairing.take(entry(6, 0, 96)) == [Call(5, None, Alone.NO_EXIT)]
+
+
+def test_stacks_of_a_program_show_nothing() -> None:
+    pairing = Pairing(_nothing_lost)
+    for seq in range(3):
+        assert pairing.take(End(seq, seq, 7, 0, False, 0, 0x7FFC_0000_1000)) == []
+    assert pairing.open == 3
 
 
 def test_idle_tasks_are_told_apart() -> None:
