@@ -28,6 +28,12 @@ def default_type(btf: Btf, type_id: int) -> str | None:
     return None
 
 
+def own_type(btf: Btf, type_id: int) -> str | None:
+    """Give the type of a value as wide as it is: the kernel takes every enum for one of 32 bits."""
+    kind = btf.type(strip(btf, type_id))
+    return best_type(btf, type_id) if isinstance(kind, Enum) and kind.size != 4 else default_type(btf, type_id)
+
+
 def best_type(btf: Btf, type_id: int) -> str | None:
     """Give the type that shows a value best; None where it is no single value (a struct, a float, void).
 

@@ -15,7 +15,7 @@ from probes.plan import Column
 from probes.rules.guesses import name_hint, name_meant, struct_behind, texts_in
 from probes.rules.site import Site
 from probes.signature import Signature, dentry_offsets
-from probes.types import default_type, is_byte, unwrap
+from probes.types import default_type, is_byte, own_type, unwrap
 from probes.value import NotThere, Value, locate, nest
 
 _NUMBER = re.compile(r"[usx](8|16|32|64)")
@@ -51,13 +51,21 @@ class Capturer:
         nameable = self._nameable(arg.expression)
         self.check_text(arg)
         if nameable:
-            ways.append(word_of(name, str(arg.expression), self._type(arg.type)))
+            ways.append(word_of(name, str(arg.expression), self._type(arg.type) or self._of_small_enum(arg)))
             if self._is_number_as_text(arg):
                 return ways  # at an offset its bytes would be read as the text
         if not self.by_name or _holds_path(arg.expression):
             value, kind = self._by_offset(arg)
             ways.append(word_of(name, value, kind))
         return ways or [word_of(name, str(arg.expression), self._type(arg.type))]
+
+    def _of_small_enum(self, arg: FetchArg) -> str | None:
+        """The type of an enum that hasn't the 32 bits for which the kernel takes it; None: it is none."""
+        if self.signature is None or not isinstance(arg.expression, Variable | ReturnValue):
+            return None
+        type_id, btf = self.locate(arg.expression).type_id, self.signature.btf
+        own = own_type(btf, type_id)
+        return own if own != default_type(btf, type_id) else None
 
     def column(self, arg: FetchArg, name: str) -> Column:
         """Say what the field holds."""
@@ -231,7 +239,7 @@ class Capturer:
             return _from_the_other_end(kind) if value.in_memory and signature.btf.byteorder == "big" else kind
         if value.bit_offset:
             return bit_type(value.bit_offset, size_of(signature.btf, value.type_id) * 8, bits)
-        return default_type(signature.btf, value.type_id) or f"x{bits}"
+        return own_type(signature.btf, value.type_id) or f"x{bits}"
 
 
 def bit_type(offset: int, size: int, smallest: int) -> str:

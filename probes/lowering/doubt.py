@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from btf.types import Enum, Enum64, Int, Ptr, Struct
+from btf.types import Array, Enum, Enum64, Int, Ptr, Struct
 from btf.walk import size_of
 from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.lowering.capture import Capturer
 from probes.rules.guesses import struct_behind
-from probes.types import default_type, unwrap
+from probes.types import default_type, is_text, unwrap
 
 _NUMBER = re.compile(r"[usx](8|16|32|64)")
 
@@ -25,6 +25,9 @@ def doubt(capturer: Capturer, arg: FetchArg) -> str:
     if kind is None and isinstance(value, Struct):
         what = "a union" if value.keyword == "union" else "a structure"
         return f"{what}; its first bytes are shown as a number"
+    if kind is None and isinstance(value, Array):
+        text = "; :string shows it" if is_text(btf, value.type_id) else ""
+        return f"an array; its first bytes are shown as a number{text}"
     # An `unsigned long` may well be an address.
     wide = isinstance(btf.type(declared), Int) and size_of(btf, declared) == btf.pointer_size
     is_number = isinstance(value, Enum | Enum64) or (isinstance(value, Int) and (value.is_signed or not wide))

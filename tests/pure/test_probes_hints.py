@@ -127,6 +127,14 @@ def test_arguments_of_a_program_are_in_registers_of_this_machine(name: str, code
 
 
 @pytest.mark.parametrize("name", KERNELS)
+def test_an_array_without_a_type_is_a_number(name: str) -> None:
+    btf, facts, _ = kernel(name)
+    plan = check_typed("f wake_up_new_task p->comm y=p->comm:string z=p->comm:x8[4]", btf, facts).plan
+    assert plan is not None
+    assert plan.losses == ("comm: an array; its first bytes are shown as a number; :string shows it",)
+
+
+@pytest.mark.parametrize("name", KERNELS)
 def test_a_bit_field_with_a_type_is_more_than_its_bits(name: str) -> None:
     """The kernel then takes whole bytes (traceprobe_parse_probe_arg_body asks BTF for bits without a type only)."""
     btf, facts, _ = kernel(name)

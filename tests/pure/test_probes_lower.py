@@ -262,14 +262,24 @@ def test_no_bit_field_is_left_to_the_kernel(name: str) -> None:
     assert word == "kind=+4($arg1):b8@0/8"
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_small_enum_is_as_wide_as_it_is(name: str) -> None:
+    """The kernel takes every enum for 32 bits (fetch_type_from_btf_type): `bio->bi_write_hint` has eight."""
+    facts = replace(kernel(name).facts, functions=("f",))
+    line = lower(parse_probe("f f a0->hint x=a0->hint:x8"), _packed({}), facts, "g").events[0].line
+    assert re.fullmatch(r"hint=(a0->hint|\+4\(\$arg1\)):s8 x=(a0->hint|\+4\(\$arg1\)):x8", line.partition(" f ")[2])
+
+
 def _packed(bits: dict[str, int]) -> Btf:
-    """Types of `f(struct *a0)`, whose struct has an int and then bit-fields of the same type."""
+    """Types of `f(struct *a0)`, whose struct has an int and then bit-fields of the same type, else a small enum."""
     writer, at = Writer(), 32
     number = writer.integer("unsigned int", 4)
     rows: list[tuple[int | str, ...]] = [("first", number, 0)]
     for name, size in bits.items():
         rows.append((name, number, size << 24 | at))
         at += size
+    if not bits:
+        rows.append(("hint", writer.add(BtfKind.ENUM, "hint", 1, [("NONE", 0), ("SHORT", 2)]), at))
     struct = writer.add(BtfKind.STRUCT, "packed", 8, rows, flag=True)
     pointer = writer.add(BtfKind.PTR, last=struct)
     writer.add(BtfKind.FUNC, "f", writer.add(BtfKind.FUNC_PROTO, rows=[("a0", pointer)]))
