@@ -222,8 +222,9 @@ class LocalTarget:
     def _let_go(self, folder: str) -> None:
         """Close what is held below a folder."""
         for entry in [entry for entry in self._held if entry[0].startswith(f"{folder}/")]:
-            self._held.remove(entry)
-            os.close(entry[1])
+            with contextlib.suppress(ValueError):  # another thread closes it: its number may be another file's by now
+                self._held.remove(entry)
+                os.close(entry[1])
 
 
 _JOURNALING = threading.Lock()

@@ -209,6 +209,26 @@ def test_a_missing_instance_is_a_refusal(tmp_path):
     assert len(os.listdir("/proc/self/fd")) == open_files
 
 
+def test_two_that_close_at_once_close_each_file_once(tmp_path, monkeypatch):
+    target = LocalTarget()
+    for name in ("one", "two"):
+        (tmp_path / name).touch()
+        target.hold(str(tmp_path / name))
+    closed: list[int] = []
+    close = os.close
+
+    def meanwhile(fd: int) -> None:
+        closed.append(fd)
+        close(fd)
+        if len(closed) == 1:
+            target.close()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kernel.local.os.close", meanwhile)
+        target.close()
+    assert len(closed) == len(set(closed)) == 2
+
+
 def test_local_target_holds_until_its_folder_goes(tmp_path):
     target = LocalTarget()
     folder = str(tmp_path / "one")
