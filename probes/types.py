@@ -29,9 +29,14 @@ def default_type(btf: Btf, type_id: int) -> str | None:
 
 
 def own_type(btf: Btf, type_id: int) -> str | None:
-    """Give the type of a value as wide as it is: the kernel takes every enum for one of 32 bits."""
-    kind = btf.type(strip(btf, type_id))
-    return best_type(btf, type_id) if isinstance(kind, Enum) and kind.size != 4 else default_type(btf, type_id)
+    """Give the type of a value as wide as it is.
+
+    The kernel takes every enum for one of 32 bits, and a struct around one number (`kuid_t`, `atomic_t`) for a long.
+    """
+    kind, inner = btf.type(strip(btf, type_id)), btf.type(unwrap(btf, type_id))
+    wrapped = isinstance(kind, Struct) and isinstance(inner, Int | Enum | Enum64)
+    small = isinstance(kind, Enum) and kind.size != 4
+    return best_type(btf, inner.id) if wrapped or small else default_type(btf, type_id)
 
 
 def best_type(btf: Btf, type_id: int) -> str | None:

@@ -51,7 +51,7 @@ class Capturer:
         nameable = self._nameable(arg.expression)
         self.check_text(arg)
         if nameable:
-            ways.append(word_of(name, str(arg.expression), self._type(arg.type) or self._of_small_enum(arg)))
+            ways.append(word_of(name, str(arg.expression), self._type(arg.type) or self._own_width(arg)))
             if self._is_number_as_text(arg):
                 return ways  # at an offset its bytes would be read as the text
         if not self.by_name or _holds_path(arg.expression):
@@ -59,8 +59,8 @@ class Capturer:
             ways.append(word_of(name, value, kind))
         return ways or [word_of(name, str(arg.expression), self._type(arg.type))]
 
-    def _of_small_enum(self, arg: FetchArg) -> str | None:
-        """The type of an enum that hasn't the 32 bits for which the kernel takes it; None: it is none."""
+    def _own_width(self, arg: FetchArg) -> str | None:
+        """The type of a value that the kernel would take for a wider one; None: it would not."""
         if self.signature is None or not isinstance(arg.expression, Variable | ReturnValue):
             return None
         type_id, btf = self.locate(arg.expression).type_id, self.signature.btf

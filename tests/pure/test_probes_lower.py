@@ -270,6 +270,13 @@ def test_a_small_enum_is_as_wide_as_it_is(name: str) -> None:
     assert re.fullmatch(r"hint=(a0->hint|\+4\(\$arg1\)):s8 x=(a0->hint|\+4\(\$arg1\)):x8", line.partition(" f ")[2])
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_a_struct_around_a_number_is_as_wide_as_that(name: str) -> None:
+    """The kernel takes it for a long: with the user would come the group behind it."""
+    words = lines("f vfs_read file->f_inode->i_uid x=file->f_inode->i_uid:x32", name)[0].split()[2:]
+    assert words[0].startswith("i_uid=") and words[0].endswith(":u32") and words[1].endswith(":x32")
+
+
 def _packed(bits: dict[str, int]) -> Btf:
     """Types of `f(struct *a0)`, whose struct has an int and then bit-fields of the same type, else a small enum."""
     writer, at = Writer(), 32
