@@ -12,6 +12,7 @@ from types import MappingProxyType
 from events.batch import Batch
 from events.format import EventFormat
 from kernel.connection import Connection
+from kernel.counts import Counts
 from kernel.errors import KernelError
 from kernel.homes import Homes
 from kernel.recorder import Recorder
@@ -76,12 +77,14 @@ class Tape:
         self,
         session: AnySession | None,
         queued: Callable[[], AbstractContextManager[Iterable[Batch | Mapping[int, EventFormat] | Armed]]],
+        counts: Callable[[], Counts | None],
     ) -> Path | None:
-        """Finish it with the last names and counts of a session; gives its path. Raises OSError.
+        """Finish it with the last names of a session and its counts; gives its path. Raises OSError.
 
         Args:
             session: what is armed.
             queued: what was read and not written yet; inside nobody else writes.
+            counts: what was lost.
         """
         with self._changing:
             with queued() as entries:
@@ -90,10 +93,10 @@ class Tape:
                 recorder, self.recorder = self.recorder, None
             if recorder is None:
                 return None
-            names, counts = {}, None
+            names: dict[int, str] = {}
             with contextlib.suppress(KernelError):  # a line that was cut takes them along, no more
                 if session is not None:
-                    names, counts = session.cmdlines(), session.counts()
+                    names = session.cmdlines()
                     self._homes.look(names)
-            recorder.close(names, counts, self._homes.known)
+            recorder.close(names, counts(), self._homes.known)
             return recorder.path

@@ -238,7 +238,14 @@ class Watch(Holder):
 
     def stop_recording(self) -> Path | None:
         """Finish the recording with what was read by now; gives its path. Raises OSError."""
-        return self._tape.end(self._session, self._queued)
+        return self._tape.end(self._session, self._queued, self._lost)
+
+    def _lost(self) -> Counts | None:
+        """What was lost so far; where the line is cut, as of the last look."""
+        if self._session is not None:
+            with contextlib.suppress(KernelError):
+                self._counted = self._session.counts().after(self._earlier)
+        return self._counted
 
     @contextlib.contextmanager
     def _queued(self) -> Iterator[Sequence[Kept]]:

@@ -357,6 +357,19 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
         replayed.arm(armable("p /bin/tool:other %di"))
 
 
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_recording_holds_what_was_lost_also_where_the_line_was_cut(watch, target, tmp_path, cut):
+    watch.arm(probe("vfs_read"))
+    stats = f"{watch.session.instance.path}/per_cpu/cpu0/stats"
+    target.files[stats] = target.files[stats].replace(b"overrun: 0", b"overrun: 7", 1)
+    watch.record_to(tmp_path / "x.pwr")
+    assert watch.counts().lost == 7
+    target.lost = cut
+    watch.stop_recording()
+    target.lost = False
+    assert Recording.open(tmp_path / "x.pwr").meta["counts"]["overrun"] == {"0": 7}
+
+
 def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):
     number = id_of(watch.arm(probe("vfs_read")))
     watch.record_to(Path("/dev/full"))
