@@ -12,6 +12,8 @@ from events.record import Record
 from kernel.open import shipped_recording
 from tests.interface.test_app import SIZE, application
 from tests.interface.widget_host import Host, paste, screen_text, until
+from tui.shown import fields_of
+from tui.shown_events import ShownEvents
 from tui.views.events import EventsView
 from tui.views.events_pane import EventsPane
 from tui.views.view import Place
@@ -89,6 +91,21 @@ async def test_a_typed_condition_and_its_end():
         await pilot.press("f", "ctrl+u", "enter")
         assert rows(pane) == every
         assert pane.table.has_focus
+
+
+async def test_what_is_being_typed_chooses_nothing_when_other_fields_come():
+    async with live() as (pilot, pane, every):
+        await pilot.press("f")
+        await paste(pilot, "count > 1024")
+        await pilot.press("enter")
+        chosen = rows(pane)
+        await until(lambda: pane.table.has_focus, pilot)
+        await pilot.press("f")
+        await paste(pilot, " && nosuch")
+        pane.show(ShownEvents(pilot.app.watching, pane.shown.store), fields_of(pilot.app.watching))
+        assert rows(pane) == chosen != every
+        assert pane.condition == "count > 1024"
+        assert pane._line.text == "count > 1024 && nosuch", "and who types is not disturbed"
 
 
 async def test_columns_of_what_is_disarmed_go_with_clear():

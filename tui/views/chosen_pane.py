@@ -97,6 +97,8 @@ class ChosenPane(TablePane):
         self._held: tuple[int, int, int] | None = None
         """Places of the cursor and of the newest row when the picture was held, and the rows above the cursor; to be
         found again when there are other rows."""
+        self._wanted = ""
+        """The condition, as far as it is not being typed: what is shown next is chosen by it, too."""
         self._refused = ""
         """What is wrong with what was typed; what was chosen before it still is."""
         self._line = FilterLine(self.HINT, NameSuggester(CGROUP, lambda: self.shown.cgroups if self.shown else ()))
@@ -155,8 +157,8 @@ class ChosenPane(TablePane):
     def fill(self, shown: Chosen | None) -> None:
         """Show another store, or one that has other fields; a condition is kept where its fields are there."""
         self.shown, self._held = shown, None
-        if shown is not None and self._line.text:
-            self._choose(self._line.text)
+        if shown is not None and self._wanted:
+            self._choose(self._wanted)
         self.refill()
 
     def tick(self) -> bool:
@@ -175,7 +177,7 @@ class ChosenPane(TablePane):
 
     def only(self, condition: str) -> None:
         """Show the events that a condition holds of, and no others."""
-        self._line.text = condition
+        self._line.text = self._wanted = condition
         self._choose(condition)
         self.refill()
 
@@ -197,6 +199,7 @@ class ChosenPane(TablePane):
 
     def _choose(self, text: str) -> bool:
         if self.shown is None:
+            self._wanted = text
             return False
         try:
             self.shown.choose(text)
@@ -204,7 +207,7 @@ class ChosenPane(TablePane):
             self._refused = f"{error}, at {error.at + 1}"
             self._say()
             return False
-        self._refused, self._held = "", None
+        self._wanted, self._refused, self._held = text, "", None
         self._look_on()
         return True
 
