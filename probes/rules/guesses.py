@@ -40,14 +40,15 @@ _LONGS: Final = {
     "ptr": "x",
     "pointer": "x",
     "void*": "x",
+    "%p": "x",
 }
 _LETTERS: Final = {"hex": "x", "x": "x", "u": "u", "s": "s"}
 """How the value is shown, in its own width."""
 _SIZED: Final = re.compile(r"(?:__)?(u_?)?int(8|16|32|64)(?:_t)?|(?:__)?([usxi])(8|16|32|64)")
 _PRINTED: Final = re.compile(r"%?(hh|h|ll|l|z)?([duxi])")
 """Of printf(3)."""
-_BITS: Final = {"hh": 8, "h": 16, None: 32}
-_POINTED: Final = {"%p": "x64", "%s": "string", "%pS": "symbol", "%ps": "symbol", "%c": "char"}
+_BITS: Final = {"hh": 8, "h": 16, None: 32, "ll": 64}
+_POINTED: Final = {"%s": "string", "%pS": "symbol", "%ps": "symbol", "%c": "char"}
 _RETURNED: Final = frozenset({"ret", "retval", "retvalue", "return", "returns", "rc", "rv", "result"})
 _EVERY: Final = frozenset({"arg", "args", "argv", "arguments", "all"})
 _IN_EACH_EVENT: Final = frozenset({"pid", "tid"})

@@ -130,6 +130,8 @@ def test_a_type_is_as_wide(wrong: str, right: str) -> None:
 def test_a_type_without_types_of_the_kernel() -> None:
     assert type_meant("gfp_t", 64) == ""
     assert (type_meant("ptr", 32), type_meant("ulong", 32), type_meant("x", 64)) == ("x32", "u32", "")
+    assert [type_meant(kind, 32) for kind in ("%p", "%lld", "%lu")] == ["x32", "s64", "u32"]
+    assert [type_meant(kind, 64) for kind in ("%p", "%lld", "%lu")] == ["x64", "s64", "u64"]
     assert type_meant("u_int8_t", 64) == type_meant("uint8_t", 64) == "u8"
     assert hint_for("BAD_TYPE", "u128", ("u8", "u64"))[1] == ()
 
