@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kernel import ancestry, btfcache, listcache
+from kernel.dialect_sh import ShellDialect
 from kernel.errors import FileRefused, GoneForGood, TargetUnusable
 from kernel.facts import gather
 from kernel.target import Step, Stream
@@ -110,6 +111,11 @@ class FarTarget:
     def how(self) -> str:
         """How it is reached, in a few words: `agent`, `sh over sudo`."""
         return self._reached.how
+
+    @property
+    def gives_pages(self) -> bool:
+        """Whether its streams have the ring buffer's pages; else its text."""
+        return not isinstance(self._far, ShellDialect)
 
     @property
     def heard(self) -> float:

@@ -23,7 +23,6 @@ from kernel.pump import Pump
 from kernel.session import Session
 from kernel.settings import configure, leave_out
 from kernel.target import Target
-from kernel.textstream import TextStream
 from kernel.tracefs import Instance, Tracefs
 from kernel.trampolines import refuse_second_start, started
 from kernel.undo import UndoFailure, UndoList
@@ -158,6 +157,12 @@ def open_graph(
     facts = target.facts()
     if why := _missing(facts, {}):
         raise TargetUnusable(f"{target.name}: {why}")
+    if not getattr(target, "gives_pages", True):  # the kernel prints a graph for people, not for programs
+        raise TargetUnusable(
+            f"{target.name}: a function graph needs the ring buffer's pages, and without Python on the far side they "
+            "come as text",
+            "install python3 there",
+        )
     tracefs = Tracefs(target, facts.tracefs)
     undo = UndoList(target)
     pump: Pump | None = None
@@ -167,7 +172,7 @@ def open_graph(
         follows_forks = configure(target, instance, buffer_kb)
         target.perform(instance.write("tracing_on", "0"))
         found = _switch_on(target, tracefs, instance, undo, plan)
-        pump = _pump(target, instance, limit_bytes)
+        pump = Pump(target.stream(instance.path), limit_bytes)
         header = HeaderPage.parse(instance.header_page(), facts.byteorder)
         pump.events_in = lambda chunk: events_in(chunk, header)
         session = Session(target, tracefs, instance, undo, pump, header)
@@ -209,19 +214,6 @@ def _switch_on(target: Target, tracefs: Tracefs, instance: Instance, undo: UndoL
     undo.do(instance.write("current_tracer", TRACER), instance.write("current_tracer", "nop"))
     started(target)
     return found
-
-
-def _pump(target: Target, instance: Instance, limit_bytes: int) -> Pump:
-    """Raises TargetUnusable where pages come as text: the kernel prints a graph for people, not for programs."""
-    stream = target.stream(instance.path)
-    if isinstance(stream, TextStream):
-        stream.close()
-        raise TargetUnusable(
-            f"{target.name}: a function graph needs the ring buffer's pages, and without Python on the far side they "
-            "come as text",
-            "install python3 there",
-        )
-    return Pump(stream, limit_bytes)
 
 
 def _leave_out(target: Target, instance: Instance) -> None:

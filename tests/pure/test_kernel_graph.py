@@ -10,11 +10,13 @@ from dataclasses import replace
 import pytest
 
 from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
+from kernel.far import FarTarget, Reached
 from kernel.function_graph import open_graph, support
 from kernel.graph_settings import parse_functions
 from kernel.target import Step
 from probes.graph_plan import GraphPlan
 from tests.fake_target import FACTS, ROOT, FakeTarget
+from tests.pure.far_sides import far_side
 
 OPTIONS = ("funcgraph-args", "funcgraph-irqs", "funcgraph-tail", "sleep-time")
 NUMBERS = {"max_graph_depth": b"0\n", "tracing_thresh": b"0\n"}
@@ -221,3 +223,19 @@ def test_functions_as_the_kernel_lists_them() -> None:
 def test_a_plan_in_a_few_words() -> None:
     assert str(GraphPlan()) == "every function"
     assert str(PLAN) == "vfs_read, vfs_open, depth 3, from 5 us on"
+
+
+def test_where_the_far_side_gives_text_nothing_is_changed_before_it_is_refused():
+    """The tracer would be patched into every function of the kernel, and out again."""
+    with far_side("dash") as far:
+        reached = FarTarget(Reached(far.dialect, "sh"), "ssh://far")
+        assert not reached.gives_pages
+
+    class Text(GraphTarget):
+        gives_pages = False
+
+    target = Text()
+    with pytest.raises(TargetUnusable, match="come as text") as caught:
+        open_graph(target, PLAN)
+    assert caught.value.remedy == "install python3 there"
+    assert target.steps == []
