@@ -36,7 +36,7 @@ class Inflow:
     @property
     def held(self) -> int:
         """Events that wait for the next pass."""
-        return len(self._merger)
+        return len(self._merger) + self.intake.lines.held
 
     @property
     def latest(self) -> int:
@@ -55,11 +55,13 @@ class Inflow:
             yield self._merge(batch, [next(taken) for _ in batch.chunks])
             # The kernel has merged the text of trace_pipe already.
             if batch.chunks and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks):
-                yield self.flush()
+                yield self._in_time(self._merger.flush())
 
     def flush(self) -> Run:
         """Everything that is held back."""
-        return self._in_time(self._merger.flush())
+        taken = self.intake.flush()
+        early = self._merger.merge([one.run for one in taken], [one.end for one in taken if one.end >= 0], True)
+        return self._in_time(joined([early, self._merger.flush()]))
 
     def begin_anew(self) -> None:
         """What comes from now on is of a clock that has begun again; nothing is held back any more."""

@@ -75,7 +75,14 @@ class Intake:
 
     def take(self, chunks: Sequence[Chunk]) -> list[Taken]:
         """What each chunk holds."""
-        laid = [self._text(chunk) if chunk.text else self._lay(chunk) for chunk in chunks]
+        return self._take(chunks, [self._text(chunk) if chunk.text else self._lay(chunk) for chunk in chunks])
+
+    def flush(self) -> list[Taken]:
+        """What waited for the end of its text, if anything did: it is whole."""
+        chunk = Chunk(-1, b"", text=True)
+        return self._take([chunk], [self._text(chunk, final=True)]) if self.lines.held else []
+
+    def _take(self, chunks: Sequence[Chunk], laid: Sequence[_Laid]) -> list[Taken]:
         # All that came at once is walked at once: that is where the time goes.
         runs, broken = lockstep.index([part for one in laid for part in one.parts], self._decoder.header)
         self.undecodable += broken
@@ -133,9 +140,9 @@ class Intake:
                 pages.append(trim(page, header))
         return pages
 
-    def _text(self, chunk: Chunk) -> _Laid:
+    def _text(self, chunk: Chunk, final: bool = False) -> _Laid:
         first = self._blocks.next_slab
-        found = self.lines.index(chunk.data, first)
+        found = self.lines.index(chunk.data, first, final)
         for text in found.pieces:
             self._blocks.add_slab(Slab(-1, text, text=True))
         self.overrun.update(found.lost)

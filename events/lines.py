@@ -46,10 +46,15 @@ class LineIndex:
         """Name of an event without a format; empty: no such id was given."""
         return self._names.get(number, "")
 
-    def index(self, data: bytes, first_slab: int) -> Indexed:
-        """Take the next piece."""
+    @property
+    def held(self) -> int:
+        """Whether an event waits that may go on behind its line, 0 or 1: it has a quote that is not closed."""
+        return int(self._rest.endswith(b"\n"))
+
+    def index(self, data: bytes, first_slab: int, final: bool = False) -> Indexed:
+        """Take the next piece; `final`: nothing goes on behind the last line's end."""
         text = self._rest + data
-        end = _whole(text)
+        end = text.rfind(b"\n") + 1 if final else _whole(text)
         self._rest = text[end:][-WORD_MASK:]
         lists: Lists = ([], [], [])
         found = Indexed((), Walked(*lists, 0), Counter(), [])

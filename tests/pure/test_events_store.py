@@ -395,6 +395,25 @@ def test_lines_of_other_options():
     assert parse_line("a-1 [000] d..2. " + "9" * 5000 + ".123456: x") is None
 
 
+def test_an_event_with_a_quote_in_its_string_waits_no_longer_than_others():
+    """Its string may go on behind the line's end; where nothing comes it does not."""
+    store = Store(Decoder({}, HEADER))
+
+    def come(text: str) -> None:
+        store.feed(Batch((Chunk(-1, text.encode(), text=True),), True))
+
+    line = '             cat-812     [001] d..2.    12.30411{}: foo: (f+0x0/0x5) path="a{}b"\n'
+    come(line.format(1, '"'))
+    assert (len(store), store.held) == (0, 1), "another look is due"
+    assert (store.flush(), len(store), store.held) == (1, 1, 0)
+    come(line.format(2, "\n").removesuffix('b"\n'))
+    come('b"\n' + line.format(3, ""))
+    assert (len(store), store.held, store.undecodable) == (3, 0, 0)
+    assert store.record(1).text.endswith('path="a\nb"')
+    come("no event\n")
+    assert (store.flush(), store.held) == (0, 0)
+
+
 @example(b"a-1 [000] 1: x:")
 @example(b"\xffa-1 [000] 1: ")
 @example(b"\\xff-1 [000] 1:")
