@@ -146,6 +146,7 @@ class Intake:
         for text in found.pieces:
             self._blocks.add_slab(Slab(-1, text, text=True))
         self.overrun.update(found.lost)
+        self.overrun_unknown.update(found.lost_unknown)
         self.undecodable += found.walked.undecodable
         for start, end in found.gaps:
             self.gaps.add(start, end)

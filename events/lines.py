@@ -22,6 +22,8 @@ class Indexed(NamedTuple):
     walked: Walked
     lost: Counter[int]
     """Lost events by CPU."""
+    lost_unknown: Counter[int]
+    """How often some were lost and the kernel did not say how many."""
     gaps: list[tuple[int, int]]
     """Times between which they were lost."""
 
@@ -57,7 +59,7 @@ class LineIndex:
         end = text.rfind(b"\n") + 1 if final else _whole(text)
         self._rest = text[end:][-WORD_MASK:]
         lists: Lists = ([], [], [])
-        found = Indexed((), Walked(*lists, 0), Counter(), [])
+        found = Indexed((), Walked(*lists, 0), Counter(), Counter(), [])
         pieces = tuple(_pieces(text[:end]))
         bad = sum(self._piece(piece, number, lists, found) for number, piece in enumerate(pieces, first_slab))
         return found._replace(pieces=pieces, walked=Walked(*lists, bad))
@@ -77,7 +79,10 @@ class LineIndex:
                 keys.append(number << WORD_BITS | at)
                 ids.append(self._id(line.event))
             elif (lost := parse_lost(text)) is not None:
-                found.lost[lost[0]] += lost[1]
+                if lost[1] < 0:
+                    found.lost_unknown[lost[0]] += 1
+                else:
+                    found.lost[lost[0]] += lost[1]
                 self._lost_on.add(lost[0])
             elif not keys and text.strip() and not text.startswith((" => ", "#")):
                 bad += 1  # else it goes on with what the event above it says: a stack, a string with a line's end

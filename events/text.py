@@ -30,7 +30,7 @@ _REST = (
 )
 _BEHIND_TASK = re.compile(_REST, re.DOTALL)
 _LINE = re.compile(rf"^\s*(?P<comm>.{{1,16}}?){_REST}", re.DOTALL)
-_LOST = re.compile(r"^CPU:(\d{1,6}) \[LOST (\d{1,20}) EVENTS\]")
+_LOST = re.compile(r"^CPU:(\d{1,6}) \[LOST (?:(\d{1,20}) )?EVENTS\]")
 _EVENT = re.compile(r"^([A-Za-z_]\w*): ?(.*)$", re.DOTALL)
 _PAIR = re.compile(r"(?:^|\s)(\w+)=(\{[^{}]*\}|\"[^\"]*\"|'.'|\S*)")
 _LARGEST_TS = 1 << 63
@@ -86,9 +86,12 @@ def _end_of_task(line: str) -> int:
 
 
 def parse_lost(line: str) -> tuple[int, int] | None:
-    """(CPU, number of lost events) of a line `CPU:1 [LOST 23 EVENTS]`."""
+    """(CPU, number of lost events) of a line `CPU:1 [LOST 23 EVENTS]`; -1: some, `CPU:1 [LOST EVENTS]`.
+
+    print_trace_line() in kernel/trace/trace.c.
+    """
     match = _LOST.match(line)
-    return (int(match.group(1)), int(match.group(2))) if match else None
+    return (int(match[1]), int(match[2] or -1)) if match else None
 
 
 def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:

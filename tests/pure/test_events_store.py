@@ -348,6 +348,17 @@ def test_text_without_formats_and_what_is_no_event():
     assert last.text.endswith(r"\xff")
 
 
+def test_text_says_that_some_were_lost_and_not_how_many():
+    store = new_store()
+    line = "             cat-812     [001] d..2.    12.30411{}: vfs_read: (f+0x0/0x5) n=1\n"
+    made = line.format(1) + "CPU:1 [LOST EVENTS]\n" + line.format(7)
+    store.feed(Batch((Chunk(-1, made.encode(), text=True),), True))
+    assert [store.record(seq).values["n"] for seq in range(len(store))] == ["1", "1"]
+    assert (store.overrun, store.overrun_unknown, store.lost, store.undecodable) == ({}, {1: 1}, 1, 0)
+    assert store.lost_between(12_304_111_000, 12_304_117_000)
+    assert not store.lost_between(12_304_118_000, 12_304_119_000)
+
+
 @pytest.mark.parametrize("size", [1 << 20, 40, 7, 1])
 def test_text_with_ends_of_lines_in_strings(size):
     head = b"             cat-812     [001] d..2.    12.30%d: "
