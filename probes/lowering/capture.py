@@ -140,10 +140,7 @@ class Capturer:
         return NotThere("NO_BTFARG", token=name, names=names, hint=name_hint(name, signature), meant=meant)
 
     def _type(self, kind: str | None) -> str | None:
-        """Put in place of a type what this kernel has for it."""
-        if kind is not None and not self.dialect.char and re.fullmatch(r"char(\[.*)?", kind):
-            return f"u8{kind[4:]}"
-        return kind
+        return type_there(kind, self.dialect)
 
     def _nameable(self, expression: Expression) -> bool:
         """Whether the kernel reads the right thing from the text as it is."""
@@ -240,6 +237,13 @@ class Capturer:
         if value.bit_offset:
             return bit_type(value.bit_offset, size_of(signature.btf, value.type_id) * 8, bits)
         return own_type(signature.btf, value.type_id) or f"x{bits}"
+
+
+def type_there(kind: str | None, dialect: Dialect) -> str | None:
+    """Put in place of a type what this kernel has for it."""
+    if kind is not None and not dialect.char and re.fullmatch(r"char(\[.*)?", kind):
+        return f"u8{kind[4:]}"
+    return kind
 
 
 def bit_type(offset: int, size: int, smallest: int) -> str:

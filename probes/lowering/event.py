@@ -14,7 +14,7 @@ from probes.errors_table import message_of
 from probes.facts import Feature, TargetFacts
 from probes.fetcharg import AllArguments, Comm, FetchArg
 from probes.fetcharg import EventField as FieldValue
-from probes.lowering.capture import word_of
+from probes.lowering.capture import type_there, word_of
 from probes.lowering.field_types import btf_type, field_type
 from probes.lowering.selection import Selection, Wanted
 from probes.lowering.words import Captured, capture, name_fields
@@ -24,6 +24,7 @@ from probes.probe import Probe
 from probes.refusal import CannotLower, own
 from probes.rules.event_filter import check_filter
 from probes.rules.hints import hint_for
+from probes.rules.predicate import is_text
 from probes.rules.site import Site
 from probes.syntax.refused import At
 from probes.syntax.text import collapsed
@@ -42,7 +43,7 @@ class EventWriter:
     """Of the event."""
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
-        return [word_of(name, str(arg.expression), self._type(arg))]
+        return [word_of(name, str(arg.expression), type_there(self._type(arg), self.site.dialect))]
 
     def column(self, arg: FetchArg, name: str) -> Column:
         field = self._field(arg)
@@ -81,7 +82,8 @@ def lower_event(
     planned = event_probe(probe, system, name, captured, group, event)
     if probe.filter:
         planned = replace(planned, line=f"{planned.line} if {condition}")
-    return Plan(probe, (planned,), (*chosen.losses, *captured.losses, *_blanks(probe.filter, condition)))
+    losses = dict.fromkeys((*chosen.losses, *captured.losses, *_blanks(probe.filter, condition)))
+    return Plan(probe, (planned,), tuple(losses))
 
 
 def _blanks(written: str, condition: str) -> list[str]:
@@ -126,7 +128,8 @@ def select(probe: Probe, system: str, site: Site) -> Selection:
         if not isinstance(arg.expression, AllArguments):
             wanted.append(Wanted(arg, index))
             if isinstance(arg.expression, FieldValue) and arg.expression.name in (site.fields or {}):
-                losses += _doubt((site.fields or {})[arg.expression.name], site)
+                field = (site.fields or {})[arg.expression.name]
+                losses += _doubt(field, site) + _misread(field, arg.type, system)
             continue
         if site.fields is None:
             losses.append(f"{arg.expression}: the event's fields can't be known here, nor whether it is there")
@@ -151,6 +154,20 @@ def _doubt(field: EventField, site: Site) -> list[str]:
     return [
         f"{field.name}: event probes of a kernel as old as this may misread {field.type}; probe a function instead"
     ]
+
+
+def _misread(field: EventField, kind: str | None, group: str) -> list[str]:
+    """Say why what is shown is not the field: text and numbers are not each other (get_event_field)."""
+    if kind is None:
+        return []
+    own, wants_text = field_type(group, field, 64), kind.partition("[")[0] in ("string", "ustring")
+    if is_text(field) and not wants_text:
+        return [f"{field.name}: text; as a number it is the place in the buffer where it was"]
+    if is_text(field) and kind.startswith("ustring"):
+        return [f"{field.name}: text of the event itself, where no task's memory is: ustring gives (fault)"]
+    if wants_text and "*" not in field.type and own is not None and own[1:] != "64" and not is_text(field):
+        return [f"{field.name}: a number read as an address of text gives (fault)"]
+    return []
 
 
 def event_probe(

@@ -13,7 +13,7 @@ from probes.environment import Environment
 from probes.errors_table import message_of
 from probes.facts import Feature, TargetFacts
 from probes.fetcharg import AllArguments, Argument, Dereference, Expression, FetchArg, Register
-from probes.lowering.capture import word_of
+from probes.lowering.capture import type_there, word_of
 from probes.lowering.filter import filtered
 from probes.lowering.selection import Selection, Wanted
 from probes.lowering.words import capture, name_fields
@@ -45,7 +45,8 @@ class UserWriter:
     """Machine of the program, whose calling convention it has; empty: another one than is known here."""
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
-        return [word_of(name, str(self._in_registers(arg.expression)), arg.type)]
+        kind = type_there(arg.type, self.site.dialect)
+        return [word_of(name, str(self._in_registers(arg.expression)), kind)]
 
     def column(self, arg: FetchArg, name: str) -> Column:
         return Column(name, str(arg.expression), is_retval=str(arg.expression) == "$retval")
