@@ -133,7 +133,7 @@ class ChosenPane(TablePane):
             if changed:
                 self.refill()
                 self._held = held
-            if changed or self.shown.behind:
+            if changed or (self.shown.order and self.shown.behind):
                 self._look_on()
         self.table.names_changed()
 
