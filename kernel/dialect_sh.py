@@ -73,7 +73,11 @@ class ShellDialect:
 
     def guard(self, undo: Step) -> None:
         self._count += 1
-        self._shell.run(f"t_guard {self._count} {quote(self._command(undo))}", undo.path)
+        command = self._command(undo)
+        if undo.expects:  # an event under a name that is not ours alone; settings are changed for graphs only
+            line = quote(undo.expects.decode("utf-8", "surrogateescape"))
+            command = f"! t_has {self._word(undo.path)} {line} || {command}"
+        self._shell.run(f"t_guard {self._count} {quote(command)}", undo.path)
         self._guards.append((undo, self._count))
 
     def unguard(self, undo: Step) -> None:

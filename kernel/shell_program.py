@@ -62,6 +62,10 @@ t_watch() {
     t_kill_below $$
   ) & echo $! )
 }
+t_has() {
+  while IFS= read -r line; do [ "$line" != "$2" ] || return 0; done <"$1"
+  return 1
+}
 t_there() { [ -e "$1" ] || { e='No such file or directory'; return 1; }; }
 t_write() { t_there "$1" || return 1; e=$( { printf '%b' "$2" | dd ibs=4096 obs=65536 >"$1"; } 2>&1 3>&- ); }
 t_append() { t_there "$1" || return 1; e=$( { printf '%b' "$2" | dd ibs=4096 obs=65536 >>"$1"; } 2>&1 3>&- ); }

@@ -214,6 +214,21 @@ def test_undoes_what_is_guarded_when_we_vanish(far: FarSide, tmp_path: Path, end
         dialect.read(str(log), 10)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("theirs", [False, True])
+def test_what_someone_else_has_made_meanwhile_is_left_alone(kind: str, theirs: bool, tmp_path: Path) -> None:
+    events = tmp_path / "dynamic_events"
+    ours = "s:synthetic/it's\tu64 lat; $(touch x)"
+    made = f"{'s:synthetic/other' if theirs else ours}\np:a/b vfs_read\n"
+    events.write_text(made)
+    with far_side(kind) as far:
+        far.dialect.guard(Step(Effect.APPEND, str(events), b"-:synthetic/it's\n", ours.encode()))
+        assert far.process.stdin is not None
+        far.process.stdin.close()
+        far.process.wait(10)
+    assert events.read_text() == made + ("" if theirs else "-:synthetic/it's\n")
+
+
 @pytest.mark.parametrize("kind", SHELLS)
 def test_what_is_guarded_no_more_takes_no_room(kind: str, tmp_path: Path) -> None:
     """A long watch arms and disarms without end."""
