@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from events.search import Found
 from tui.host_lines import wall_clock
 from tui.shown import detail_of, fields_of
+from tui.shown_values import ShownValues
 from widgets.event_detail import DetailField
 from widgets.event_rows import FIXED, EventColumn, EventRows
 
@@ -55,7 +56,7 @@ class ShownHosts:
         """Text by column."""
         one = cast("MergedEvent", event)  # `record` gives no others
         late = " (late)" if one.late else ""
-        values = dict(self._events.watch(one.source).known.values(one.record))
+        values = dict(self._values(one).values(one.record))
         return {**values, "time": wall_clock(one.ts), "host": f"{one.host}{late}"}
 
     def detail(self, seq: int) -> tuple[str, tuple[DetailField, ...]]:
@@ -65,4 +66,7 @@ class ShownHosts:
         return title, detail_of(self._events.watch(one.source), one.record)
 
     def _line(self, event: MergedEvent) -> str:
-        return f"{wall_clock(event.ts)} {event.host} {self._events.watch(event.source).known.text(event.record)}"
+        return f"{wall_clock(event.ts)} {event.host} {self._values(event).text(event.record)}"
+
+    def _values(self, event: MergedEvent) -> ShownValues:
+        return ShownValues(self._events.watch(event.source).known)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
+from types import SimpleNamespace
 
 import pytest
 
 from events.batch import Batch, Chunk
 from kernel.connection import Connection
+from kernel.hosts.merged import MergedEvent
 from kernel.watch import Watch
 from probes.command import Armable
 from probes.plan import Column, Plan, PlannedEvent
@@ -16,6 +18,7 @@ from tests.pure.test_kernel_watch import Target, probe, rows
 from tui.event_export import source_of_rows
 from tui.shown import detail_of, fields_of
 from tui.shown_events import ShownEvents
+from tui.shown_hosts import ShownHosts
 from tui.summed import Subject, by_name, first_subject, subjects_of, values_of
 
 LATENCY = Latency("io", "block/issue", "block/complete", (Key("dev", "dev"),))
@@ -140,6 +143,17 @@ def test_a_measured_time_reads_as_times_do_and_is_found_so(watch, target):
         summary.tick()
     found = {one.label: one.condition for one in values_of(watch, summary.values)}
     assert found["2.34 ms"] == "event == io && lat == 2341017" and set(found) == {"2.34 ms", "812 ns", wrong}
+
+
+def test_a_measured_time_of_a_host_reads_so_too(watch, target):
+    armed = watch.arm(LATENCY)
+    target.came(1000, id_of(armed, "io"), 2_341_017)
+    rows(watch, 1)
+    merged = MergedEvent(0, 1000, "web1", False, 0, watch.store.record(0))
+    events = SimpleNamespace(watch=lambda _: watch, find=lambda match, *_: match(merged))
+    shown = ShownHosts(SimpleNamespace(events=events))
+    assert shown.cells(merged)["lat"] == "2.34 ms"
+    assert shown.find("web1 ", 0) and shown.find("lat=2.34 ms", 0) and not shown.find("2341017", 0)
 
 
 def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, target):
