@@ -1,9 +1,12 @@
 """What `run` and `record` do with the end, with a signal, and with strings that want to be lines."""
 
 import argparse
+import errno
+import io
 import json
 import os
 import signal
+import sys
 import threading
 from collections.abc import Container
 from dataclasses import replace
@@ -14,7 +17,7 @@ import pytest
 from events.record import Record
 from events.recording import Recording, RecordingWriter
 from kernel.arming import Holding
-from kernel.errors import TargetUnusable
+from kernel.errors import FileRefused, TargetUnusable
 from kernel.lab import cache
 from kernel.lab.errors import LabError
 from kernel.open import shipped_recording
@@ -31,6 +34,7 @@ from tests.fake_target import ROOT
 from tests.probes_data import kernel
 from tests.pure.test_kernel_watch import Anything, Target, id_of, probe
 from tui.__main__ import main
+from tui.cli import run
 from tui.cli.output import line, plain
 from tui.cli.stopping import stoppable
 from tui.cli.stopping import whole as whole_step
@@ -140,6 +144,25 @@ def test_a_signal_between_the_last_step_and_the_list_of_what_is_armed_leaves_not
     assert [armed.plan.probe.subject for armed in watch.armed] == ["vfs_read"]
     assert watch.close() == []
     assert not target.traces
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_what_is_left_behind_is_no_success_where_nobody_reads_any_more(target, signals, monkeypatch, stays):
+    def unread(*_: object) -> None:
+        raise BrokenPipeError
+
+    def refused(step: Step) -> None:
+        if step.data.startswith(b"-:"):
+            raise FileRefused(step.path, errno.EIO)
+
+    target.before = refused if stays else target.before
+    monkeypatch.setattr(run, "connect", lambda *_, **__: Anything(target))
+    monkeypatch.setattr(run, "probes_of", lambda *_: [probe("vfs_read")])
+    monkeypatch.setattr(run, "follow", unread)
+    monkeypatch.setattr(sys, "stderr", told := io.StringIO())
+    monkeypatch.setattr(told, "close", lambda: None)  # as nobody reads
+    assert main(["run", "f vfs_read"]) == int(stays)
+    assert ("left behind" in told.getvalue()) == stays == bool(target.traces)
 
 
 def test_a_string_with_a_line_end_makes_no_line_of_its_own():

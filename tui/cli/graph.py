@@ -50,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     watch = _watch(connection, arguments)
     following: Following | None = None
     failed = ""
+    unread: BrokenPipeError | None = None
     try:
         connection.load_symbols()
         with stoppable():
@@ -63,9 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             failed = failed or _recorded(path, watch.stop_recording) or watch.recording_error
         account(watch, following.dropped if following else 0)
+    except BrokenPipeError as error:
+        unread = error
     finally:
         left = take_away(watch)
         connection.close()
+    if unread is not None and not left:
+        raise unread
     printed = following.printed if following else 0
     if failed or not printed:
         why = failed or _nothing(arguments, recorded=connection.holds_events)

@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     # What is given out has not to be kept: a service shall not take what a screen may.
     watch = Watch(connection, _EXPORTED_BYTES if wanted else STORE_BYTES, limits_of(arguments))
     status = DONE
+    unread: BrokenPipeError | None = None
     try:
         armed = expand(arguments, connection)
         probes = probes_of(armed.specs, connection)
@@ -61,9 +62,13 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.count_only:
             tell_counts(watch)
         account(watch)
+    except BrokenPipeError as error:
+        unread = error
     finally:
         left = take_away(watch)
         connection.close()
+    if unread is not None and not left:
+        raise unread
     return REFUSED if left else status
 
 
