@@ -27,7 +27,8 @@ class Guest:
 
     def __init__(self, machine: Machine, folder: Path, kernel: KernelImage) -> None:
         self._machine = machine
-        self._folder = folder
+        self.folder = folder
+        """Private to it: `identity` lets in, `known_hosts` tells who answers."""
         self.kernel = kernel
         self.host = "root@127.0.0.1"
         self.port = machine.port
@@ -38,14 +39,14 @@ class Guest:
         settings = {
             "IdentitiesOnly": "yes",
             "IdentityAgent": "none",
-            "UserKnownHostsFile": f'"{self._folder / "known_hosts"}"',
+            "UserKnownHostsFile": f'"{self.folder / "known_hosts"}"',
             "GlobalKnownHostsFile": "/dev/null",
             "StrictHostKeyChecking": "yes",
             "BatchMode": "yes",
             "LogLevel": "ERROR",
         }
         options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
-        return ["-F", "/dev/null", "-p", str(self.port), "-i", str(self._folder / "identity"), *options]
+        return ["-F", "/dev/null", "-p", str(self.port), "-i", str(self.folder / "identity"), *options]
 
     @property
     def ssh_command(self) -> list[str]:
@@ -89,7 +90,7 @@ class Guest:
     def close(self) -> None:
         """End it; safe to call twice."""
         self._machine.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self
@@ -110,6 +111,7 @@ def boot(
     append: str = "",
     extra: Sequence[Path | bytes] = (),
     memory: int = MEMORY,
+    more: Sequence[str] = (),
 ) -> Guest:
     """Boot a kernel and wait until it can be reached; what is missing is fetched or built first, once.
 
@@ -122,6 +124,7 @@ def boot(
         append: more words for the kernel's command line.
         extra: more initramfs archives, or what else stands behind them in an initrd.
         memory: of the guest, in MB.
+        more: words at the end of QEMU's command.
 
     Raises:
         LabError: with the way out in `remedy`.
@@ -133,11 +136,11 @@ def boot(
         work.say(image.note)
     words = f"{'workload=on' if workload else ''} {append}".strip()
     try:
-        return _boot(work, image, base, words, extra, memory)
+        return _boot(work, image, base, words, extra, memory, more)
     except _Crashed:
         # Emulation is not perfect: a guest's kernel fails by itself now and then. Once more, and only then.
         work.say(f"Linux {image.release} crashed while it booted; once more")
-        return _boot(work, image, base, words, extra, memory)
+        return _boot(work, image, base, words, extra, memory, more)
 
 
 def prepare(kernel: str, *, python: bool, work: Work) -> tuple[KernelImage, Path]:
@@ -160,7 +163,13 @@ class _Crashed(LabError):
 
 
 def _boot(
-    work: Work, kernel: KernelImage, base: Path, append: str, extra: Sequence[Path | bytes], memory: int
+    work: Work,
+    kernel: KernelImage,
+    base: Path,
+    append: str,
+    extra: Sequence[Path | bytes],
+    memory: int,
+    more: Sequence[str],
 ) -> Guest:
     folder = cache.run_folder()
     machine = None
@@ -171,7 +180,7 @@ def _boot(
         initramfs.join([base, *modules, personal, *extra], folder / "initrd")
         for _ in range(_LOST_PORTS):
             work.say(f"booting Linux {kernel.release}".rstrip())
-            machine = Machine(folder, kernel, folder / "initrd", append, memory)
+            machine = Machine(folder, kernel, folder / "initrd", append, memory, more)
             if _comes_up(work, machine):
                 break
             machine.close()

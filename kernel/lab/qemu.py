@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernel.lab.kernels import KernelImage
@@ -53,12 +54,21 @@ def free_port() -> int:
 class Machine:
     """One running QEMU; ends with us."""
 
-    def __init__(self, folder: Path, kernel: KernelImage, initrd: Path, append: str, memory: int = MEMORY) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kernel: KernelImage,
+        initrd: Path,
+        append: str,
+        memory: int = MEMORY,
+        more: Sequence[str] = (),
+    ) -> None:
+        """Start it; `more` words stand at the end of the command."""
         self.port = free_port()
         self._console = folder / "console"
         self._log = folder / "qemu.log"
         self._console.write_bytes(b"")
-        argv = command_line(kernel, initrd, self._console, self.port, append, memory)
+        argv = [*command_line(kernel, initrd, self._console, self.port, append, memory), *more]
         with self._log.open("wb") as log:
             self._process = start_kept(argv, stdout=subprocess.DEVNULL, stderr=log.fileno(), remove=folder)
 

@@ -1,6 +1,7 @@
-"""Booted guests for the tests on real kernels.
+"""Guests for the tests on real kernels.
 
-A guest lives as long as the module of its test, so that no module sees what another one left. Ask for one by name
+A guest lives as long as the module of its test, so that no module sees what another one left; it goes on from the
+state of one that was booted once. Ask for one by name
 (`guest_72`), or for several kernels in turn:
 
     @pytest.mark.parametrize("guest", ["6.1", "6.12", "7.2", "arm64:6.12"], indirect=True)
@@ -17,9 +18,10 @@ from pathlib import Path
 import pytest
 
 from kernel.lab.errors import LabError
-from kernel.lab.guest import Guest, boot, prepare
+from kernel.lab.guest import Guest, prepare
 from kernel.lab.work import Work
 from tests.real.processes import sshs, until, zombies
+from tests.real.saved import SavedGuests
 
 _BUILD_SECONDS = 2700
 """For a test on the kernel that is built: the first one builds it."""
@@ -76,44 +78,34 @@ def prepared(kernel: str, *, python: bool = True) -> None:
         pytest.skip(reason)
 
 
-def _booted(kernel: str, *, python: bool = True) -> Iterator[Guest]:
+@pytest.fixture(scope="session")
+def saved() -> Iterator[SavedGuests]:
+    """Where a module whose guest is of an ordinary kind gets it from."""
+    guests = SavedGuests()
+    yield guests
+    guests.close()
+
+
+def _started(saved: SavedGuests, kernel: str, *, python: bool = True) -> Iterator[Guest]:
     prepared(kernel, python=python)
-    with boot(kernel, python=python, workload=False) as guest:
+    with saved.start(kernel, python=python) as guest:
         yield guest
 
 
 @pytest.fixture(scope="module")
-def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
+def guest(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Guest]:
     """A guest of the kernel in `request.param`; `-sh` after it: without Python (`7.2-sh`)."""
     kernel = str(request.param)
-    yield from _booted(kernel.removesuffix("-sh"), python=not kernel.endswith("-sh"))
+    yield from _started(saved, kernel.removesuffix("-sh"), python=not kernel.endswith("-sh"))
 
 
 @pytest.fixture(scope="module")
-def guest_61() -> Iterator[Guest]:
-    """The oldest: no fprobe events, no BTF arguments."""
-    yield from _booted("6.1")
-
-
-@pytest.fixture(scope="module")
-def guest_612() -> Iterator[Guest]:
-    """The middle: fprobe and tprobe events, BTF arguments."""
-    yield from _booted("6.12")
-
-
-@pytest.fixture(scope="module")
-def guest_72() -> Iterator[Guest]:
+def guest_72(saved: SavedGuests) -> Iterator[Guest]:
     """The newest that Debian has as a release."""
-    yield from _booted("7.2")
+    yield from _started(saved, "7.2")
 
 
 @pytest.fixture(scope="module")
-def guest_72_sh() -> Iterator[Guest]:
+def guest_72_sh(saved: SavedGuests) -> Iterator[Guest]:
     """The newest, with a shell and busybox only."""
-    yield from _booted("7.2", python=False)
-
-
-@pytest.fixture(scope="module")
-def guest_arm64() -> Iterator[Guest]:
-    """The other architecture: no fprobe events there."""
-    yield from _booted("arm64:6.12")
+    yield from _started(saved, "7.2", python=False)

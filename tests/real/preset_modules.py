@@ -10,7 +10,7 @@ from kernel.lab.work import Work
 
 
 def module_archive(kernel: str, stem: str) -> Path:
-    """An initramfs with `/lib/modules/extra/STEM.ko` for `boot(…, extra=[…])`. Raises LabError."""
+    """An initramfs with `/lib/modules/extra/STEM.ko` (a cpio archive). Raises LabError."""
     work = Work(lambda _: None)
     series = kernels.parse(kernel)
     assert isinstance(series, kernels.Series)

@@ -21,6 +21,7 @@ from kernel.watch import Watch
 from probes.check import armable
 from probes.export.export import dialect_named
 from tests.real.conftest import prepared
+from tests.real.saved import SavedGuests
 from tests.real.tools import packed
 from tui.exporting import exported
 
@@ -59,12 +60,15 @@ class Told(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
+def guest(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Guest]:
     """A guest with busybox only, and the tools named behind the kernel: `7.2+trace-cmd+perf`."""
     kernel, *tools = str(request.param).split("+")
     prepared(kernel, python=False)
-    extra = [packed(*tools)] if tools else []
-    with boot(kernel, python=False, workload=False, extra=extra, memory=2048 if tools else 1024) as machine:
+    if tools:
+        started = boot(kernel, python=False, workload=False, extra=[packed(*tools)], memory=2048)
+    else:
+        started = saved.start(kernel, python=False)
+    with started as machine:
         yield machine
 
 

@@ -21,10 +21,11 @@ from typing import Any
 import pytest
 
 from events.recording import Recording
-from kernel.lab.guest import Guest, boot
+from kernel.lab.guest import Guest
 from tests.real.command import TOP
 from tests.real.conftest import prepared
 from tests.real.processes import descendants, ended, remains, until
+from tests.real.saved import SavedGuests
 from tests.real.test_killed import bundle, machine_of
 from tests.real.test_ssh_guest import is_clean, left
 
@@ -104,10 +105,13 @@ def test_killed_application_and_killed_ssh_leave_nothing(drilled: Guest, tmp_pat
 
 @pytest.mark.timeout(120 + 10 * MOMENTS)
 @pytest.mark.parametrize("number", range(share("guest")))
-def test_killed_guest_ends_the_session_and_leaves_nothing_here(number: int, tmp_path: Path) -> None:
+def test_killed_guest_ends_the_session_and_leaves_nothing_here(
+    number: int, tmp_path: Path, saved: SavedGuests
+) -> None:
     prepared("7.2")
     _, step, seconds = moments("guest", STEPS)[number]
-    with boot("7.2") as guest:
+    with saved.start("7.2") as guest:
+        guest.workload(True)
         process = begin(guest, tmp_path / "guest.pwr")
         told = follow(process, step)
         below = descendants(process.pid)

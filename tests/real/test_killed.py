@@ -21,6 +21,7 @@ from tests.real import command
 from tests.real.command import SPEC, TOP, address, finish, ssh_to, start
 from tests.real.conftest import prepared
 from tests.real.processes import descendants, ended, remains, until
+from tests.real.saved import SavedGuests
 from tests.real.test_ssh_guest import is_clean, left
 from tests.real.test_terminal import PROBEWRIGHT, ROW, pick
 from tests.real.tmux import Tmux
@@ -111,9 +112,9 @@ def test_cut_line_ends_the_command_and_leaves_nothing(guest: Guest, env: dict[st
     assert is_clean(guest), left(guest)
 
 
-def test_vanished_guest_ends_the_command_and_leaves_nothing(tmp_path: Path) -> None:
+def test_vanished_guest_ends_the_command_and_leaves_nothing(tmp_path: Path, saved: SavedGuests) -> None:
     prepared("7.2")
-    with boot("7.2", workload=False) as guest:
+    with saved.start("7.2") as guest:
         process = follow(guest, ssh_to(guest, tmp_path))
         below = descendants(process.pid)
         os.kill(machine_of(guest), signal.SIGKILL)

@@ -17,7 +17,7 @@ import pytest
 from events.record import Record
 from events.text import kernel_text
 from kernel.connection import Connection
-from kernel.lab.guest import Guest, boot
+from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.session import Session
 from kernel.watch import Watch
@@ -28,6 +28,7 @@ from probes.plan import PlannedEvent
 from tests.real.command import address, run, ssh_to
 from tests.real.conftest import prepared
 from tests.real.held import Event, assert_same, hold, kernel_side
+from tests.real.saved import SavedGuests
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
 TRACING = "/sys/kernel/tracing"
@@ -91,10 +92,10 @@ class Side(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
+def guest(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Guest]:
     kernel = str(request.param)
     prepared(kernel)
-    with boot(kernel, workload=False) as machine:
+    with saved.start(kernel) as machine:
         if machine.kernel.arch == "amd64":
             with tarfile.open(PROGRAMS) as archive:
                 runs = archive.extractfile("runs")

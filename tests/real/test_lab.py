@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,15 @@ def _children(pid: int) -> list[int]:
 
 def _runs() -> set[str]:
     return {path.name for path in (cache.root() / "run").glob(f"{os.getpid()}_*")}
+
+
+@pytest.fixture(scope="module")
+def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
+    """One that has booted itself, as for a user."""
+    kernel, bare, _ = str(request.param).partition("-sh")
+    prepared(kernel, python=not bare)
+    with boot(kernel, python=not bare, workload=False) as booted:
+        yield booted
 
 
 @pytest.mark.parametrize("guest", ["6.1", "6.12", "7.2", "arm64:6.12", "7.2-sh"], indirect=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
 from kernel.connection import Connection
-from kernel.lab.guest import Guest, boot
+from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.presets import Origin, Presets
 from kernel.session import Session
@@ -18,6 +19,7 @@ from probes.facts import Feature
 from probes.presets.judge import Judgement, judge
 from tests.real.conftest import prepared
 from tests.real.preset_modules import module_archive
+from tests.real.saved import SavedGuests
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
 TRACING = "/sys/kernel/tracing"
@@ -343,10 +345,11 @@ def test_every_shipped_preset_has_its_case() -> None:
 
 
 @pytest.fixture(scope="module")
-def machine(request: pytest.FixtureRequest) -> Iterator[tuple[Guest, Connection]]:
+def machine(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[tuple[Guest, Connection]]:
     kernel = str(request.param)
     prepared(kernel)
-    with boot(kernel, workload=False, extra=[module_archive(kernel, "loop")]) as guest:
+    with saved.start(kernel) as guest, module_archive(kernel, "loop").open("rb") as modules:
+        subprocess.run([*guest.ssh_command, "cd / && busybox cpio -idu"], stdin=modules, check=True, timeout=60)
         guest.run(
             "insmod /lib/modules/extra/loop.ko max_loop=1;"
             " dd if=/dev/zero bs=1M count=2 2>/dev/null | tr '\\0' '\\7' >/tmp/disk"

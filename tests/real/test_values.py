@@ -19,7 +19,7 @@ import pytest
 from events.record import Record
 from events.text import kernel_text
 from kernel.connection import Connection
-from kernel.lab.guest import Guest, boot
+from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.session import Session
 from kernel.watch import Watch
@@ -28,6 +28,7 @@ from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.conftest import prepared
 from tests.real.held import Event, Held, assert_same, hold, kernel_side
+from tests.real.saved import SavedGuests
 
 PAGES = ["7.2", "6.12", "6.1", "arm64:6.12", "7.2-64k"]
 TEXT = ["7.2-sh"]
@@ -84,11 +85,11 @@ class Run(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def run(request: pytest.FixtureRequest) -> Iterator[Run]:
+def run(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Run]:
     """Of a kernel; `-sh` behind it: without Python; `-64k`: with large sub-buffers."""
     kernel, _, variant = str(request.param).partition("-")
     prepared(kernel, python=variant != "sh")
-    with boot(kernel, python=variant != "sh", workload=False) as guest:
+    with saved.start(kernel, python=variant != "sh") as guest:
         subprocess.run([*guest.ssh_command, "cat >/tmp/workload"], input=WORKLOAD, check=True, timeout=60)
         target = connect(guest, kernel)
         connection = Connection(target)
