@@ -76,6 +76,11 @@ class LocalStream:
                 self._pause_until = time.monotonic() + _PERIOD
             return Batch(tuple(chunks), drained) if chunks else None
 
+    @property
+    def closed(self) -> bool:
+        """Nothing is read any more."""
+        return self._closed
+
     def close(self) -> None:
         """Wake a waiting read and close the files."""
         with self._closing:
@@ -210,7 +215,7 @@ class LocalTarget:
 
     def stream(self, instance: str) -> LocalStream:
         stream = LocalStream(instance)
-        self._streams.append(stream)
+        self._streams = [*(known for known in self._streams if not known.closed), stream]
         return stream
 
     def close(self) -> None:

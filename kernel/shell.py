@@ -66,7 +66,10 @@ class Shell:
         self._data = bytearray()
         self._stale = b""
         self._start()
-        self.pid = int(self.run("echo $$ >&3").decode("ascii", "replace").strip() or "0")
+        try:
+            self.pid = int(self.run("echo $$ >&3").decode("ascii", "replace"))
+        except ValueError:
+            raise self._lose("the far side sent what makes no sense instead of its process") from None
         self.packs = self._can("gzip -1 -c </dev/null >/dev/null")
         self.run(f"t_watch {silence}")
         threading.Thread(target=self._keep_talking, name="sh pulse", daemon=True).start()

@@ -1,9 +1,11 @@
 """The pump, and the local stream below it: FIFOs stand in for trace_pipe_raw."""
 
 import contextlib
+import gc
 import os
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -207,6 +209,17 @@ def test_a_missing_instance_is_a_refusal(tmp_path):
     with pytest.raises(FileRefused):
         LocalStream(str(tmp_path / "none"))
     assert len(os.listdir("/proc/self/fd")) == open_files
+
+
+def test_a_target_does_not_keep_streams_that_are_closed(instance):
+    target = LocalTarget()
+    gone = weakref.ref(stream := target.stream(str(instance)))
+    stream.close()
+    del stream
+    target.stream(str(instance))
+    gc.collect()
+    assert gone() is None
+    target.close()
 
 
 def test_two_that_close_at_once_close_each_file_once(tmp_path, monkeypatch):

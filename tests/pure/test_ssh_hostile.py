@@ -186,6 +186,27 @@ def test_a_login_that_talks_before() -> None:
         end(process)
 
 
+ANSWERS = """
+import os, re
+heard = b""
+while not (begun := re.search(rb"([0-9a-f]{32}); t_loop", heard)):
+    heard += os.read(0, 65536)
+os.write(1, b"\\n" + begun[1] + b"\\n")
+token = os.read(0, 65536).split()[1]
+os.write(1, b"no number\\n" + token + b" 0 \\n" + token + b"\\n")
+os.read(0, 65536)
+"""
+
+
+def test_a_shell_without_a_process_number() -> None:
+    process = spawn([sys.executable, "-I", "-S", "-c", ANSWERS])
+    try:
+        with pytest.raises(TargetLost, match="makes no sense instead of its process"):
+            Shell(process)
+    finally:
+        end(process)
+
+
 def test_a_login_that_never_stops() -> None:
     process = spawn(["sh", "-c", "yes"])
     try:
