@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from probes.completion.choice import NOTHING, Completion, Completions, Known, Urge, What
+from probes.completion.filter import complete_filter
+from probes.completion.scope import Scope
 from probes.facts import Feature, TargetFacts
 from probes.static_events import ON
 from probes.syntax.text import Word, split
@@ -13,6 +16,7 @@ LATENCY: Final = "lat"
 _MOST: Final = 60
 _BEGIN, _TO, _END, _BY, _KEY = 1, 2, 3, 4, 5
 """Words of a latency, from its head."""
+_FILTER: Final = re.compile(r"\sif(?=\s|$)")
 _SIDE: Final = "GROUP/EVENT, or a probe in braces"
 
 
@@ -43,7 +47,7 @@ def complete_static(before: str, known: Known) -> Completions:
             return Completions(end, end, note="NAME BEGIN to END by KEY: a name of your own first")
         return Completions(word.start, end, tuple(heads(head, known.facts)), Urge.NEEDED)
     if words[0].text == ON:
-        return _events(word, known) if number == 1 else NOTHING
+        return _events(word, known) if number == 1 else _condition(before, words, known)
     if "{" in before:  # a probe is several words
         return NOTHING
     if number in (_BEGIN, _END):
@@ -60,7 +64,20 @@ def _events(word: Word, known: Known, note: str = "no event has this in its name
     return Completions(word.start, end, items, Urge.NEEDED, "" if items else note)
 
 
-def _word(word: Word, wanted: str) -> Completions:
+def _condition(before: str, words: list[Word], known: Known) -> Completions:
+    """What stands behind an event as it is: `if`, and a filter on its own fields."""
+    found, scope = _FILTER.search(before), Scope.of(f"e {words[1].text}", known)
+    number, word = len(words) - 1, words[-1]
+    if scope is None or not scope.fields():
+        return NOTHING
+    if found is not None and len(before) > found.end():
+        return complete_filter(before, found.end(), scope)
+    if number > _BEGIN + 1:
+        return NOTHING
+    return _word(word, "if", Urge.NEEDED if word.text else Urge.STANDS)
+
+
+def _word(word: Word, wanted: str, urge: Urge = Urge.NEEDED) -> Completions:
     items = (Completion(f"{wanted} ", What.WORD, wanted),) if wanted.startswith(word.text) else ()
     end = word.start + len(word.text)
-    return Completions(word.start, end, items, Urge.NEEDED, "" if items else f"`{wanted}` stands here")
+    return Completions(word.start, end, items, urge, "" if items else f"`{wanted}` stands here")

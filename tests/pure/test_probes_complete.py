@@ -330,6 +330,16 @@ def test_what_is_typed_already_is_not_doubled() -> None:
     assert complete(text, 8, known("7.2")).end == len(text)
 
 
+def test_an_event_as_it_is_has_a_filter_on_its_fields() -> None:
+    assert texts("on sched/sched_switch ") == texts("on sched/sched_switch i") == ["if "]
+    assert offered("on sched/sched_switch ").urge is Urge.STANDS
+    assert texts("on sched/sched_switch if ") == [f"{field.name} " for field in FIELDS]
+    assert texts("on sched/sched_switch if prev_p")[0].startswith("prev_p")
+    assert "== " in texts("on sched/sched_switch if prev_pid ")
+    assert offered("on sched/sched_switch if ").urge is Urge.NEEDED
+    assert texts("on sched/sched_switch prev_pid ") == texts("on no/event if ") == []
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_open_brackets_want_what_can_be_read_in_them(name: str) -> None:
     """The kernel reads no memory behind $comm, and nothing stands that is not closed."""
