@@ -1,18 +1,16 @@
 """Several hosts at once: opened side by side, the same armed on each, their events in one list, all undone at last.
 
-What a host does, it does in a worker of its own, at most `AT_ONCE` of them; one that fails says why and the others go
+What a host does, it does in a worker of its own (`kernel.hosts.services`); one that fails says why and the others go
 on. `tick` belongs to the one thread that reads the events.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import partial
 
 from events.hosts import WINDOW_NS
-from kernel.errors import KernelError
 from kernel.hosts.clocks import near_clock
 from kernel.hosts.comebacks import Comebacks
 from kernel.hosts.host import Host, Opener, State
@@ -20,13 +18,11 @@ from kernel.hosts.merged import Merged
 from kernel.hosts.names import names_of
 from kernel.hosts.opening import open_host
 from kernel.hosts.order import Order
-from kernel.hosts.service import OUT_OF_REACH, Service, Wanted
+from kernel.hosts.services import Services
 from kernel.limits import Limits
 from kernel.reconnect import Reconnecting, can_come_back
 from kernel.watch import STORE_BYTES
 
-AT_ONCE = 16
-"""Hosts that are opened, armed or closed at a time."""
 _LEAST_STORE = 8 << 20
 
 
@@ -59,11 +55,8 @@ class Fleet:
         """Called from any thread when there is something to tick for, or a host is in another state."""
         self._limits = limits
         self._bytes = max(_LEAST_STORE, STORE_BYTES // max(1, len(specs)))
-        self._opener = opener
-        self._cancel = threading.Event()
         self._changed = threading.Condition()
-        self._wanted = Wanted(0, ())
-        self._services: dict[Host, Service] = {}
+        self._services = Services(opener, self.now, self._tell, self._tell_of_data)
         self._looks: dict[Host, Future[None]] = {}
         """The last of each host."""
         self._gone: list[Host] = []
@@ -71,9 +64,10 @@ class Fleet:
         self.hosts: tuple[Host, ...] = tuple(
             self._new_host(spec, name) for spec, name in zip(specs, names_of(specs), strict=True)
         )
-        self._workers = ThreadPoolExecutor(AT_ONCE, "host")
         self._lookers = ThreadPoolExecutor(max(1, len(specs)), "look")  # one each: who hangs holds up nobody
-        self._comebacks = Comebacks(len(specs), patience, self.now, self._tell, lambda host: self._serve([host]))
+        self._comebacks = Comebacks(
+            len(specs), patience, self.now, self._tell, lambda host: self._services.serve([host])
+        )
         self._ending = False
         """No line is made anew."""
 
@@ -81,17 +75,15 @@ class Fleet:
 
     def open(self) -> None:
         """Begin to open all; returns at once."""
-        self._serve(self.hosts)
+        self._services.serve(self.hosts)
 
     def arm(self, order: Order) -> None:
         """Have it armed on each host that is open, and on the others when they are; returns at once."""
-        self._wanted = Wanted(self._wanted.era, (*self._wanted.orders, order))
-        self._serve(self.hosts)
+        self._services.order(order)
 
     def disarm(self) -> None:
         """Have all of it taken away from all hosts, which stay open; returns at once."""
-        self._wanted = Wanted(self._wanted.era + 1, ())
-        self._serve(self.hosts)
+        self._services.want_nothing()
 
     def retry(self) -> int:
         """Open those again that failed, with all that was ordered; gives their number, returns at once.
@@ -100,14 +92,12 @@ class Fleet:
         """
         again = [host for host in self.hosts if host.state.failed]
         for old in again:
-            self._services[old].over = True
-            self._workers.submit(self._leave, old, self._services[old])
+            self._services.leave(old)
         self._gone += again
         self.hosts = tuple(
-            self._new_host(host.spec, host.name, self._services[host]) if host in again else host
-            for host in self.hosts
+            self._new_host(host.spec, host.name, host) if host in again else host for host in self.hosts
         )
-        self._serve(self.hosts)
+        self._services.serve(self.hosts)
         return len(again)
 
     def try_now(self) -> None:
@@ -128,11 +118,11 @@ class Fleet:
         for host in self.hosts:
             last = self._looks.get(host)
             if last is None or last.done():
-                self._looks[host] = self._lookers.submit(self._do, partial(host.look, self.now))
+                self._looks[host] = self._lookers.submit(self._look, host)
 
     def cancel(self) -> None:
         """Give up opening."""
-        self._cancel.set()
+        self._services.cancel()
 
     # -- how far they are --------------------------------------------------------------------------------------------
 
@@ -144,12 +134,12 @@ class Fleet:
     @property
     def title(self) -> str:
         """What was ordered, in a few words; empty: nothing."""
-        return ", ".join(order.title for order in self._wanted.orders)
+        return ", ".join(order.title for order in self._services.orders)
 
     @property
     def settled(self) -> bool:
         """Each host is open and has what was ordered, or has failed."""
-        return all(self._is_settled(host) for host in self.hosts)
+        return all(map(self._services.is_settled, self.hosts))
 
     @property
     def armed(self) -> bool:
@@ -224,66 +214,33 @@ class Fleet:
 
     def close(self) -> None:
         """Give up what is being opened, and take everything away on all hosts; waits, and tries all."""
-        self._cancel.set()
+        self._services.cancel()
         self._ending = True
         self.give_up()
         self._comebacks.close(wait=False)
-        self._workers.shutdown(wait=False, cancel_futures=True)
         self._lookers.shutdown(wait=False, cancel_futures=True)
-        with ThreadPoolExecutor(AT_ONCE, "close") as closers:
-            list(closers.map(_close, self.all_hosts))
-        self._workers.shutdown()
+        self._services.close(self.all_hosts)
         self._lookers.shutdown()
         self._comebacks.close(wait=True)
 
-    # -- workers -----------------------------------------------------------------------------------------------------
+    # -- their life --------------------------------------------------------------------------------------------------
 
-    def _new_host(self, spec: str, name: str, before: Service | None = None) -> Host:
+    def _new_host(self, spec: str, name: str, before: Host | None = None) -> Host:
         host = Host(spec, name, self._limits, self._bytes)
-        self._services[host] = Service.after(before, self._wanted)
+        self._services.add(host, before)
         return host
-
-    def _is_settled(self, host: Host) -> bool:
-        has_all = self._services[host].has_all(self._wanted)
-        return host.state in OUT_OF_REACH or (host.state.settled and has_all)
-
-    def _serve(self, hosts: Iterable[Host]) -> None:
-        for host in hosts:
-            self._workers.submit(self._serve_one, host, self._services[host])
-
-    def _serve_one(self, host: Host, service: Service) -> None:
-        """Open it where it is not, and bring it to what is wanted by now."""
-        with service.lock:
-            if host.state is State.WAITING:
-                self._do(lambda: host.open(self._opener, self.now, self._cancel))
-                if host.watch is not None:
-                    host.watch.on_data = self._tell_of_data
-            while not (service.over or self._cancel.is_set()) and self._step(host, service):
-                pass
-
-    def _step(self, host: Host, service: Service) -> bool:
-        try:
-            return service.step(host, self._wanted)
-        finally:
-            self._tell()
-
-    def _leave(self, host: Host, service: Service) -> None:
-        """Close one in whose place another attempt stands."""
-        with service.lock:
-            self._do(partial(_close, host))
-            service.closed = True
 
     def _drop_gone(self) -> None:
         """Let go of what stood before another attempt, where nothing is to be undone there and no row is of it."""
         for host in tuple(self._gone):
-            if self._services[host].closed and not host.left and self.events.forget(host):
+            if self._services.has_left(host) and not host.left and self.events.forget(host):
                 self._gone.remove(host)
-                del self._services[host]
+                self._services.forget(host)
                 self._looks.pop(host, None)
 
-    def _do(self, work: Callable[[], None]) -> None:
+    def _look(self, host: Host) -> None:
         try:
-            work()
+            host.look(self.now)
         finally:
             self._tell()
 
@@ -294,12 +251,3 @@ class Fleet:
 
     def _tell_of_data(self) -> None:
         self.on_change()
-
-
-def _close(host: Host) -> None:
-    try:
-        host.close()
-    except KernelError as error:
-        host.left += (str(error),)
-    except Exception as error:  # one host's trouble must not keep the others' probes in their kernels
-        host.left += (f"unexpected: {error!r}",)
