@@ -23,6 +23,7 @@ from probes.environment import Environment, EventField
 from probes.functions import STUB
 from probes.names import split_name
 from probes.program import NotPlaced, Program
+from probes.static_events import is_static
 from probes.syntax.text import is_identifier
 from tui.functions import Functions
 
@@ -73,7 +74,7 @@ class Completer:
         """Ask the target what a text is about; waits for it. Raises KernelError."""
         words = text.split()
         place = words[1] if len(words) > 1 else ""
-        if text.startswith("e"):
+        if text.startswith("e") or is_static(text):
             self._learn_event(place)
         elif text.startswith("-"):
             self._made = self._connection.surroundings.made_by(self._connection.target.owner)

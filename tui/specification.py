@@ -16,6 +16,7 @@ from probes.corrected import corrected
 from probes.facts import TargetFacts
 from probes.lowering.elsewhere import Elsewhere, elsewhere
 from probes.probe import Probe, When
+from probes.static_events import is_static
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 from widgets.spec_text import OtherKernel, Specification
@@ -64,7 +65,7 @@ def asks_target(text: str) -> bool:
     """Whether a verdict on a text asks the target for events or files."""
     probe, (head, place) = _probe_of(text), [*text.split()[:2], "", ""][:2]
     if probe is None:
-        return head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
+        return is_static(text) or head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
     # Of variables, of offsets, of a part such as `vfs_read.cold` the symbols know; of a typecast all types.
     by_symbols = "." in probe.subject or "+" in place or "@" in text
     return not is_function(probe) or by_symbols or _CAST.search(text) is not None

@@ -18,6 +18,17 @@ KALLSYMS = b"ffffffff81000000 T vfs_read\nffffffff82000000 D jiffies_64\nfffffff
 MADE = (
     b"p:pw_100_abc/mine vfs_read\np:pw_100_abc_2/mine vfs_read\np:pw_100_abcd/other vfs_read\np:kprobes/x vfs_read\n"
 )
+FORMAT = b"""name: sched_switch
+ID: 300
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;
+
+print fmt: "prev_comm=%s prev_pid=%d", REC->prev_comm, REC->prev_pid
+"""
 
 
 class Asked(FakeTarget):
@@ -41,6 +52,8 @@ def target() -> Asked:
         "/usr/bin/notes": b"no program",
         "/proc/kallsyms": KALLSYMS,
         f"{ROOT}/dynamic_events": MADE,
+        f"{ROOT}/available_events": b"sched:sched_switch\n",
+        f"{ROOT}/events/sched/sched_switch/format": FORMAT,
     }
     features = FACTS.features | {Feature.UPROBE_EVENTS, Feature.SYNTHETIC_EVENTS}
     return Asked(known, replace(FACTS, functions=("vfs_read",), features=features))
@@ -62,6 +75,9 @@ def completer(target: Asked) -> Completer:
         ("p /usr/bin/notes:", set(), set()),
         ("r /usr/bin/pie:work", set(), {"/usr/bin/pie:work "}),
         ("p vfs_read @jiffies_6", set(), {"@jiffies_64"}),
+        ("on ", set(), {"sched/sched_switch "}),
+        ("lat:x sched/", set(), {"sched/sched_switch "}),
+        ("on sched/sched_switch if prev_", set(), {"prev_comm ", "prev_pid "}),
         ("-:", set(), {"-:pw_100_abc/mine", "-:pw_100_abc_2/mine"}),
     ],
 )
