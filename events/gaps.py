@@ -40,6 +40,10 @@ class Gaps:
         self._forgotten = self._ends[gone - 1] if gone else self._forgotten
         del self._starts[:gone], self._ends[:gone]
 
+    def begin_anew(self) -> None:
+        """Times begin again: what was forgotten says nothing of those that come."""
+        self._forgotten = -1
+
     def before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether something may have been lost between each time stamp and the one in front of it; the first: no."""
         broken = np.zeros(len(stamps), np.bool_)

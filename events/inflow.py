@@ -67,10 +67,11 @@ class Inflow:
         """What comes from now on is of a clock that has begun again; nothing is held back any more."""
         self._merger = Merger()
         self._last_ts = 0
+        self.gaps.begin_anew()
 
     def forget(self, ts: int) -> None:
         """Nothing is asked any more of what was before a time."""
-        if self.gaps:
+        if self.gaps and ts <= self._merger.latest:  # else it is of the clock before
             self.gaps.forget(ts)
 
     def _merge(self, batch: Batch, taken: list[Taken]) -> Run:

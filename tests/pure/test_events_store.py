@@ -200,6 +200,35 @@ def test_pages_that_give_no_rows_are_not_kept():
     assert not store._blocks.slabs
 
 
+def test_what_was_lost_before_a_boot_is_not_lost_after_it():
+    """Its clock begins again: times of before are later than those that come."""
+    store = new_store(100_000)
+    day = 10**14
+
+    def come(start: int, number: int, *, after_gap: bool = False) -> None:
+        for ts in range(start, start + number * 1000, 100_000):
+            stamps = range(ts, min(ts + 100_000, start + number * 1000), 1000)
+            store.feed(Batch((Chunk(0, sub_buffer(stamps)),), True, after_gap=after_gap and ts == start))
+
+    come(day, 100)
+    come(day + 10**6, 10_000, after_gap=True)
+    store.flush()
+    assert store.first_seq > 200, "the gap is forgotten with the events around it"
+    assert store.lost_between(day, day + 10**9)
+    store.begin_anew()
+    come(1000, 10)
+    come(1_000_000, 200, after_gap=True)
+    store.flush()
+    assert store.row(store.first_seq).ts >= day, "some of before are kept"
+    assert not store.lost_between(1000, 9000)
+    assert store.lost_between(9000, 1_000_000)
+    assert not store.lost_between(1_110_000, 1_190_000)
+    come(2_000_000, 20_000)
+    store.flush()
+    assert store.row(store.first_seq).ts < day, "none is"
+    assert not store.lost_between(store.row(store.first_seq).ts, store.latest)
+
+
 def test_missed_events_without_a_number():
     store = new_store()
     made = bytearray(sub_buffer([1]))
