@@ -73,14 +73,15 @@ def test_pages_come_as_they_are(agent: FarSide, instance: Instance) -> None:
 def test_an_idle_stream_costs_nothing(agent: FarSide, instance: Instance) -> None:
     stream = stream_of(agent, instance.path)
 
-    def ticks() -> int:
-        fields = Path(f"/proc/{agent.dialect.pid}/stat").read_text().rpartition(")")[2].split()
-        return int(fields[11]) + int(fields[12])
+    def reads() -> int:
+        """read(2) so far, those that found nothing too."""
+        lines = Path(f"/proc/{agent.dialect.pid}/io").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("syscr:"))
 
     assert stream.read(0.1) is None
-    before = ticks()
+    before = reads()
     assert stream.read(1.0) is None
-    assert ticks() - before < 20, "who spins takes 100 of them"
+    assert reads() - before < 50, "who spins has thousands of them"
     os.write(instance.pipes[0], bytes(PAGE))
     assert read_all(stream, PAGE)
 
