@@ -78,13 +78,14 @@ class Convention:
     """The address for a value that is returned in memory takes the first register."""
 
 
+_OF_I386 = ("i386", "i486", "i586", "i686")
 _I386 = Convention(4, 3, 1, 0, reads_stack=True, exhausts=True, struct_in_registers=(0, 1, 2, 4, 8))
 CONVENTIONS = {
     "x86_64": Convention(8, 6, 1, 0, reads_stack=True, memory_above=16, aligned_stack=True),
     "aarch64": Convention(8, 8, 0, 16, even_pairs=True, aligned_stack=True, exhausts=True, hidden_return=False),
     "riscv64": Convention(8, 8, 0, 16, aligned_stack=True, splits=True),
     "s390x": Convention(8, 5, 20, 8, reads_stack=True, whole_sizes=True, struct_in_registers=()),
-    **dict.fromkeys(("i386", "i486", "i586", "i686"), _I386),
+    **dict.fromkeys(_OF_I386, _I386),
 }
 """By `uname -m`. On s390x the first argument on the stack is behind 160 bytes that belong to the callee."""
 
@@ -97,7 +98,7 @@ class _State:
     out: list[Passed] = field(default_factory=list)
 
 
-_PUSHED_BY_CALL = {"x86_64": 8, "i686": 4}
+_PUSHED_BY_CALL = {"x86_64": 8, **dict.fromkeys(_OF_I386, 4)}
 
 
 def pushed_by_call(machine: str) -> int:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from btf.btf import Btf
 from btf.kinds import Kind
 from btf.types import Param
-from probes.convention import CONVENTIONS, Passed, Where, is_plain, passed
+from probes.convention import CONVENTIONS, Passed, Where, is_plain, passed, pushed_by_call
 from probes.facts import Feature, TargetFacts
 from probes.fetcharg import variable
 from probes.lowering.lower import CannotLower, lower
@@ -291,6 +291,14 @@ class TestLowering:
         assert error.value.refusal.code == "not_in_registers"
         assert self.lines("w=w", "i686", "$retval")[0] == "ret=$retval:s32"
         assert self.lines("w=p", "i686", "$retval")[0] == "ret=$retval:x32"
+
+
+def test_a_call_pushes_on_every_machine_of_its_kind() -> None:
+    assert {name: pushed_by_call(name) for name in CONVENTIONS} == {
+        **dict.fromkeys(("aarch64", "riscv64", "s390x"), 0),
+        **dict.fromkeys(("i386", "i486", "i586", "i686"), 4),
+        "x86_64": 8,
+    }
 
 
 class TestKernelFunctions:
