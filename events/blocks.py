@@ -7,7 +7,6 @@ goes with the last block that has a row in it.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
 from typing import NamedTuple
 
@@ -124,14 +123,6 @@ class Blocks:
             return EMPTY
         first, last = ((seq - self.first_seq) // BLOCK_ROWS for seq in (start, stop - 1))
         return joined([block.part(start, stop) for block in self.blocks[first : last + 1]])
-
-    def at_time(self, ts: int) -> int:
-        """The first row that is not older, `next_seq` where all are."""
-        number = bisect_left(self.blocks, ts, key=lambda block: int(block.rows.stamps[block.used - 1]))
-        if number == len(self.blocks):
-            return self.next_seq
-        block = self.blocks[number]
-        return block.first + int(np.searchsorted(block.rows.stamps[: block.used], ts))
 
     def evict(self, limit: int, held_key: int | None) -> None:
         """Drop the oldest blocks until at most `limit` bytes are left; the last block stays.

@@ -7,6 +7,7 @@ them in one order; a record is decoded when it is asked for. Not thread-safe: fe
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -62,6 +63,8 @@ class Store:
         """Names of tasks by thread id (saved_cmdlines)."""
         self.cgroups = Cgroups()
         """Where tasks were."""
+        self.anew: tuple[int, ...] = ()
+        """Rows from which on times are of a clock that had begun again."""
         self._clock = clock
         self._blocks = Blocks()
         self._inflow = Inflow(decoder, self._blocks)
@@ -114,6 +117,7 @@ class Store:
         """What comes from now on is of a clock that has begun again: it is younger than all that is here."""
         self.flush()
         self._inflow.begin_anew()
+        self.anew = (*(seq for seq in self.anew if seq > self.first_seq), self.next_seq)
 
     @property
     def held(self) -> int:
@@ -178,8 +182,16 @@ class Store:
         return self._inflow.gaps.before(stamps)
 
     def at_time(self, ts: int) -> int:
-        """Sequence number of the first row that is not older than a time stamp; `next_seq` where all are."""
-        return self._blocks.at_time(ts)
+        """Sequence number of the first row that is not older than a time stamp; `next_seq` where all are.
+
+        Where the clock began again, of the youngest such rows.
+        """
+        after = self.next_seq
+        for start in reversed((self.first_seq, *(seq for seq in self.anew if seq > self.first_seq))):
+            if start < after and ts <= self._blocks.row(after - 1)[0]:
+                return bisect_left(range(after), ts, start, key=lambda seq: self._blocks.row(seq)[0])
+            after = start
+        return self.next_seq
 
     def columns(self, start: int, stop: int) -> Columns:
         """The rows from `start` to before `stop`, as far as they are kept, by columns; `PIECE` rows are well taken

@@ -80,6 +80,8 @@ class Summary:
         self._limit = limit
         self._only = only
         self._events = Scan(store, self._count)
+        self._anew_at = -1
+        """Row from which on the clock had begun again, the last that was taken."""
         self._fields: Scan | None = None
         self._also: list[Scan] = []
         self._pairs: Scan | None = None
@@ -147,9 +149,13 @@ class Summary:
         for scan in scans:
             scan.skip_to(self._store.first_seq)
         at = min(scan.at for scan in scans)
-        stop = min([at + _PIECE, self._store.next_seq, *(scan.at for scan in scans if scan.at > at)])
+        anew = self._store.anew
+        stop = min([at + _PIECE, self._store.next_seq, *(one for one in (*anew, *(s.at for s in scans)) if one > at)])
         if at >= stop:
             return False
+        if self._events.at == at and (begun := max((one for one in anew if one <= at), default=-1)) > self._anew_at:
+            self._anew_at = begun
+            self.timeline.begin_anew()
         columns = self._store.columns(at, stop)
         texts = [self._store.record(at + place) for place in np.flatnonzero(columns.is_text).tolist()]
         for scan in scans:

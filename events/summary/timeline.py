@@ -20,6 +20,9 @@ class Timeline:
         """Nanoseconds of an interval."""
         self.start: int | None = None
         """Time stamp at which the first interval begins; None: nothing came yet."""
+        self._shift = 0
+        """Nanoseconds that are added to time stamps."""
+        self._anew = False
         self._buckets = buckets
         self._counts: dict[str, NDArray[np.int64]] = {}
         self._used = 0
@@ -34,10 +37,17 @@ class Timeline:
         """Those that came, in the order in which they did."""
         return list(self._counts)
 
+    def begin_anew(self) -> None:
+        """What comes from now on is of a clock that has begun again: it goes on behind what is there."""
+        self._anew = self.start is not None
+
     def add(self, kind: str, stamps: NDArray[np.int64]) -> None:
         """Count events of one kind; what is older than the first of all belongs to the first interval."""
         if not len(stamps):
             return
+        if self._anew and self.start is not None:
+            self._shift, self._anew = self.start + self._used * self.width - int(stamps.min()), False
+        stamps = stamps + self._shift
         if self.start is None:
             self.start = int(stamps.min()) // self.width * self.width
         last = (int(stamps.max()) - self.start) // self.width

@@ -108,7 +108,7 @@ def test_the_call_at_a_time(text):
     stamps = [store.row(seq).ts for seq in range(store.first_seq, store.next_seq, 97)]
     for ts in (0, *stamps, stamps[-1] + 10**12):
         wanted = next((row for row, end in enumerate(ends, found.first) if end >= ts), None)
-        with at_most(60):
+        with at_most(200):
             assert found.row_at(ts) == wanted
     found.choose("")
 

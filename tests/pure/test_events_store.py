@@ -16,6 +16,7 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.record import detail
 from events.store import Store
+from events.summary.summary import Summary
 from events.text import parse_line
 from tests.events_data import captured, entry, event, formats_of, page
 
@@ -227,6 +228,25 @@ def test_what_was_lost_before_a_boot_is_not_lost_after_it():
     store.flush()
     assert store.row(store.first_seq).ts < day, "none is"
     assert not store.lost_between(store.row(store.first_seq).ts, store.latest)
+
+
+def test_times_of_a_clock_that_began_again_are_found_and_counted_behind_the_others():
+    store = new_store()
+    second = 10**8
+    for begin in (100, 10, 20):
+        store.feed(Batch((Chunk(0, sub_buffer([(begin + n) * second for n in range(4)])),), True))
+        store.begin_anew()
+    stamps = [store.row(seq).ts // second for seq in range(len(store))]
+    assert stamps == [100, 101, 102, 103, 10, 11, 12, 13, 20, 21, 22, 23]
+    found = {time: store.at_time(time * second) for time in (101, 99, 12, 22, 9, 104)}
+    assert found == {101: 1, 99: 0, 12: 8, 22: 10, 9: 8, 104: 12}, "of the youngest clock that has it"
+    assert store.anew == (4, 8, 12)
+    summary = Summary(store)
+    summary.tick(60)
+    line = summary.timeline
+    assert line.total("grp/ev") == summary.seen == 12
+    assert [count for count in line.counts("grp/ev") if count] == [1] * 12
+    assert line.used * line.width == pytest.approx(3 * 3 * second, abs=6 * line.width)
 
 
 def test_missed_events_without_a_number():
