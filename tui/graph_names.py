@@ -10,6 +10,7 @@ from btf.types import Int, Void
 from btf.walk import stripped
 from events.errnos import errno_name
 from events.graph.arguments import Argument, ArgumentTypes, registers_of
+from events.graph.comments import SOFTIRQS
 from events.graph.tree import Flag, Row
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 _IRQ_ENTRY: Final = ("__irqentry_text_start", "__irqentry_text_end")
 """Symbols around the functions in which interrupts enter (include/linux/interrupt.h, __irq_entry)."""
 _FAR: Final = 1 << 32
-_SOFTIRQS: Final = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
-"""enum in include/linux/interrupt.h; names as in /proc/softirqs."""
 _MAX_ERRNO: Final = 4095
 
 
@@ -61,7 +60,7 @@ class GraphNames:
     @staticmethod
     def softirq(vector: int) -> str:
         """`NET_RX`."""
-        return _SOFTIRQS[vector] if 0 <= vector < len(_SOFTIRQS) else str(vector)
+        return SOFTIRQS[vector] if 0 <= vector < len(SOFTIRQS) else str(vector)
 
     def arguments(self, function: str, record: Record) -> str:
         """`(file=…3c1a2c0, count=4096)`; empty: the record has none."""

@@ -14,7 +14,8 @@ from events.kallsyms import Symbols
 from events.record import Record
 from events.text import kernel_text, show
 
-_SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+"""enum in include/linux/interrupt.h; names as in /proc/softirqs."""
 _FLAGS = re.compile(r'\{ *(0x[0-9a-fA-F]+|\d+)[uUlL]* *, *"([^"]*)" *\}')
 
 
@@ -56,4 +57,4 @@ def _states(print_fmt: str) -> tuple[tuple[tuple[int, str], ...], int]:
 
 
 def _softirq(vector: Value) -> str:
-    return _SOFTIRQS[vector] if isinstance(vector, int) and 0 <= vector < len(_SOFTIRQS) else show(vector)
+    return SOFTIRQS[vector] if isinstance(vector, int) and 0 <= vector < len(SOFTIRQS) else show(vector)
