@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _COLUMNS = (EventColumn("time"), EventColumn("host"), *FIXED[1:])
 
 
+def _own(field: str) -> str:
+    """The column of a field; one that is called as a column of all events gets an underscore, as in files."""
+    return f"{field}_" if field in ("time", "host") else field
+
+
 class ShownHosts:
     """An `widgets.event_rows.EventStore` of all hosts."""
 
@@ -50,13 +55,13 @@ class ShownHosts:
 
     def rows(self, fields: tuple[str, ...]) -> EventRows:
         """The table's."""
-        return EventRows(self, [*_COLUMNS, *map(EventColumn, fields)], self.cells)
+        return EventRows(self, [*_COLUMNS, *(EventColumn(_own(field)) for field in fields)], self.cells)
 
     def cells(self, event: object) -> Mapping[str, str]:
         """Text by column."""
         one = cast("MergedEvent", event)  # `record` gives no others
         late = " (late)" if one.late else ""
-        values = dict(self._values(one).values(one.record))
+        values = {_own(name): text for name, text in self._values(one).values(one.record)}
         return {**values, "time": wall_clock(one.ts), "host": f"{one.host}{late}"}
 
     def detail(self, seq: int) -> tuple[str, tuple[DetailField, ...]]:

@@ -156,6 +156,19 @@ def test_a_measured_time_of_a_host_reads_so_too(watch, target):
     assert shown.find("web1 ", 0) and shown.find("lat=2.34 ms", 0) and not shown.find("2341017", 0)
 
 
+def test_a_field_that_is_called_as_a_column_of_all_hosts_has_its_own():
+    known = SimpleNamespace(plans=(), values=lambda _: [("time", "50"), ("host", "7"), ("count", "3")])
+    merged = MergedEvent(0, 1000, "web1", False, 0, SimpleNamespace(cpu=1, pid=2, comm="cat", event="g/ev"))
+    events = SimpleNamespace(
+        watch=lambda _: SimpleNamespace(known=known), first_seq=0, next_seq=1, record=lambda _: merged
+    )
+    table = ShownHosts(SimpleNamespace(events=events)).rows(("time", "host", "count"))
+    table.prepare(0, 1)
+    cells = dict(zip(table.columns.titles, table._texts[0], strict=True))
+    assert (cells["host"], cells["time_"], cells["host_"], cells["count"]) == ("web1", "50", "7", "3")
+    assert ":" in cells["time"] and len(table.columns.titles) == len(set(table.columns.titles))
+
+
 def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, target):
     armed = watch.arm(LATENCY)
     took = (169_012, 169_444, 169_012, 2_341_017, 168_400)
