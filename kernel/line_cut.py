@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from events import cut_mark
 from events.batch import Batch, Chunk
 
-EVENT: Final = "line_cut"
-"""Name of its event in a store; it has no group and no format."""
+EVENT: Final = cut_mark.EVENT
+"""Name of its event in a store; `events.cut_mark` reads it."""
 
 
 class LineCut(NamedTuple):

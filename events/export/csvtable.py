@@ -1,9 +1,10 @@
 """CSV as RFC 4180 has it: UTF-8, CRLF, a header, a row an event.
 
-Columns: `ts` (nanoseconds), `cpu`, `pid`, `comm`, `event`, then every field that an event may have, in the order in
-which they first occur. Numbers stand bare, strings in quotes, arrays as the kernel shows them (`{1,2}`), structures
-as their bytes in hex. An empty cell without quotes: the event has no such field, or the kernel could not read it. Of
-several hosts `host`, `time`, `uncertainty` and `late` stand in front (see `events.export.hosts`).
+Columns: `ts` (nanoseconds), `cpu`, `pid`, `comm`, `event` (of a probe of ours without the group of its session), then
+every field that an event may have, in the order in which they first occur. Numbers stand bare, strings in quotes,
+arrays as the kernel shows them (`{1,2}`), structures as their bytes in hex. An empty cell without quotes: the event
+has no such field, or the kernel could not read it. Of several hosts `host`, `time`, `uncertainty` and `late` stand in
+front (see `events.export.hosts`).
 
 A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, tab or return for a formula, and anybody may give a
 file or a task such a name. Strings that begin so get an apostrophe in front, and so do those that begin with an
@@ -15,7 +16,9 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from events.cut_mark import task_name
 from events.decode import Value
+from events.event_names import exported_name
 from events.export.escape import exact_values
 from events.export.source import Source
 from events.record import Record
@@ -61,7 +64,8 @@ class CsvTable:
         row = {name: cell(values.get(name)) for name in asked if name in self._known}
         self._unplaced += sum(name not in self._known for name in asked)
         where = (cell(known.get(head.name)) for head in self._source.heads)
-        heads = [str(record.ts), str(record.cpu), str(record.pid), cell(record.comm), cell(record.event)]
+        heads = [str(record.ts), str(record.cpu), str(record.pid)]
+        heads += [cell(task_name(record)), cell(exported_name(record.event))]
         self._write([*where, *heads, *(row.get(name, "") for name in self._columns)])
 
     def finish(self) -> None:

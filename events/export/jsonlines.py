@@ -1,8 +1,9 @@
 """JSON lines: one object an event, in ASCII.
 
-    {"ts":18307518370,"cpu":1,"pid":221,"comm":"head","event":"group/name","values":{...},"text":{...}}
+    {"ts":18307518370,"cpu":1,"pid":221,"comm":"head","event":"name","values":{...},"text":{...}}
 
 - `ts` nanoseconds of the trace clock (ticks where another clock was chosen), `pid` the thread id, `comm` its name
+- `event` as `events.event_names.exported_name` has it: a probe of ours without the group of its session
 - `values` each field as a number, true or false, a string, or an array of those; null where the kernel could not read
   it. Integers have all their digits, up to 2^64 - 1: a reader with doubles has to ask for them (`jq` keeps them from
   1.7 on). Strings as `events.export.escape` writes them, structures as their bytes in hex
@@ -18,7 +19,9 @@ from __future__ import annotations
 import json
 from typing import Any, BinaryIO
 
+from events.cut_mark import is_mark, task_name, typed, unquoted
 from events.decode import Value
+from events.event_names import exported_name
 from events.export.escape import exact_values
 from events.export.source import Source
 from events.record import Record
@@ -31,16 +34,21 @@ def json_object(source: Source, record: Record) -> dict[str, Any]:
     heads = {name: value for name, value in source.head(record).items() if value is not None and value is not False}
     source = source.own(record)
     unasked = source.of(record.event).unasked
-    values = {name: _plain(value) for name, value in exact_values(record).items() if name not in unasked}
+    values: dict[str, Any] = {
+        name: _plain(value) for name, value in exact_values(record).items() if name not in unasked
+    }
+    shown = {name: text for name, text in source.shown(record) if name in values}
+    if is_mark(record):
+        values, shown = typed(values), {name: unquoted(text) for name, text in shown.items()}
     return {
         **heads,
         "ts": record.ts,
         "cpu": record.cpu,
         "pid": record.pid,
-        "comm": record.comm,
-        "event": record.event,
+        "comm": task_name(record),
+        "event": exported_name(record.event),
         "values": values,
-        "text": {name: text for name, text in source.shown(record) if name in values},
+        "text": shown,
     }
 
 

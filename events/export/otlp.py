@@ -17,7 +17,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from events.cut_mark import task_name
 from events.decode import Value
+from events.event_names import event_name, exported_name
 from events.export.escape import exact_values
 from events.export.hosts import HostRecord
 from events.export.source import Source, is_name
@@ -92,12 +94,12 @@ class LogEncoder:
         named = {f"{name}.text": text for name, text in shown.items() if is_name(own[name], text)}
         heads: dict[str, Value] = {
             "thread.id": record.pid,
-            "thread.name": record.comm,
+            "thread.name": task_name(record),
             "cpu.logical_number": record.cpu,
-            "probewright.event": record.event,
+            "probewright.event": exported_name(record.event),
             "probewright.trace_time": record.ts,
         }
-        name = record.event.rpartition("/")[2]
+        name = event_name(record.event)
         words = (f"{field}={text}" for field, text in shown.items())
         found = {
             **({} if wall is None else {"timeUnixNano": str(wall)}),

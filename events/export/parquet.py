@@ -1,10 +1,10 @@
 """Parquet, by pyarrow: a row an event, typed columns, compressed by Zstandard.
 
-Columns: `ts` (int64, nanoseconds of the trace clock), `cpu`, `pid`, `comm`, `event`, then every field that an event
-may have. Numbers have their width and sign; where two events have a field of one name and different integers, the
-column has the smallest type that holds both exactly (decimal128(20) for u64 beside s64), and of what is not alike
-at all the text. Arrays are lists, structures bytes, strings text (escaped as `events.export.escape` says). null: no
-such field, or the kernel could not read it.
+Columns: `ts` (int64, nanoseconds of the trace clock), `cpu`, `pid`, `comm`, `event` (of a probe of ours without the
+group of its session), then every field that an event may have. Numbers have their width and sign; where two events
+have a field of one name and different integers, the column has the smallest type that holds both exactly
+(decimal128(20) for u64 beside s64), and of what is not alike at all the text. Arrays are lists, structures bytes,
+strings text (escaped as `events.export.escape` says). null: no such field, or the kernel could not read it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from decimal import Decimal
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 
+from events.cut_mark import task_name
 from events.decode import Scalar, Value
+from events.event_names import exported_name
 from events.export.csvtable import HEADS, column_name, unplaced_note
 from events.export.escape import exact_values
 from events.export.source import Head, Source
@@ -84,7 +86,8 @@ class ParquetTable:
         asked = source.fields(record.format) if record.format else tuple(values)
         self._unplaced += sum(name not in self._fits for name in asked)
         where = (None if isinstance(value := known.get(head.name), tuple) else value for head in self._source.heads)
-        heads: tuple[Cell, ...] = (*where, record.ts, record.cpu, record.pid, record.comm, record.event)
+        name = exported_name(record.event)
+        heads: tuple[Cell, ...] = (*where, record.ts, record.cpu, record.pid, task_name(record), name)
         for cells, head in zip(self._rows, heads, strict=False):
             cells.append(head)
         there = frozenset(asked)

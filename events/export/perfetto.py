@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from events.decode import Scalar, Value
+from events.event_names import event_name
 from events.export.escape import exact_values
 from events.export.protobuf import content, number, string
 from events.export.source import UNNAMED, Source, is_name
@@ -91,7 +92,7 @@ class PerfettoTrace:
         self._event(record, _SLICE_END, self._values(record, "exit."))
 
     def _instant(self, record: Record, alone: str) -> None:
-        named = string(_NAME, record.event.rpartition("/")[2]) + string(_CATEGORIES, "event")
+        named = string(_NAME, event_name(record.event)) + string(_CATEGORIES, "event")
         why = _annotation("alone", alone) if alone else b""
         self._event(record, _INSTANT, named + self._values(record, "") + why)
 

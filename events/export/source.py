@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from events.decode import Value
+from events.event_names import event_name
 from events.format import PROBE_FIELDS, EventFormat
 from events.kallsyms import Symbols
 from events.pairing import EndOf
@@ -122,7 +123,7 @@ class Source:
 
     def subject(self, event: str) -> str:
         """The function of a probe, else the event's own name."""
-        return self.of(event).subject or event.rpartition("/")[2]
+        return self.of(event).subject or event_name(event)
 
 
 class Writer(Protocol):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from events.comparison import Text
-from events.event_names import event_name
+from events.event_names import event_name, exported_name
 from widgets.event_rows import EventColumn, EventRows
 
 
@@ -28,6 +28,24 @@ from widgets.event_rows import EventColumn, EventRows
 )
 def test_the_group_of_the_session_is_left_out(path, name):
     assert event_name(path) == name
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("pw_136_cv/vfs_read__exit", "vfs_read__exit"),
+        ("pw_169_8p_2/read__entry", "read__entry"),
+        ("synthetic/pw_136_cv__slow_open", "slow_open"),
+        ("synthetic/pw_136_cv_2__latency0", "latency0"),
+        ("sched/sched_switch", "sched/sched_switch"),
+        ("sched/pw_136_cv__slow_open", "sched/pw_136_cv__slow_open"),
+        ("synthetic/wakeup_latency", "synthetic/wakeup_latency"),
+        ("pw_tool/vfs_read", "pw_tool/vfs_read"),  # not of ours: no number
+        ("line_cut", "line_cut"),
+    ],
+)
+def test_data_names_the_group_of_all_but_our_own_events(path, name):
+    assert exported_name(path) == name
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from events.export.csvtable import HEADS as OF_TRACE
 from events.export.formats import FORMATS, format_named
 from events.export.hosts import HEADS, HostRecord, host_record, hosts_source
 from events.export.job import writer_of
+from events.export.otlp import LogEncoder
 from events.export.source import About, Source
 from events.pairing import EndOf
 from events.record import Record
@@ -138,3 +139,30 @@ def test_perfetto_names_hosts_and_pairs_no_call_of_one_with_that_of_another():
 @pytest.mark.parametrize("form", [form for form in FORMATS if form.of_events], ids=lambda form: form.name)
 def test_who_has_no_place_for_a_host_says_why(form):
     assert bool(form.one_host) == (form.name in ("text", "folded"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "name"),
+    [
+        (("pw_169_8p/read__entry", "pw_136_a9/read__entry"), "read__entry"),
+        (("synthetic/pw_179_g5__slow_open", "synthetic/pw_11_g6__slow_open"), "slow_open"),
+        (("sched/sched_switch", "sched/sched_switch"), "sched/sched_switch"),
+    ],
+)
+def test_an_event_has_one_name_on_all_hosts(paths, name):
+    formats = [format_of({"size": "u32"}, path, 2000) for path in paths]
+    sources = [Source({fmt.path: About()}, (fmt,)) for fmt in formats]
+    rows = [
+        of(host, record_of({"size": 7}, fmt=fmt), BASE, source)
+        for host, fmt, source in zip(("one", "two"), formats, sources, strict=True)
+    ]
+    every = hosts_source(sources)
+    lines = [json.loads(line) for line in written("jsonl", every, rows).splitlines()]
+    cells = list(csv.DictReader(io.StringIO(written("csv", every, rows).decode())))
+    table = pyarrow.parquet.read_table(io.BytesIO(written("parquet", every, rows))).to_pylist()
+    for found in (lines, cells, table):
+        assert [(one["host"], one["event"]) for one in found] == [("one", name), ("two", name)]
+    logs = [json.loads(LogEncoder(row.source, {}).record(row, None, 1)) for row in rows]
+    assert [one["eventName"] for one in logs] == [name.rpartition("/")[2]] * 2
+    heads = [{one["key"]: one["value"] for one in log["attributes"]} for log in logs]
+    assert [one["probewright.event"]["stringValue"] for one in heads] == [name] * 2

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from events.event_names import exported_name
 from kernel.errors import KernelError
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY, NO_IDLE
@@ -106,7 +107,7 @@ class _Counting:
             line_ = summary.timeline
             yield {
                 "summary": "rate",
-                "event": kind,
+                "event": exported_name(kind),
                 "events": line_.total(kind),
                 "start": line_.start,
                 "step": line_.width,
@@ -171,7 +172,7 @@ def _of_kernel(watch: Watch, reads: tuple[Read, ...]) -> Iterator[dict[str, Any]
     for read in reads:
         if read.kept.is_task:
             hits += read.histogram.hits
-            yield {"summary": "hits", "event": read.kept.event.path, "events": read.histogram.hits}
+            yield {"summary": "hits", "event": exported_name(read.kept.event.path), "events": read.histogram.hits}
         elif read.kept.what != LATENCY:
             subject = Subject(read.kept.event.path, read.kept.what)
             shown = kernel_values(watch, read, subject)
@@ -186,7 +187,7 @@ def _log2(powers: Iterable[Power]) -> list[list[int]]:
 def _values(subject: Subject, shown: list[Shown], total: int, *, exact: bool) -> dict[str, Any]:
     return {
         "summary": "values" if subject.field else "processes",
-        "event": subject.event,
+        "event": exported_name(subject.event),
         "field": subject.field,
         "events": total,
         "exact": exact,
