@@ -15,6 +15,7 @@ from kernel.errors import KernelError, TargetUnusable
 from kernel.limits import Limits, Measured, refusal, too_fast
 from kernel.meter import measured
 from kernel.pump import Pump
+from kernel.resting import Rest, Resting
 from kernel.settings import leave_out
 from kernel.sharing import refuse_joining, removals, shared
 from kernel.stillness import Stillness
@@ -55,6 +56,7 @@ class ArmedProbes:
         self._armed: dict[Armed, Holding] = {}
         self._stuck: list[Holding] = []
         self._formats: dict[int, EventFormat] = {}
+        self._resting = Resting(tracefs)
         self._losses = LossCounter(tracefs, instance)
         self.stillness = Stillness(target, instance, pump, self._losses)
         """For what empties the buffer."""
@@ -78,10 +80,15 @@ class ArmedProbes:
             if self._closed:
                 raise TargetUnusable("the session is closed")
             refuse_joining(plan, [armed.plan for armed in self._armed])
-            holding = self._arming.holding()
+            woken = self._resting.wake(plan)
+            holding = woken.holding if woken else self._arming.holding()
             try:
                 leave_out(self.target, self.instance, append=self.follows_forks)
-                self._arming.define(plan, holding.defined)
+                if woken:
+                    self._arming.change_filters(woken.plan, plan)
+                else:
+                    self._remove_resting(self._resting.in_the_way(plan))
+                    self._arming.define(plan, holding.defined)
                 formats = MappingProxyType(self._arming.read_formats(plan))
                 self._arming.set_filters(plan, holding.defined)
                 armed = Armed(plan, formats, self._measure(plan, holding, limits))
@@ -93,7 +100,7 @@ class ArmedProbes:
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
                 self._leave_shared([*(one.plan for one in self._armed), plan], len(self._armed), holding)
-                self._remove([holding])
+                self._lay(plan, holding)
                 raise
             self._armed[armed] = holding
             self._formats |= armed.formats
@@ -166,7 +173,7 @@ class ArmedProbes:
         return tuple(self._armed[armed].triggers) if armed in self._armed else ()
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
-        """Switch off, let the pump read what is in the buffers, then remove the events.
+        """Switch off, let the pump read what is in the buffers, then remove the events, as soon as no probe records.
 
         Returns the steps that failed; close() tries them again. A probe that is not armed any more is no error.
         """
@@ -178,10 +185,27 @@ class ArmedProbes:
                 missed = self._losses.missed(armed.plan.events)
             plans = [one.plan for one in self._armed]
             failures = self._leave_shared(plans, list(self._armed).index(armed), self._armed[armed])
-            failures += self._remove([self._armed.pop(armed)])
             with contextlib.suppress(KernelError):
                 self._losses.remember(armed.plan.events, missed)
+            return failures + self._lay(armed.plan, self._armed.pop(armed))
+
+    def _lay(self, plan: Plan, holding: Holding) -> list[UndoFailure]:
+        """Have a probe's events off, and removed where that costs nobody an event; see `kernel.resting`."""
+        failures = self._resting.lay(plan, holding)
+        if any(other.mode is Mode.RECORD for other in self._armed.values()):
+            self.stillness.read_all()
             return failures
+        return failures + self._remove_resting(self._resting.all())
+
+    def _remove_resting(self, these: list[Rest]) -> list[UndoFailure]:
+        events = [event for one in these for event in one.plan.events]
+        missed: dict[str, int | None] = {}
+        with contextlib.suppress(KernelError):
+            missed = self._losses.missed(events)
+        failures = self._remove([one.holding for one in these])
+        with contextlib.suppress(KernelError):
+            self._losses.remember(events, missed)
+        return failures
 
     def _leave_shared(self, plans: list[Plan], number: int, holding: Holding) -> list[UndoFailure]:
         """Take a probe's part of events that others have too; the events stay for those, and so does what fails.

@@ -74,16 +74,30 @@ class LossCounter:
                 self._full.setdefault(cpu, _Sum()).see(stats.dropped)
                 self._written.setdefault(cpu, _Sum()).see(stats.entries + stats.overrun + stats.read)
 
-    def counts(self, events: Iterable[PlannedEvent], pump: Pump, counting: Iterable[PlannedEvent] = ()) -> Counts:
-        """Look, and add what is not the ring buffer's; `counting`: events that only count. Raises TargetLost."""
+    def counts(
+        self,
+        events: Iterable[PlannedEvent],
+        pump: Pump,
+        counting: Iterable[PlannedEvent] = (),
+        resting: Iterable[PlannedEvent] = (),
+    ) -> Counts:
+        """Look, and add what is not the ring buffer's. Raises TargetLost.
+
+        Args:
+            events: of the probes that are armed.
+            pump: what reads.
+            counting: those of them that only count.
+            resting: events of probes that are not armed any more, but still defined.
+        """
         self.look()
         nmissed = dict(self._gone)
-        profile = self._profile(events := tuple(events))
+        events, resting = tuple(events), tuple(resting)
+        profile = self._profile([*events, *resting])
         hits = {path: profile[path].hits for path in profile.keys() & {event.path for event in events}}
         for event in counting:
             with contextlib.suppress(FileRefused):
                 hits[event.path] = hits_of(self._instance.read(f"events/{event.path}/hist")).get(False, 0)
-        for path, count in _missed(events, profile).items():
+        for path, count in _missed([*events, *resting], profile).items():
             nmissed[path] = nmissed.get(path) if count is None else (nmissed.get(path) or 0) + count
         return Counts(
             overrun={cpu: count.total for cpu, count in self._overrun.items()},

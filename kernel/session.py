@@ -66,9 +66,10 @@ class Session(ArmedProbes):
         """What was lost since the session began. Raises TargetLost."""
         with self._lock:
             events = [event for armed in self._armed for event in armed.plan.events]
+            resting = [event for plan in self._resting.plans for event in plan.events]
             counting = [armed for armed, holding in self._armed.items() if holding.mode is Mode.COUNT]
             return self._losses.counts(
-                events, self.pump, [event for armed in counting for event in armed.plan.events]
+                events, self.pump, [event for armed in counting for event in armed.plan.events], resting
             )
 
     def close(self) -> list[UndoFailure]:
@@ -78,7 +79,7 @@ class Session(ArmedProbes):
         """
         with self._lock:
             self._closed = True
-            holdings = list(self._armed.values()) + self._stuck
+            holdings = [one.holding for one in self._resting.all()] + list(self._armed.values()) + self._stuck
             self._armed.clear()
             self._stuck.clear()
             failures = self._remove(holdings)

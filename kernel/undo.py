@@ -65,6 +65,10 @@ class UndoList:
             self._steps.remove(undo)
             self._target.unguard(undo)
 
+    def first(self, path: str) -> int:
+        """How many of the steps, from the oldest on, write to a file."""
+        return next((n for n, step in enumerate(self._steps) if step.path != path), len(self._steps))
+
     def run(self, down_to: int = 0) -> list[UndoFailure]:
         """Take the steps back, newest first, until `down_to` are left; every one is tried.
 

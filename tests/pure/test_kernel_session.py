@@ -475,8 +475,8 @@ def test_what_is_lost_after_a_probe_was_removed_adds_to_what_was_lost_before():
     target.after = as_the_kernel
     with open_session(target) as session:
         first = session.arm(plan(session, "entry"))
-        session.arm(plan(session, "other"))
         emptied(target, 5)
         session.disarm(first)
+        session.arm(plan(session, "other"))
         emptied(target, 9)
         assert session.counts().overrun == {0: 14}

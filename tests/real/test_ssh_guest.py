@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,10 @@ def plan(session: Session, name: str, line: str) -> Plan:
     path = f"{session.group}/{name}"
     letter, _, rest = line.partition(" ")
     return Plan(Probe(Place(rest)), (PlannedEvent(session.group, name, f"{letter}:{path} {rest}", f"-:{path}"),))
+
+
+def with_filter(one: Plan, text: str) -> Plan:
+    return replace(one, events=tuple(replace(event, filter=text) for event in one.events))
 
 
 def drained(session: Session, seconds: float = 0.0) -> list[tuple[int, str]]:
@@ -141,6 +147,23 @@ def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: FarTarget, g
         overrun = sum(session.counts().overrun.values())
         assert len(found) + overrun >= 60_000
         assert len(found) > 1000
+
+
+def test_no_event_is_lost_when_another_probe_goes(target: FarTarget, guest_72: Guest) -> None:
+    """To remove an event that was on empties our buffer; see `kernel.resting`."""
+    count = 60_000
+    with open_session(target, buffer_kb=8192) as session, ThreadPoolExecutor(1) as worker:
+        session.arm(with_filter(plan(session, "read", "p vfs_read count=%dx:u64"), "count == 77"))
+        reads = worker.submit(guest_72.run, f"dd if=/dev/zero of=/dev/null bs=77 count={count}", 120)
+        for number in range(6):
+            other = session.arm(plan(session, f"other{number}", "p vfs_rmdir"))
+            assert session.disarm(other) == []
+        reads.result()
+        session.pump.settle(5)
+        counts = session.counts()
+        assert len(drained(session)) + counts.lost == count
+        assert session.close() == []
+    assert "pw_" not in left(guest_72)
 
 
 def test_a_refusal_is_the_kernels_own(target: FarTarget) -> None:
