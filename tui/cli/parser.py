@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable
 
 from tui.cli import argument_types as types
+from tui.cli.misspelt import meant
 from tui.cli.options import (
     add_bounds,
     add_common,
@@ -47,8 +48,11 @@ _OF_THIS_MACHINE = ("doctor", "clean")
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """Read the arguments; usage errors end the process with status 2."""
-    parser = _commands() if _first_word(argv) in COMMANDS else _application()
-    arguments = parser.parse_args(argv)
+    first = _first_word(argv)
+    parser = _commands() if first in COMMANDS else _application()
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        parser.error(meant(parser, arguments, first, unknown))
     arguments.targets = getattr(arguments, "targets", ())
     if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
