@@ -93,13 +93,18 @@ class FarTarget:
         *,
         again: Reach | None = None,
         on_close: Callable[[], None] = lambda: None,
+        ended: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take a line, and how another one is made once it is cut; None: that can't be."""
+        """Take a line, and how another one is made once it is cut; None: that can't be.
+
+        `ended` says whether the machine at its end is no more.
+        """
         self._reached = reached
         self._far = reached.dialect
         self._name = name
         self._again = again
         self._on_close = on_close
+        self._has_ended = ended
         self._owner: str | None = None
         self._facts: TargetFacts | None = None
         self._line: tuple[int, ...] | None = None
@@ -111,6 +116,11 @@ class FarTarget:
     def how(self) -> str:
         """How it is reached, in a few words: `agent`, `sh over sudo`."""
         return self._reached.how
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the machine there is no more, nor what we did to its kernel; `close` may end it."""
+        return self._has_ended()
 
     @property
     def gives_pages(self) -> bool:

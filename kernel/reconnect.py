@@ -20,6 +20,7 @@ from kernel.line_cut import LineCut
 from kernel.session import Armed, Session
 from kernel.session_start import open_session
 from kernel.sessions import AnySession
+from kernel.target import Target
 from kernel.watch import Watch
 from probes.plan import Plan, PlannedEvent
 
@@ -47,6 +48,15 @@ def can_come_back(watch: Watch) -> bool:
     """Whether a watch that has ended can be brought back: its line was cut, and there is a way to make another."""
     target = watch.connection.target
     return isinstance(watch.error, TargetLost) and isinstance(target, FarTarget) and target.can_come_back
+
+
+def what_becomes(target: Target) -> str:
+    """What becomes of our effects on a target whose line is gone, and what can be done; before it is closed."""
+    if isinstance(target, FarTarget) and target.has_ended:
+        return (
+            f"the guest has ended, and nothing is left of it; `-t {target.name.partition(' (')[0]}` starts a new one"
+        )
+    return "the far side takes its probes away by itself; `clean` there looks again"
 
 
 def renamed(text: str, old: str, new: str) -> str:

@@ -54,7 +54,7 @@ def open_ssh(
     reached = reach(address, progress, options=options, python=python, cancel=cancel)
     from kernel.far import FarTarget
 
-    return FarTarget(reached, called, again=again, on_close=on_close)
+    return FarTarget(reached, called, again=again, on_close=on_close, ended=ended)
 
 
 def reach(

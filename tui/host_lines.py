@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from events.clock import Offset
+from kernel.counts import Counts
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.hosts.merged import Merged
+from kernel.watch import Watch
 
 
 class HostLosses(NamedTuple):
@@ -19,6 +21,12 @@ class HostLosses(NamedTuple):
     missed: int = 0
     dropped: int = 0
     unread: int = 0
+
+    @property
+    def text(self) -> str:
+        """In a line."""
+        lost, missed, dropped, unread = self
+        return f"lost {lost:,}, missed {missed:,}, dropped {dropped:,}, unread {unread:,}"
 
 
 class Account(NamedTuple):
@@ -37,14 +45,7 @@ class Account(NamedTuple):
     @property
     def text(self) -> str:
         """In one line: four ways to lose an event, how long there was no line, then what came late."""
-        lost = self.losses
-        parts = [
-            f"{self.events:,} events",
-            f"lost {lost.lost:,}",
-            f"missed {lost.missed:,}",
-            f"dropped {lost.dropped:,}",
-            f"unread {lost.unread:,}",
-        ]
+        parts = [f"{self.events:,} events", self.losses.text]
         parts += [f"gap {sum(self.gaps):.1f} s"] if self.gaps else []
         parts += [f"{self.late:,} late"] if self.late else []
         parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
@@ -79,10 +80,15 @@ class Account(NamedTuple):
 
 def losses_of_host(host: Host) -> HostLosses:
     """What did not reach the list, each kind apart."""
-    store = host.watch.store if host.watch is not None else None
+    return losses_of(host.watch, host.counts) if host.watch is not None else HostLosses()
+
+
+def losses_of(watch: Watch, counts: Counts | None) -> HostLosses:
+    """What did not reach the list of a watch; `counts`: what its kernel says."""
+    store = watch.store
     if store is None:
         return HostLosses()
-    seen, counts = store.lost, host.counts
+    seen = store.lost
     if counts is None:
         return HostLosses(lost=seen, unread=store.undecodable)
     missed = sum(number or 0 for number in counts.nmissed.values())

@@ -14,7 +14,7 @@ from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable,
 from kernel.hosts.clocks import read_clock
 from kernel.hosts.order import Done, Order, carry_out
 from kernel.limits import Limits
-from kernel.reconnect import Back, GaveUp
+from kernel.reconnect import Back, GaveUp, what_becomes
 from kernel.watch import Watch
 from probes.presets.errors import PresetError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kernel.connection import Connection
     from kernel.open import Progress
     from kernel.reconnect import Reconnecting
+    from probes.verdict import Verdict
 
 Opener = Callable[[str, "Progress", threading.Event], "Connection"]
 _AT_FIRST = 5
@@ -78,6 +79,8 @@ class Host:
         self.why = ""
         """Why it is in this state, where it failed; foreign text."""
         self.remedy = ""
+        self.refusal: Verdict | None = None
+        """On the probe that it takes in no way, as long as it is refused."""
         self.progress = ""
         """What opening it is at."""
         self.kernel = ""
@@ -135,17 +138,14 @@ class Host:
                 return Answer.TAKEN
             before = self.state
             told = (before, self.why, self.remedy)
-            self.state, self.why, self.remedy = State.ARMING, "", ""
+            self.state, self.why, self.remedy, self.refusal = State.ARMING, "", "", None
             try:
                 done = carry_out(self.watch, order)
                 self.done = Done((*self.done.lines, *done.lines), (*self.done.notes, *done.notes))
                 self.state = State.ARMED
             except ProbeRefused as error:
-                self._failed(State.REFUSED, error)
-                found = error.verdict.error
-                if found is not None:
-                    at = f": {found.token}" if found.token else ""
-                    self.why = f"{error.verdict.command}: {found.message}{at}"
+                self.refusal = error.verdict
+                self._failed(State.REFUSED, KernelError(_why(error), error.remedy))
             except PresetError as error:
                 self._failed(State.REFUSED, KernelError(str(error)))
             except (TooFast, TargetUnusable) as error:
@@ -178,6 +178,16 @@ class Host:
             self.done = Done()
             self.state, self.why, self.remedy = State.OPEN, "", ""
             return Answer.TAKEN
+
+    def ask(self, question: Callable[[Connection], Verdict]) -> Verdict | None:
+        """Put a question to its kernel while no worker is there; None: there is no answer."""
+        with self._busy:
+            if self.watch is None or self.state in (State.CUT, State.LOST, State.CLOSED):
+                return None
+            try:
+                return question(self.watch.connection)
+            except KernelError:  # the pump tells of a line that is gone
+                return None
 
     def look(self, now: Callable[[], int]) -> None:
         """Ask for what was lost, the names of tasks and the clock; not while another worker is here."""
@@ -242,13 +252,14 @@ class Host:
             self.remedy = "D takes all away, and it can be armed anew"
         if back.again or back.refused:
             self.state = State.ARMED if watch.armed else State.REFUSED
-        self.done = Done(tuple(event.line for one in watch.armed for event in one.plan.events), self.done.notes)
+        self.done = Done(tuple(line for one in watch.armed for line in one.plan.lines), self.done.notes)
 
     def lost(self, error: KernelError) -> None:
         """The line or the machine is gone."""
         if self.state not in (State.LOST, State.CLOSED):
             self._failed(State.LOST, error)
-            self.remedy = self.remedy or "the far side takes its probes away by itself; `clean` there looks again"
+            if not self.remedy and self.watch is not None:
+                self.remedy = what_becomes(self.watch.connection.target)
 
     def close(self) -> None:
         """Take everything away; every step is tried. Safe to call twice."""
@@ -283,6 +294,15 @@ class Host:
 
     def _progress(self, text: str, share: float | None = None) -> None:
         self.progress = text if share is None else f"{text} {share:.0%}"
+
+
+def _why(error: ProbeRefused) -> str:
+    """What is wrong with which probe."""
+    found = error.verdict.error
+    if found is None:
+        return str(error)
+    at = f": {found.token}" if found.token else ""
+    return f"{error.verdict.command}: {found.message}{at}"
 
 
 def _load_symbols(watch: Watch, back: Back) -> None:

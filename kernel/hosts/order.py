@@ -79,14 +79,22 @@ def probes_for(connection: Connection, order: Order) -> tuple[list[Armable], lis
 
 def _typed(connection: Connection, text: str) -> Armable:
     """Raises ProbeRefused."""
-    try:
-        probe = armable(text)
-    except ParseError as error:
-        raise ProbeRefused(Verdict(" ".join(text.split()), error.refusal)) from None
-    verdict = connection.check(probe).verdict
+    verdict = judged(text, connection)
     if not verdict.ok:
         raise ProbeRefused(verdict)
-    return probe
+    return armable(text)
+
+
+def judged(text: str, connection: Connection) -> Verdict:
+    """Whether a text can be armed. Not the kernel's verdict on it: what it lacks is lowered."""
+    try:
+        checked = connection.check(armable(text)).verdict
+    except ParseError as error:
+        checked = Verdict(" ".join(text.split()), error.refusal)
+    if checked.ok:
+        return checked
+    verdict = connection.check(text).verdict
+    return checked if verdict.ok else verdict
 
 
 def carry_out(watch: Watch, order: Order) -> Done:
@@ -108,5 +116,6 @@ def carry_out(watch: Watch, order: Order) -> Done:
         if isinstance(error, CannotLower):
             raise ProbeRefused(Verdict(str(probe), error.refusal)) from None
         raise
-    lines = tuple(event.line for armed in done for event in armed.plan.events)
+    # Plan.lines: an event that the kernel has already is made by none.
+    lines = tuple(line for armed in done for line in armed.plan.lines)
     return Done(lines, tuple(dict.fromkeys(notes)))

@@ -149,9 +149,10 @@ class AnyProbe(Connection):
         return Plan(probe, (event,))
 
     def check(self, probe, group="", look=False):
-        from probes.check import Checked
+        from probes.check import Checked, armable
         from probes.verdict import Verdict
 
+        probe = armable(probe) if isinstance(probe, str) else probe
         try:
             return Checked(Verdict(str(probe)), self.lower(probe, "pw"))
         except CannotLower as error:

@@ -165,6 +165,31 @@ def test_what_is_left_behind_is_no_success_where_nobody_reads_any_more(target, s
     assert ("left behind" in told.getvalue()) == stays == bool(target.traces)
 
 
+@pytest.mark.parametrize("came", [0, 1])
+def test_where_no_event_came_that_is_said_and_where_some_did_they_say_it(target, signals, monkeypatch, capsys, came):
+    armed = threading.Event()
+
+    def probes(*_: object) -> list[Armable]:
+        armed.set()
+        return [probe("vfs_read")]
+
+    def event() -> None:
+        armed.wait()
+        while not (formats := [path for path in target.files if path.endswith("vfs_read/format")]):
+            threading.Event().wait(0.01)
+        target.event(1000, int(target.files[formats[-1]].split(b"ID: ")[1].split(b"\n")[0]))
+
+    monkeypatch.setattr(run, "connect", lambda *_, **__: Anything(target))
+    monkeypatch.setattr(run, "probes_of", probes)
+    if came:
+        threading.Thread(target=event, daemon=True).start()
+    assert main(["run", "f vfs_read", *(["--count", "1"] if came else ["--for", "0.1"])]) == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == came
+    none = "probewright: 0 events, lost 0, missed 0, dropped 0, unread 0\n"
+    assert told.err == ("" if came else none)
+
+
 def test_a_string_with_a_line_end_makes_no_line_of_its_own():
     assert line("name=x\n1.0 [000] root-1 forged\x1b[2J") == "name=x\\n1.0 [000] root-1 forged\\x1b[2J"
     assert plain("two\nlines\x1b") == "two\nlines\\x1b"

@@ -42,6 +42,10 @@ _ALONE = ("summary", "hist")
 """Options that are about one host."""
 
 
+class _NothingArmed(Exception):
+    """On no host: there is nothing to give out."""
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Arm on all, print or give out what comes, take it away from all."""
     alone = [name for name in _ALONE if getattr(arguments, name) not in (None, False)]
@@ -94,7 +98,11 @@ def _give(fleet: Fleet, order: Order, stream: Stream, arguments: argparse.Namesp
                 _show(fleet, order, stream, arguments.seconds)
             except Forced:
                 tell_forced()
+            if not any(host.done.lines for host in fleet.hosts):
+                raise _NothingArmed
             export.end()
+    except _NothingArmed:  # why was told of each host; a file would be in the way of the next attempt
+        return DONE
     except REFUSALS as error:
         return refused(wanted, error)
     return export.tell(as_json=arguments.json)

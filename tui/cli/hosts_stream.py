@@ -15,9 +15,14 @@ from kernel.hosts.host import Host, State
 from kernel.hosts.merged import MergedEvent
 from kernel.hosts.order import Order
 from kernel.line_cut import EVENT
+from probes.check import armable
+from probes.verdict import Verdict
+from tui.cli.check import show_verdict
 from tui.cli.event_export import Export
+from tui.cli.journal import Level, saying
 from tui.cli.output import emit, line, plain
 from tui.cli.stopping import whole
+from tui.cli.watching import all_told
 from tui.event_export import source_of
 from tui.host_lines import account_of, clock_text, wall_clock
 
@@ -44,12 +49,15 @@ class Stream:
         self._fleet = fleet
         self._json = as_json
         self._most = most
+        self._order = order
         self._counting = order.mode is Mode.COUNT
         self._number = 0
         self._next = 0
         self._shown: dict[str, int] = {}
         self._sources: dict[int, Source] = {}
         self._told: dict[Host, _Told] = {}
+        self._refusals: list[Verdict] = []
+        """Those that were told."""
         self._wide = max(len(host.name) for host in fleet.hosts)
         self.export: Export | None = None
         """Takes the events in place of standard output."""
@@ -171,7 +179,27 @@ class Stream:
                 for note in host.done.notes:
                     _say(host, note)
             if host.why and (host.state, host.why) != (before.state, before.why):
-                _tell_why(host)
+                if host.state is State.REFUSED and host.refusal is not None:
+                    self._tell_refused(host, host.refusal)
+                else:
+                    _tell_why(host)
+
+    def _tell_refused(self, host: Host, refusal: Verdict) -> None:
+        """In the words of a command for one host, once where several hosts say the same."""
+        if refusal.command in _typed(self._order):  # else it is a preset's, which nobody has mistyped
+            refusal = host.ask(lambda connection: all_told(refusal.command, refusal, connection)) or refusal
+        why = f": {refusal.error.message}" if refusal.error is not None else ""
+        _say(host, f"{host.state}: {refusal.command}{why}")
+        if refusal not in self._refusals:
+            self._refusals.append(refusal)
+            with saying(Level.ERROR):
+                show_verdict(refusal.command, refusal, [], sys.stderr)
+
+
+def _typed(order: Order) -> set[str]:
+    """The probes of an order that were no preset's, as verdicts may have them."""
+    texts = [one for one in order.wanted if isinstance(one, str)]
+    return {form for text in texts for form in (text, " ".join(text.split()), str(armable(text)))}
 
 
 def _tell_why(host: Host) -> None:

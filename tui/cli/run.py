@@ -26,6 +26,7 @@ from tui.cli.watching import (
     probes_of,
     take_away,
     tell_counts,
+    tell_none,
 )
 from tui.event_export import source_of
 
@@ -81,7 +82,9 @@ def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, fro
         else:
             print(line(_line(watch, record, events[record.event])))
 
-    follow(watch, arguments, events, armed.shown(watch, show, events, as_json=arguments.json))
+    came = follow(watch, arguments, events, armed.shown(watch, show, events, as_json=arguments.json))
+    if not came and not arguments.count_only:
+        tell_none(watch)
 
 
 def _export(watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]]) -> int:

@@ -15,14 +15,15 @@ from events.record import Record
 from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.errors import LeftAlone, ProbeRefused, TargetLost
+from kernel.hosts.order import judged
 from kernel.limits import Limits
+from kernel.reconnect import what_becomes
 from kernel.replay import left_out
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
 from probes.plan import DEFAULT_GROUP
 from probes.refusal import CannotLower
-from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 from tui.cli.attach import told
 from tui.cli.comeback import comes_back, tell_cuts
@@ -40,26 +41,15 @@ _NAMES_EVERY = 1.0
 def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
     """Read and check all before anything is armed. Raises ProbeRefused with the first that is no good."""
     for spec in specs:
-        verdict = _judged(spec, connection)
+        verdict = judged(spec, connection)
         if not verdict.ok:
-            raise ProbeRefused(_told(spec, verdict, connection))
+            raise ProbeRefused(all_told(spec, verdict, connection))
     return [armable(spec) for spec in specs]
 
 
-def _told(spec: str, verdict: Verdict, connection: Connection) -> Verdict:
-    return told(connection, spec, verdict, lambda text: _judged(text, connection))
-
-
-def _judged(spec: str, connection: Connection) -> Verdict:
-    """Whether a text can be armed. Not the kernel's verdict on it: what it lacks is lowered."""
-    try:
-        checked = connection.check(armable(spec)).verdict
-    except ParseError as error:
-        checked = Verdict(" ".join(spec.split()), error.refusal)
-    if checked.ok:
-        return checked
-    verdict = connection.check(spec).verdict
-    return checked if verdict.ok else verdict
+def all_told(spec: str, verdict: Verdict, connection: Connection) -> Verdict:
+    """A refusal of a text that was typed, with all that helps."""
+    return told(connection, spec, verdict, lambda text: judged(text, connection))
 
 
 def limits_of(arguments: argparse.Namespace) -> Limits:
@@ -106,7 +96,7 @@ def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, f
                 armed = watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers)
         except CannotLower as error:
             refused = Verdict(str(probe), error.refusal)
-            raise ProbeRefused(_told(str(probe), refused, watch.connection)) from None
+            raise ProbeRefused(all_told(str(probe), refused, watch.connection)) from None
         if armed.measured is not None and armed.measured.hits:
             text = armed.measured.text(armed.plan, counting=how.mode is Mode.COUNT)
             print(f"probewright: {plain(probe.subject)}: {text}", file=sys.stderr)
@@ -272,6 +262,13 @@ def account(watch: Watch, unprinted: int = 0) -> None:
     tell_cuts(watch)
 
 
+def tell_none(watch: Watch) -> None:
+    """Say on standard error that no event came, in the words in which several hosts are accounted for."""
+    from tui.host_lines import losses_of
+
+    print(f"probewright: 0 events, {losses_of(watch, watch.counts()).text}", file=sys.stderr)
+
+
 def tell_stopped(watch: Watch) -> None:
     """Say on standard error what was stopped because it was too fast."""
     for stopped in watch.guard.take():
@@ -293,10 +290,7 @@ def take_away(watch: Watch) -> int:
     with contextlib.suppress(OSError), saying(Level.ERROR):  # the terminal may be gone
         if lost:
             print(f"probewright: {plain(str(lost[0]))}", file=sys.stderr)
-            print(
-                "  the far side takes its probes away by itself; `clean` there looks again",
-                file=sys.stderr,
-            )
+            print(f"  {plain(what_becomes(watch.connection.target))}", file=sys.stderr)
         for failure in failures:
             if isinstance(failure.error, LeftAlone):
                 print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)
