@@ -9,9 +9,11 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
+import kernel.hosts.order
 from events.hosts import MergedRows
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.hosts.fleet import Fleet
@@ -19,7 +21,9 @@ from kernel.hosts.host import Host, State
 from kernel.hosts.merged import MergedEvent
 from kernel.hosts.names import names_of
 from kernel.hosts.opening import open_host
-from kernel.hosts.order import Chosen, Order
+from kernel.hosts.order import Chosen, Order, carry_out
+from probes.check import armable
+from probes.plan import Plan, PlannedEvent
 from probes.presets.schema import Preset
 from tests.pure.fake_hosts import REMOVE, STATS, FakeHost, Lan, Step, is_clean
 from tui.cli.app import _close_hosts
@@ -410,3 +414,11 @@ def test_what_could_be_taken_away_at_last_is_not_told_as_left(lan, fleets):
     lan.hosts["one"].before = lambda step: None
     fleet.close()
     assert not fleet.hosts[0].left and is_clean(lan.hosts["one"])
+
+
+def test_what_was_written_on_a_host_has_no_line_of_an_event_that_the_kernel_has(monkeypatch):
+    monkeypatch.setattr(kernel.hosts.order, "probes_for", lambda connection, order: ([armable("f vfs_read")], []))
+    made = PlannedEvent("pw_1_a", "read", "e:pw_1_a/read raw_syscalls/sys_enter", "-:pw_1_a/read", more=("e:more",))
+    plan = Plan(armable("f vfs_read"), (made, PlannedEvent("sched", "sched_switch", "", "")))
+    watch = SimpleNamespace(connection=None, arm=lambda probe, **how: SimpleNamespace(plan=plan))
+    assert carry_out(watch, READ).lines == (made.line, "e:more")
