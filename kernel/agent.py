@@ -1,6 +1,7 @@
 """The far side's agent: its source goes through standard input to python3 there (>= 3.6); nothing is written.
 
-The source that is sent is frames.py, drain.py, journal.py and this file, one behind the other (`kernel.far_start`).
+The source that is sent is frames.py, drain.py, journal.py, effects.py and this file, one behind the other
+(`kernel.far_start`).
 At the end of standard input, at a signal, when a frame makes no sense or after too long a silence, what is
 guarded is undone, newest first, each step tried. What would outlive this process stands in its journal.
 """
@@ -14,7 +15,8 @@ import select
 import sys
 import time
 
-from kernel.drain import Stream, write_lines
+from kernel.drain import Stream
+from kernel.effects import Effects
 from kernel.frames import (
     BYE,
     CREDIT,
@@ -40,7 +42,7 @@ from kernel.frames import (
     squeeze,
     unpack,
 )
-from kernel.journal import Journal, folders, is_untouched, open_own, own_name, whole
+from kernel.journal import open_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,9 +58,7 @@ class Agent:
 
     def __init__(self) -> None:
         self.buffer = b""
-        self.guarded: list[tuple[bytes, bytes, bytes, bytes]] = []
-        self.journal = Journal(folders(os.geteuid(), os.environ), own_name())
-        self.held: list[tuple[bytes, int]] = []
+        self.effects = Effects()
         self.streams: dict[int, Stream] = {}
         self.silence = 120.0
         self.heard = time.monotonic()
@@ -101,52 +101,12 @@ class Agent:
             self.leave()
         self.before = self.written
 
-    def perform(self, effect: bytes, path: bytes, data: bytes) -> None:
-        if effect == b"mkdir":
-            os.mkdir(path)
-        elif effect == b"rmdir":
-            # What we hold below it would keep it.
-            for entry in [entry for entry in self.held if entry[0].startswith(path + b"/")]:
-                self.held.remove(entry)
-                os.close(entry[1])
-            os.rmdir(path)
-        elif effect == b"unlink":
-            os.unlink(path)
-        elif effect in (b"write", b"append"):
-            how = os.O_TRUNC if effect == b"write" else os.O_APPEND
-            fd = os.open(path, os.O_WRONLY | how | os.O_CLOEXEC)
-            try:
-                write_lines(fd, data)
-            finally:
-                os.close(fd)
-        else:
-            raise OSError(errno.ENOSYS, "no such effect")
-
     def undo(self) -> "list[bytes]":
         """Let go of everything, then each guarded step, newest first; the failed ones, as `effect path: why`."""
-        failed = []
         for stream in self.streams.values():
             stream.close()
-        for _, fd in self.held:
-            os.close(fd)
-        self.streams, self.held = {}, []
-        while self.guarded:
-            effect, path, data, expects = self.guarded.pop()
-            for attempt in range(10):
-                try:
-                    if not expects or is_untouched(effect, whole(path), expects):
-                        self.perform(effect, path, data)
-                    self.journal.drop(effect, path, data, expects)
-                    break
-                except OSError as error:
-                    if error.errno != errno.EBUSY or attempt == 9:
-                        if error.errno == errno.ENOENT:  # gone already
-                            self.journal.drop(effect, path, data, expects)
-                        else:
-                            failed.append(effect + b" " + path + b": " + os.strerror(error.errno or 0).encode())
-                        break
-                    time.sleep(0.05)  # someone else's reader is just closing
-        return failed
+        self.streams = {}
+        return self.effects.undo()
 
     def answer(self, ident: int, op: int, fields: "list[bytes]") -> None:
         """Carry out one request. Raises OSError (told to the near side), ValueError and Gone (the end)."""
@@ -162,7 +122,7 @@ class Agent:
 
     def read(self, ident: int, path: bytes, limit: bytes, offset: bytes = b"0") -> None:
         left = number(limit)
-        if os.path.dirname(path).decode("utf-8", "surrogateescape") in self.journal.places:
+        if os.path.dirname(path).decode("utf-8", "surrogateescape") in self.effects.journal.places:
             fd = open_own(path)
         else:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -196,21 +156,16 @@ class Agent:
         return result
 
     def step(self, _: int, effect: bytes, path: bytes, data: bytes) -> None:
-        self.perform(effect, path, data)
+        self.effects.perform(effect, path, data)
 
     def guard(self, _: int, effect: bytes, path: bytes, data: bytes, expects: bytes = b"") -> None:
-        self.guarded.append((effect, path, data, expects))
-        self.journal.add(effect, path, data, expects)
+        self.effects.guard(effect, path, data, expects)
 
     def unguard(self, _: int, effect: bytes, path: bytes, data: bytes, expects: bytes = b"") -> None:
-        for at in range(len(self.guarded) - 1, -1, -1):
-            if self.guarded[at] == (effect, path, data, expects):
-                del self.guarded[at]
-                self.journal.drop(effect, path, data, expects)
-                break
+        self.effects.unguard(effect, path, data, expects)
 
     def hold(self, _: int, path: bytes) -> None:
-        self.held.append((path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)))
+        self.effects.hold(path)
 
     def start(self, ident: int, instance: bytes, credit: bytes) -> "list[bytes]":
         stream = self.streams[ident] = Stream(ident, instance.rstrip(b"/"), number(credit))

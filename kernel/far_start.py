@@ -46,9 +46,9 @@ _BOOT = (
 
 
 def agent_source() -> bytes:
-    """The agent as one file: codec, reader, journal and agent, without their imports of each other."""
+    """The agent as one file: codec, reader, journal, effects and agent, without their imports of each other."""
     parts = []
-    for name in ("frames", "drain", "journal", "agent"):
+    for name in ("frames", "drain", "journal", "effects", "agent"):
         spec = importlib.util.find_spec(f"kernel.{name}")
         if spec is None or spec.origin is None:
             raise KernelError("the application's own files are not complete", "install it again")

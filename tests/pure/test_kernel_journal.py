@@ -470,7 +470,7 @@ def test_the_machine_is_in_the_name(monkeypatch):
 
 @pytest.fixture
 def agent(tmp_path, monkeypatch):
-    monkeypatch.setattr("kernel.agent.folders", lambda uid, environment: [str(tmp_path / "undo")])
+    monkeypatch.setattr("kernel.effects.folders", lambda uid, environment: [str(tmp_path / "undo")])
     return Agent()
 
 
@@ -481,7 +481,7 @@ def test_a_signal_while_the_agent_takes_back_loses_no_step(agent, monkeypatch):
         agent.leave()
         done.append(path)
 
-    monkeypatch.setattr(agent, "perform", perform)
+    monkeypatch.setattr(agent.effects, "perform", perform)
     monkeypatch.setattr(agent, "send", lambda *words: None)
     for path in (b"/t/a", b"/t/b"):
         agent.guard(0, b"write", path, b"0\n")
@@ -501,7 +501,7 @@ def test_the_agent_reads_no_journal_of_others(agent, tmp_path, monkeypatch):
     sent: list[bytes] = []
     monkeypatch.setattr(agent, "send", lambda ident, op, *fields: sent.extend(fields))
     agent.guard(0, b"write", b"/t/a", b"0\n")
-    path = os.fsencode(agent.journal.path)
+    path = os.fsencode(agent.effects.journal.path)
     agent.read(1, path, b"4096")
     assert sent
     os.chmod(path, 0o666)
