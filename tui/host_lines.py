@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from events.clock import Offset
+from events.event_names import exported_name
 from kernel.counts import Counts
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
@@ -72,7 +73,7 @@ class Account(NamedTuple):
             "gaps": [round(seconds, 1) for seconds in self.gaps],
             "late": self.late,
             "unshown": self.unshown,
-            "hits": dict(self.hits),
+            "hits": {exported_name(path): number for path, number in self.hits.items()},
             "clock": {"offset": self.offset.ns, "uncertainty": self.offset.uncertainty} if self.offset else None,
             "left": list(host.left),
         }

@@ -22,10 +22,12 @@ from kernel.errors import TargetUnusable
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.hosts.order import Order
+from kernel.limits import Limits
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tests.pure.test_otlp import Collector, value_of
 from tui.cli.main import run
 from tui.cli.parser import parse
+from tui.host_lines import Account, HostLosses
 
 SECOND = 10**9
 RELEASE = "7.2.0-no_vfs_open"
@@ -360,3 +362,12 @@ def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, cap
     events, hosts = objects(capsys.readouterr().out)
     assert hosts["one"]["unshown"] >= 3000
     assert len(events) + hosts["one"]["unshown"] == 6000
+
+
+def test_hits_of_all_hosts_are_by_one_name():
+    names = []
+    for group in ("pw_169_8p", "pw_136_a9"):
+        hits = {f"{group}/read__entry": 7, f"synthetic/{group}__slow_open": 2, "sched/sched_switch": 1}
+        account = Account(0, HostLosses(), 0, 0, None, hits)
+        names.append(account.json(Host("ssh://one", "one", Limits(), 1))["hits"])
+    assert names == [{"read__entry": 7, "slow_open": 2, "sched/sched_switch": 1}] * 2
