@@ -30,6 +30,7 @@ from tui.theme import SIXTEEN
 # The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
 # they are asked for.
 if TYPE_CHECKING:
+    from kernel.connection import Connection
     from kernel.counts import Counts
     from kernel.hosts.fleet import Fleet
     from kernel.watch import Watch
@@ -109,11 +110,18 @@ class Probewright(LineApp):
 
     def replayed(self) -> None:
         self._feed.count()
+        if getattr(self.screen, "WAITS_FOR_TARGET", False):  # nobody takes it from who chooses
+            return
         if self.opening.by_hand or self.compose_place.untouched:
             self.switch_mode("live")
 
     def look(self) -> None:
         self._feed.count()
+
+    def not_elsewhere(self, probe: Armable) -> str:
+        here = self.connection.target.name if self.connection is not None else ""
+        built = probe == self.compose_place.current
+        return self.hosting.not_elsewhere(here, built=built) if self.hosting is not None else ""
 
     def edit_filter(self, probe: Armable) -> None:
         """Go where the filter of a probe is written."""
@@ -271,8 +279,11 @@ class Probewright(LineApp):
             self.open_target(spec)
 
     def action_presets(self) -> None:
-        hosts = self.hosting.connection if self.hosting is not None and self.current_mode == "hosts" else None
-        dialogs.choose_preset(self, hosts or self.connection, self.arm_preset)
+        def now_open() -> Connection | None:
+            hosts = self.hosting.connection if self.hosting is not None and self.current_mode == "hosts" else None
+            return hosts or self.connection
+
+        dialogs.choose_preset(self, now_open, self.arm_preset)
 
     def action_help(self) -> None:
         dialogs.show_help(self)

@@ -41,6 +41,10 @@ class ArmingApp(TargetApp):
     def refused(self, probe: Armable, verdict: Verdict) -> None:
         """The kernel said no to a probe."""
 
+    def not_elsewhere(self, probe: Armable) -> str:  # noqa: ARG002 - one target is all there is, here
+        """What is to be said of other machines on which a probe was not armed; empty: nothing."""
+        return ""
+
     @work(thread=True, group="arm")
     def arm(self, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False) -> None:
         """Arm a probe, and go where its events come; one that is too fast is asked about first."""
@@ -54,6 +58,8 @@ class ArmingApp(TargetApp):
         self.forget("arming")
         for loss in event.losses:
             self.notify(loss, markup=False)
+        if where := self.not_elsewhere(event.probe):
+            self.notify(where, markup=False, topic="elsewhere")
         if event.rate:
             self.notify(event.rate, title=event.probe.subject, markup=False, topic="rate")
         self.look()

@@ -63,8 +63,10 @@ def choose_target(app: App[None], opened: str, chosen: Callable[[str], object]) 
     app.push_screen(TargetScreen(opened), done)
 
 
-def choose_preset(app: App[None], connection: Connection | None, chosen: Callable[[Picked], object]) -> None:
-    """Which probes to arm; `chosen` gets them."""
+def choose_preset(
+    app: App[None], connection: Callable[[], Connection | None], chosen: Callable[[Picked], object]
+) -> None:
+    """Which probes to arm on the target that `connection` gives; `chosen` gets them."""
     from tui.screens.presets import PresetScreen
 
     def done(picked: Picked | None) -> None:
@@ -146,7 +148,9 @@ def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> Non
     app.push_screen(Choose(f"Trace what {name} calls", details, answers, marked="levels3"), done)
 
 
-def close_all(app: App[None]) -> None:
-    """Close every dialog."""
+def close_all(app: App[None], *, waiting: bool = True) -> None:
+    """Close every dialog; not `waiting`: down to one that goes on with the target that was opened."""
     while isinstance(app.screen, ModalScreen):
+        if not waiting and getattr(app.screen, "WAITS_FOR_TARGET", False):
+            return
         app.pop_screen()

@@ -70,6 +70,18 @@ class Hosting:
 
         self.place().order(Order((Chosen(picked.preset, picked.given),)))
 
+    def not_elsewhere(self, here: str, *, built: bool) -> str:
+        """What is said where a probe was armed on one machine; `built`: the hosts' place would take the same."""
+        if len(self.fleet.hosts) < 2:
+            return ""
+        return f"armed on {here} only; F9, then {'a' if built else 'F5'}, arms on all hosts"
+
+    @property
+    def note(self) -> str:
+        """What is said of them in the other places; empty: no probe is on any."""
+        armed = sum(host.state == "armed" for host in self.fleet.hosts)
+        return f"{armed} {'host has' if armed == 1 else 'hosts have'} probes: F9" if armed else ""
+
     def start(self) -> None:
         """Begin to open them, and to look."""
         self.fleet.on_change = self._wake

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.comparison import COMM, PID
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from events.summary.summary import Summary
     from events.summary.values import FieldValues, Top
     from kernel.histogram import Read
+    from probes.command import Armable
 
 SHOWN: Final = 200
 """Values that are shown."""
@@ -63,6 +64,20 @@ def subjects_of(watching: Watch, store: Store) -> tuple[Subject, ...]:
         for field in watching.known.fields(formats[path])
     ]
     return (*fields, Subject())
+
+
+def preferred(
+    watching: Watch, subjects: tuple[Subject, ...], probes: Collection[Armable], columns: tuple[str, ...]
+) -> tuple[tuple[Subject, ...], tuple[Subject, ...]]:
+    """Of some those that are columns of some probes, in the order of the columns, and all with these first."""
+    # A recording shows a probe by another that covers it.
+    names = () if watching.live else {probe.subject for probe in probes}
+    plans = [plan for plan in watching.known.plans if plan.probe in probes or plan.probe.subject in names]
+    paths = {event.path for plan in plans for event in plan.events}
+    own = [subject for subject in subjects if subject.event in paths and (subject.field in columns or not columns)]
+    if columns:
+        own.sort(key=lambda subject: columns.index(subject.field))
+    return tuple(own), tuple(dict.fromkeys((*own, *subjects)))
 
 
 def first_subject(watching: Watch, subjects: tuple[Subject, ...]) -> Subject:

@@ -131,7 +131,7 @@ class TargetApp(SayingApp):
             self.run_worker(event.connection.close, thread=True)
             return
         if not event.opening.seen:
-            dialogs.close_all(self)
+            dialogs.close_all(self, waiting=self.current_mode != "compose")  # else its place is left now
         fatal = [trouble for trouble in event.connection.facts.troubles if trouble.fatal]
         if self.connection is not None and fatal and event.connection.target.owner:
             self.run_worker(event.connection.close, thread=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from probes.presets.read import read_preset
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.widget_host import screen_text, until
 from tui import presets as decisions
+from tui import target_app
+from tui.app import Probewright
 from tui.screens.presets import PresetScreen
+from tui.startup import Opening
 from tui.views.calls import CallsPane
 from tui.views.events_pane import EventsPane
 from widgets.form import FormDialog
@@ -96,6 +100,34 @@ async def test_what_the_target_refuses_says_why_and_is_not_armed(kernel_only, fo
         assert isinstance(app.screen, PresetScreen) and app.watching and not app.watching.armed
 
 
+@pytest.mark.parametrize("with_events", [False, True])
+async def test_who_chooses_while_a_target_is_opened_goes_on_and_is_told_what_it_takes(
+    kernel_only, recording, with_events, monkeypatch
+):
+    monkeypatch.setattr(target_app, "PATIENCE", 3600.0)  # else how far it is covers what is typed
+    free = threading.Event()
+
+    class Late(Opening):
+        def run(self) -> None:
+            free.wait(20)
+            super().run()
+
+    opening = Late(str(recording if with_events else kernel_only))
+    opening.start()
+    app = Probewright(opening)
+    async with app.run_test(size=(80, 24)) as pilot:
+        chooser = await open_presets(app, pilot)
+        await pilot.press(*"mutex-hold")
+        await until(lambda: chooser.current and chooser.current.name == "mutex-hold", pilot)
+        await until(lambda: "✗ no target is open yet" in text(app), pilot)
+        free.set()
+        told = "✗ this recording does not hold it" if with_events else "✓ accepted by Linux 7.2"
+        await until(lambda: told in text(app), pilot)
+        await until(lambda: not with_events or app.watching.ended, pilot)
+        assert isinstance(app.screen, PresetScreen) and chooser.current.name == "mutex-hold"
+        assert "no target is open yet" not in text(app)
+
+
 @pytest.mark.parametrize("name", ["block-latency", "page-faults"])
 async def test_what_a_recording_does_not_hold_is_refused_as_that(recording, name):
     app = application(recording)
@@ -156,6 +188,27 @@ async def test_its_columns_come_first_and_other_fields_of_its_probes_when_asked(
         assert shown()[:2] == ["ret", "count"]
         await pilot.press("A")
         assert shown()[:2] == ["ret", "count"] and "f_pos" in shown()
+
+
+async def test_the_summary_opens_on_its_first_column_although_others_were_there_before(recording, folders):
+    folders.mkdir(parents=True)
+    own = OWN.replace(" if count > ${least}", "").replace("vfs_read%return file->f_pos", "vfs_write%both pos[0]")
+    (folders / "reads.toml").write_text(own.replace('"events"', '"summary"\ncolumns = ["ret", "count"]'))
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("s")
+        view = app.live_place.view
+        await until(lambda: view.name == "summary" and "vfs_read" in view._subject.event, pilot)
+        await pilot.press("v")  # what was picked before is of another question
+        await pilot.press("e")
+        await armed(app, pilot, "reads")
+        await until(lambda: app.live_place.view is view, pilot)
+        await until(lambda: "vfs_write__exit ret  " in text(app), pilot)
+        await pilot.press("v")
+        await until(lambda: " count  " in text(app) and "vfs_write__exit ret  " not in text(app), pilot)
+        app.live_place.tick()
+        assert "vfs_write" in view._subject.event and view._subject.field == "count", "picked, so that it stays"
 
 
 async def test_calls_that_are_too_short_for_it_are_not_shown(recording, folders):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tui.screens.presets import Picked
     from tui.views.calls import CallsView
     from tui.views.events import EventsView
+    from tui.views.summary import SummaryView
 
 _TRACED: Final = "calls are traced: g; no probe is armed"
 _SOON: Final = 0.01
@@ -111,7 +112,8 @@ class LiveScreen(LiveCommands):
         watching = self.seen
         store = watching.store if watching else None
         if watching is None or store is None:
-            note = _TRACED if self._only_traced else note_of_nothing(self.bench.connection)
+            hosts = self.bench.hosting.note if self.bench.hosting is not None else ""
+            note = _TRACED if self._only_traced else hosts or note_of_nothing(self.bench.connection)
             self._line.state = LiveState(shown=None, note=note)
             return
         place = self._view.place
@@ -183,6 +185,7 @@ class LiveScreen(LiveCommands):
     def show_preset(self, picked: Picked) -> None:
         """In the view that a preset asks for, with its columns, of its calls those that are long enough."""
         preset = picked.preset
+        cast("SummaryView", self._views["summary"]).prefer(picked.probes, preset.columns)
         self.action_view(str(preset.view))
         if preset.columns:
             cast("EventsView", self._views["events"]).prefer(picked.probes, preset.columns)

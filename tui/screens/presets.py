@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple
 
 from textual import on, work
@@ -22,6 +22,9 @@ from widgets.preset_chooser import Listed, Looked, PresetChooser
 
 _PAUSE = 0.05
 """Seconds without a key before the target is asked about the preset under the cursor."""
+_LOOK_EVERY = 0.25
+"""Seconds between two looks at which target is open."""
+_NONE_OPEN = "no target is open yet; what it says comes here when one is"
 
 
 class Picked(NamedTuple):
@@ -49,9 +52,14 @@ class PresetScreen(ModalScreen[Picked | None]):
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="presets.quit", tooltip="Leave probewright"),
     ]
 
-    def __init__(self, connection: Connection | None) -> None:
+    WAITS_FOR_TARGET: ClassVar[bool] = True
+    """It goes on when a target is opened, and asks that one."""
+
+    def __init__(self, connection: Callable[[], Connection | None]) -> None:
+        """Take what gives the target that is open; None: none is yet."""
         super().__init__()
-        self._connection = connection
+        self._now_open = connection
+        self._connection = connection()
         self._chooser = PresetChooser()
         self._looked: dict[Listed, Looked] = {}
 
@@ -62,8 +70,19 @@ class PresetScreen(ModalScreen[Picked | None]):
     def on_mount(self) -> None:
         self._chooser.focus_search()
         self._chooser.show(presets.listed())
+        self.set_interval(_LOOK_EVERY, self._follow_target)
 
     # -- what the target says --------------------------------------------------------------------------------------
+
+    def _follow_target(self) -> None:
+        """Ask anew where another target is open than the one that was asked."""
+        connection = self._now_open()
+        if connection is None or connection is self._connection:
+            return
+        self._connection = connection
+        self._looked.clear()
+        if (one := self._chooser.current) is not None:
+            self._ask(one)
 
     @on(PresetChooser.Highlighted)
     def _highlighted(self, event: PresetChooser.Highlighted) -> None:
@@ -78,16 +97,18 @@ class PresetScreen(ModalScreen[Picked | None]):
 
     def _ask(self, one: Listed) -> None:
         if self._connection is None:
-            self._chooser.say(one, Looked(False, "no target is open yet"))
+            self._chooser.say(one, Looked(False, _NONE_OPEN))
         elif one.preset is not None and one not in self._looked:
             self._look(self._connection, one, one.preset)
 
     @work(thread=True, group="look", exclusive=True)
     def _look(self, connection: Connection, one: Listed, preset: Preset) -> None:
         looked, _ = presets.look(connection, preset, {})
-        self.app.call_from_thread(self._show, one, looked)
+        self.app.call_from_thread(self._show, connection, one, looked)
 
-    def _show(self, one: Listed, looked: Looked) -> None:
+    def _show(self, connection: Connection, one: Listed, looked: Looked) -> None:
+        if connection is not self._connection:  # another one is asked
+            return
         self._looked[one] = looked
         if self.is_attached:
             self._chooser.say(one, looked)
@@ -99,7 +120,7 @@ class PresetScreen(ModalScreen[Picked | None]):
         event.stop()
         preset = event.one.preset
         if preset is None or self._connection is None:
-            why = event.one.error if preset is None else "no target is open yet"
+            why = event.one.error if preset is None else "no target is open yet: wait, or F4 after Esc"
             self._refused(why)
         elif preset.parameters:
 

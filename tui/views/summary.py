@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from tui.ends import ends_of
 from tui.shown import note_of
 from tui.summary import of_events, of_kernel
-from tui.summed import Shown, Subject, first_subject, has_values, subjects_of, tasks_of, values_of
+from tui.summed import Shown, Subject, first_subject, has_values, preferred, subjects_of, tasks_of, values_of
 from tui.views.summary_pane import SummaryPane
 from tui.views.view import Place, View
 from widgets.summary_panel import SummaryText
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from textual.widget import Widget
 
     from events.store import Store
     from events.summary.summary import Summary
     from kernel.histogram import Read
     from kernel.watch import Watch
+    from probes.command import Armable
     from probes.plan import Plan
 
 _COUNTING: Final = 0.008
@@ -45,9 +48,13 @@ class SummaryView(View):
         self._store: Store | None = None
         self._plans: tuple[Plan, ...] = ()
         self._subjects: tuple[Subject, ...] = (Subject(),)
+        self._own: tuple[Subject, ...] = ()
+        """Those of the preset that was armed last."""
         self._subject = Subject()
         self._picked = False
         """A person chose it, so that it stays."""
+        self._preset: tuple[frozenset[Armable], tuple[str, ...]] = (frozenset(), ())
+        """Probes of the preset that was armed last, and its columns."""
         self._reads: tuple[Read, ...] = ()
         self._drawn = 0.0
         self._values: list[Shown] = []
@@ -75,8 +82,8 @@ class SummaryView(View):
         if self._plans != watching.known.plans:
             self._plans = watching.known.plans
             self._summary.use(ends_of(self._plans))
-        subjects = subjects_of(watching, store)
-        self._subjects = subjects
+        own, columns = self._preset
+        self._own, self._subjects = preferred(watching, subjects_of(watching, store), own, columns)
         self._open_on_values(watching)
         self._summary.tick(_COUNTING)
         behind = self._summary.behind > 0
@@ -87,14 +94,21 @@ class SummaryView(View):
         return behind
 
     def _open_on_values(self, watching: Watch) -> None:
-        """Where nobody chose a field that is still there: one that has values."""
+        """Where nobody chose a field that is still there: one that has values, of a preset's where one was armed."""
         subject = self._subject
-        stays = self._picked or (subject.field and (self.in_kernel or has_values(watching, subject)))
+        wanted = self._own or self._subjects
+        counted = self.in_kernel or (has_values(watching, subject) and subject in wanted)
+        stays = self._picked or (subject.field and counted)
         if stays and subject in self._subjects:
             return
         self._picked = False
-        if (first := first_subject(watching, self._subjects)) != self._subject:
+        if (first := first_subject(watching, wanted)) != self._subject:
             self.choose(first)
+
+    def prefer(self, probes: Iterable[Armable], columns: tuple[str, ...]) -> None:
+        """A preset was armed: open on its columns, whatever was there before."""
+        self._preset = frozenset(probes), columns
+        self._picked = False
 
     def choose(self, subject: Subject) -> None:
         """Count other values."""
