@@ -93,6 +93,9 @@ class GraphTable(TailTable):
                 self.refresh()
         return super(TailTable, self).render_lines(crop)
 
+    def _is_drawn(self, row: int) -> bool:
+        return self._has(row)  # its rows fold and unfold, so that new ones have no place of their own
+
     def turned(self, place: int) -> None:
         """Other rows are on the list: the cursor is here now."""
         self._shown = (self._rows.first, self._rows.next)

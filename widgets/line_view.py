@@ -147,7 +147,7 @@ class LineView(TypeAhead, ScrollView):
         row = top + y - self._header_lines
         if y < self._header_lines:
             strip = self._painter.line(self.header(width), width, look="header")
-        elif self._has(row):
+        elif self._is_drawn(row):
             strip = self._painter.row(self._rows, row, width, self.marked(row))
         else:
             return self._painter.blank(columns)
@@ -156,6 +156,10 @@ class LineView(TypeAhead, ScrollView):
 
     def _has(self, row: int) -> bool:
         return self._rows.first <= row < self._rows.next
+
+    def _is_drawn(self, row: int) -> bool:
+        """For those who hold some rows back."""
+        return self._has(row)
 
     def _refresh_row(self, row: int) -> None:
         line = row - self.top

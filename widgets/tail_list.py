@@ -57,6 +57,8 @@ class TailList(LineList):
         super().__init__(rows, header=header)
         self._shown = (self._rows.first, self._rows.next)
         self._left_at = 0
+        self._still = False
+        """The picture was left with room below its rows, which stays free until one goes to what is new."""
         self._moving = False
         self._extent_timer: Timer | None = None
         self._extent_at = 0.0
@@ -103,9 +105,21 @@ class TailList(LineList):
 
     def rows_changed(self) -> None:
         """All rows look different."""
+        self._still = False
         super().rows_changed()
         if self.following:
             self.set_reactive(LineList.cursor, -1)
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Who goes to a row that is new sees what came."""
+        if self._still and new >= self._left_at:
+            self._still = False
+            self.refresh()
+        super().watch_cursor(old, new)
+
+    def _is_drawn(self, row: int) -> bool:
+        held = self._still and row >= self._left_at and self.top <= self._rows.first
+        return super()._is_drawn(row) and not held
 
     def sync_extent(self) -> None:
         """Tell the scroll bar, without a layout: it is always there."""
@@ -157,9 +171,11 @@ class TailList(LineList):
         self.sync_extent()
         self._scroll_to_row(top)
         self.cursor = max(bottom, self._rows.first)
+        self._still = True
         self.refresh()
 
     def _resume(self) -> None:
+        self._still = False
         self._shown = (self._rows.first, self._rows.next)
         self.following = True
         self.set_reactive(LineList.cursor, -1)
@@ -192,6 +208,7 @@ class TailList(LineList):
         if not self.following:
             self._scroll_to_row(self.cursor - above)
             self._left_at = min(left_at, self._shown[1])
+            self._still = self.cursor < self._left_at
 
     def action_move(self, step: int) -> None:
         """Cursor up or down, from the newest row while following."""

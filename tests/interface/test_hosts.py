@@ -194,6 +194,54 @@ async def test_the_workbench_has_the_first_host_that_could_be_opened(lan):
         assert not lan.hosts["web1"].closed, "it is only lent"
 
 
+async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
+    async with running(lan, "web1") as (app, pilot):
+        fleet = app.hosting.fleet
+        fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: "1 of 1 armed" in text(app), pilot)
+        lan.hosts["web1"].event(fleet.now(), pid=11)
+        await until(lambda: "-11 " in text(app), pilot)
+        await pilot.press("space")
+        lan.hosts["web1"].event(fleet.now(), pid=22)
+        table = app.screen.query_one(TailTable)
+        await until(lambda: table.new == 1, pilot)
+        assert "-22 " not in text(app) and "-11 " in text(app)
+        with pytest.MonkeyPatch.context() as patch:  # a field comes with the first probe that records one
+            patch.setattr(app.screen._shown, "fields", lambda: ("count",))
+            app.screen.tick()
+        assert not table.following and table.new == 1 and "-22 " not in text(app)
+        await pilot.press("down")
+        await until(lambda: "-22 " in text(app), pilot)
+        await pilot.press("up")
+        assert "-22 " in text(app), "once seen it stays"
+        await pilot.press("space")
+        assert table.following
+
+
+async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on_one_only(lan, monkeypatch):
+    from probes.check import armable
+    from tui.messages import ProbeArmed
+    from tui.screens.compose import ComposeScreen
+
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        await until(lambda: app.watching is not None, pilot)
+        await pilot.press("f3")
+        await until(lambda: "nothing is armed: F2, pick a function, Enter" in text(app), pilot)
+        app.hosting.fleet.arm(Order(("f vfs_read",)))
+        await pilot.press("f9")
+        await until(lambda: "2 of 2 armed" in text(app), pilot)
+        await pilot.press("o")
+        await until(lambda: "run … -t A -t B -o FILE" in text(app), pilot)
+        await pilot.press("f3")
+        await until(lambda: "2 hosts have probes: F9" in text(app), pilot)
+        built = armable("f vfs_open")
+        monkeypatch.setattr(ComposeScreen, "current", property(lambda self: built))
+        app.post_message(ProbeArmed(built, ()))
+        await until(lambda: "armed on web1 only; F9, then a, arms on all hosts" in text(app), pilot)
+        app.post_message(ProbeArmed(armable("f vfs_read"), ()))
+        await until(lambda: "armed on web1 only; F9, then F5, arms on all hosts" in text(app), pilot)
+
+
 async def test_a_preset_is_chosen_for_all_while_the_workbench_waits(lan):
     from tui.screens.presets import PresetScreen
 
@@ -207,6 +255,22 @@ async def test_a_preset_is_chosen_for_all_while_the_workbench_waits(lan):
         lan.held.set()
         await until(lambda: app.connection is not None, pilot)
         assert isinstance(app.screen, PresetScreen), "nobody takes it from who chooses"
+        await pilot.press("escape")
+
+
+async def test_the_verdict_on_a_preset_comes_when_a_host_is_open(lan):
+    from tui.screens.presets import PresetScreen
+
+    async with running(lan, "slow") as (app, pilot):
+        await pilot.press("f5")
+        await until(lambda: isinstance(app.screen, PresetScreen), pilot)
+        await pilot.press(*"who-kills")
+        await until(lambda: "✗ no target is open yet" in text(app), pilot)
+        await pilot.press("enter")
+        await until(lambda: any("no target is open yet" in one.text for one in app.said), pilot)
+        lan.held.set()
+        await until(lambda: "✓ accepted by Linux 6.12.0-fake" in text(app), pilot)
+        assert "no target is open yet; " not in text(app)
         await pilot.press("escape")
 
 

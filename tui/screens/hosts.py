@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from tui.commands import bindings
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class HostsScreen(Screen[None]):
     """See the module; a fleet (`kernel.hosts.fleet`) does what is asked for here."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("hosts")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("hosts"), Binding("o", "no_export", show=False)]
     AUTO_FOCUS = "TailTable"
 
     def __init__(self, fleet: Fleet) -> None:
@@ -61,7 +61,7 @@ class HostsScreen(Screen[None]):
         fields = self._shown.fields()
         if fields != self._fields:
             self._fields = fields
-            self._events.table.show(self._shown.rows(fields))
+            self._show_rows(fields)
         self._events.table.tick()
         lines = [host_line(self._fleet, host) for host in self._fleet.hosts]
         self._table.show(lines)
@@ -83,6 +83,14 @@ class HostsScreen(Screen[None]):
             + f", {failed} failed" * bool(failed)
             + f": {orders}" * bool(orders),
         )
+
+    def _show_rows(self, fields: tuple[str, ...]) -> None:
+        """In other columns; who does not follow stays where he is."""
+        table = self._events.table
+        following, cursor, above, left_at = table.following, table.cursor, table.cursor - table.top, table.left_at
+        table.show(self._shown.rows(fields))
+        if not following:
+            table.hold(cursor, above, left_at)
 
     def names_changed(self) -> None:
         """Tasks have names now that they had not before."""
@@ -135,6 +143,12 @@ class HostsScreen(Screen[None]):
             now = "; F7 tries those at once whose lines are cut" if cut else ""
             self.notify(f"no host has failed{now}", markup=False)
         self.tick()
+
+    def action_no_export(self) -> None:
+        """It gives events out in the place of one host; of several the command line does."""
+        self.bench.notify(
+            "several hosts: probewright run … -t A -t B -o FILE writes their events", markup=False, topic="why not"
+        )
 
     def action_back(self) -> None:
         self.bench.switch_mode("compose")
