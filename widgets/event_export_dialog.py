@@ -93,7 +93,8 @@ class EventExportDialog(Dialog[None]):
             stem: a name for the file, without the suffix.
         """
         super().__init__()
-        self._heading = heading
+        self._heading = Static("", markup=False)
+        self.say_of_what(heading)
         self._offered = tuple(offered)
         self._list = _FormatList(_Formats(offered))
         self._line = SearchLine("name of the file")
@@ -108,7 +109,7 @@ class EventExportDialog(Dialog[None]):
         """Formats, what the one under the cursor keeps, the name, what is going on."""
         with Vertical(classes="box") as box:
             box.border_title = "export"
-            yield Static(Content.styled(safe(self._heading), "bold"))
+            yield self._heading
             yield self._list
             yield self._keeps
             with Horizontal(classes="file"):
@@ -127,6 +128,10 @@ class EventExportDialog(Dialog[None]):
         return self.has_class("-running")
 
     # -- from whoever does it ----------------------------------------------------------------------------------
+
+    def say_of_what(self, heading: str) -> None:
+        """Of what a file would be, in a line."""
+        self._heading.update(Content.styled(safe(heading), "bold"))
 
     def report(self, text: str, fraction: float | None) -> None:
         """It is being written."""

@@ -131,6 +131,17 @@ async def test_it_goes_on_in_steps_with_progress_and_can_be_stopped(recording, t
         assert path.read_text().count("\n") == 790
 
 
+async def test_while_events_come_the_dialog_says_how_many_would_be_written_now(recording, monkeypatch):  # noqa: F811
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await opened(app, pilot)
+        assert "790 events of" in text(app)
+        assert app.watching and app.watching.store
+        store = type(app.watching.store)
+        monkeypatch.setattr(store, "__len__", lambda _: 3888)
+        await until(lambda: "3,888 events of" in text(app), pilot)
+
+
 async def test_leaving_in_the_middle_leaves_no_part(recording, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(Job, "step", lambda self, budget: False)
     app = application(recording)

@@ -26,6 +26,8 @@ _BUDGET = 0.02
 """Seconds of a step."""
 _PAUSE = 0.01
 """Seconds for everything else between two of them."""
+_COUNT_EVERY = 0.5
+"""Seconds between two looks at how many events there are."""
 
 
 class EventExportScreen(EventExportDialog):
@@ -33,13 +35,19 @@ class EventExportScreen(EventExportDialog):
 
     def __init__(self, watching: Watch, store: Store) -> None:
         offered = [Offered(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
-        dropped = f"; {grouped(store.first_seq)} older ones were dropped from memory" if store.first_seq else ""
-        heading = f"{grouped(len(store))} events of {watching.connection.target.name}{dropped}"
-        super().__init__(heading, offered, time.strftime("probewright-%Y%m%d-%H%M%S"))
+        super().__init__(_heading(watching, store), offered, time.strftime("probewright-%Y%m%d-%H%M%S"))
         self._watching = watching
         self._store = store
         self._job: Job | None = None
         self._file: ExportFile | None = None
+
+    def on_mount(self) -> None:
+        """Until something is written, what would be grows."""
+        self.set_interval(_COUNT_EVERY, self._count)
+
+    def _count(self) -> None:
+        if not self.running:
+            self.say_of_what(_heading(self._watching, self._store))
 
     @on(EventExportDialog.Requested)
     def _requested(self, event: EventExportDialog.Requested) -> None:
@@ -75,6 +83,7 @@ class EventExportScreen(EventExportDialog):
     def _begin(self, form: Format) -> None:
         if self._file is None:  # given up meanwhile
             return
+        self.say_of_what(_heading(self._watching, self._store))
         try:
             self._job = Job(self._store, writer_of(form, source_of_rows(self._watching), self._file.out))
         except OSError as error:
@@ -123,6 +132,12 @@ class EventExportScreen(EventExportDialog):
         if file is not None:
             file.discard()
         return file is not None
+
+
+def _heading(watching: Watch, store: Store) -> str:
+    """What a file that is begun now has."""
+    dropped = f"; {grouped(store.first_seq)} older ones were dropped from memory" if store.first_seq else ""
+    return f"{grouped(len(store))} events of {watching.connection.target.name}{dropped}"
 
 
 def _why(error: Exception) -> str:
