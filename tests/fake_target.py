@@ -10,11 +10,12 @@ import errno
 import posixpath
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from events.batch import Batch
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.journal import is_untouched
+from kernel.owner import owner_of
 from kernel.target import Effect, Step
 from probes.facts import Feature, TargetFacts
 
@@ -274,3 +275,22 @@ class FakeTarget:
             and ((match[3] == "enable" and data == b"1") or (match[3] == "trigger" and bool(data)))
             for name, data in self.files.items()
         )
+
+
+class Served:
+    """What a dialect answers besides what a target does; mixed into a fake target, it stands for both."""
+
+    def _be(self, pid: int) -> None:
+        """Be served by a process of that number from now on."""
+        self.pid = pid
+        self.files[f"/proc/{pid}/stat"] = b"%d (python3) S 1" % pid + b" 0" * 17 + b" 4711 0\n"
+        self.owner = owner_of(self.files[f"/proc/{pid}/stat"])
+
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+        return {}
+
+    def links(self, path: str) -> Sequence[str]:
+        raise FileRefused(path, 2)
+
+    def stream_pids(self) -> Sequence[int]:
+        return ()

@@ -7,21 +7,20 @@ import re
 import struct
 import threading
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container
 from dataclasses import replace
 
 from events.batch import Batch, Chunk
 from kernel.connection import Connection
-from kernel.errors import FileRefused, TargetUnusable
+from kernel.errors import TargetUnusable
 from kernel.far import FarTarget, Reached
 from kernel.open import Progress
-from kernel.owner import owner_of
 from kernel.target import Effect, Step
 from probes.command import Armable
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
-from tests.fake_target import FACTS, FakeStream, FakeTarget
+from tests.fake_target import FACTS, FakeStream, FakeTarget, Served
 
 STATS = "/per_cpu/cpu0/stats"
 
@@ -81,7 +80,7 @@ class FakeHost(FakeTarget):
 BOOT = "/proc/sys/kernel/random/boot_id"
 
 
-class ReturningHost(FakeHost):
+class ReturningHost(Served, FakeHost):
     """Behind a line that can be cut, and made anew as soon as nothing is to be refused."""
 
     def __init__(self, name: str, behind: int = 0, release: str = "6.12.0-fake") -> None:
@@ -112,11 +111,6 @@ class ReturningHost(FakeHost):
         self.pages = LiveStream(self)
         return self.pages
 
-    def _be(self, pid: int) -> None:
-        self.pid = pid
-        self.files[f"/proc/{pid}/stat"] = b"%d (python3) S 1" % pid + b" 0" * 17 + b" 4711 0\n"
-        self.owner = owner_of(self.files[f"/proc/{pid}/stat"])
-
     def _again(self, cancel: threading.Event | None, asking: bool) -> Reached:
         assert not asking, "several would ask at once"
         self.tried += 1
@@ -126,15 +120,6 @@ class ReturningHost(FakeHost):
         self.heard = time.monotonic()
         self._be(self.pid + 100)
         return Reached(self, "agent")
-
-    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
-        return {}
-
-    def links(self, path: str) -> Sequence[str]:
-        raise FileRefused(path, 2)
-
-    def stream_pids(self) -> Sequence[int]:
-        return ()
 
 
 class AnyProbe(Connection):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,13 +19,12 @@ from kernel.connection import Connection
 from kernel.errors import FileRefused, GoneForGood, NotAsked, TargetLost, TargetUnusable
 from kernel.far import FarTarget, Reached
 from kernel.line_cut import EVENT
-from kernel.owner import owner_of
 from kernel.reconnect import Back, GaveUp, Reconnecting, can_come_back, regrouped, renamed
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
-from tests.fake_target import FACTS
+from tests.fake_target import FACTS, Served
 from tests.pure.far_sides import eventually
 from tests.pure.test_kernel_watch import Anything, Stream, Target, id_of, probe
 
@@ -45,7 +44,7 @@ class Fed(Stream):
         return super().read(timeout)
 
 
-class Side(Target):
+class Side(Served, Target):
     """A kernel with a dialect in front of it, and a line that can be cut."""
 
     def __init__(self) -> None:
@@ -60,11 +59,6 @@ class Side(Target):
         self.files["/proc/sys/kernel/version"] = b"\n"
         self.target = FarTarget(self._reached(), "ssh://box", again=self._again)
         self.target._facts = self._facts
-
-    def _be(self, pid: int) -> None:
-        self.pid = pid
-        self.files[f"/proc/{pid}/stat"] = b"%d (python3) S 1" % pid + b" 0" * 17 + b" 4711 0\n"
-        self.owner = owner_of(self.files[f"/proc/{pid}/stat"])
 
     def _reached(self) -> Reached:
         return Reached(self, "agent", (), self._hang_up)
@@ -89,15 +83,6 @@ class Side(Target):
         """The far side undoes; nobody here hears of it."""
         self.vanish()
         self.lost = True
-
-    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
-        return {}
-
-    def links(self, path: str) -> Sequence[str]:
-        raise FileRefused(path, 2)
-
-    def stream_pids(self) -> Sequence[int]:
-        return ()
 
 
 @pytest.fixture

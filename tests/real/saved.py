@@ -18,7 +18,6 @@ from kernel.lab.kernels import KernelImage
 from kernel.lab.qemu import Machine
 from tests.real.processes import until
 
-_APPEND = "quiet"
 _SECONDS = 30.0
 
 
@@ -95,7 +94,7 @@ def _resume(state: _State) -> Guest | None:
     initrd = folder / "initrd"
     initrd.write_bytes(b"")
     more = ["-incoming", f"exec:cat '{state.folder / 'state'}'"]
-    machine = Machine(folder, state.kernel, initrd, _APPEND, more=more)
+    machine = Machine(folder, state.kernel, initrd, "", more=more)
     shutil.copy(state.folder / "identity", folder)
     host, _, key = (state.folder / "known_hosts").read_text().partition(" ")
     assert host.startswith("[127.0.0.1]:")
