@@ -10,6 +10,7 @@ from typing import Any
 
 from textual import events
 from textual.app import App, ComposeResult
+from textual.css.query import NoMatches
 from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
@@ -80,14 +81,14 @@ async def paste(pilot: Pilot[Any], text: str) -> None:
 
 
 async def until(condition: Callable[[], object], pilot: Pilot[Any], seconds: float = 60.0) -> None:
-    """Wait for the application to come to a state."""
+    """Wait for the application to come to a state; a widget that is not there yet is no failure."""
     end = time.monotonic() + seconds
     while True:
         await pilot.pause()
         try:
             if condition():
                 return
-        except LookupError:
+        except (LookupError, NoMatches):
             pass
         assert time.monotonic() < end, "the application did not come to that state"
         await asyncio.sleep(0.02)
