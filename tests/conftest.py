@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+from kernel.lab import cache
+
+_RUN_FOLDER = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A folder that the workers of one run share; it goes with the process that started them."""
+    if not hasattr(config, "workerinput"):
+        config.stash[_RUN_FOLDER] = folder = cache.run_folder()
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["run_folder"] = str(node.config.stash[_RUN_FOLDER])
+
+
+@pytest.fixture(scope="session")
+def run_folder(pytestconfig: pytest.Config) -> Path:
+    """What the tests of one run share, in whichever process."""
+    worker = getattr(pytestconfig, "workerinput", None)
+    return Path(worker["run_folder"]) if worker else pytestconfig.stash[_RUN_FOLDER]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -79,11 +79,9 @@ def prepared(kernel: str, *, python: bool = True) -> None:
 
 
 @pytest.fixture(scope="session")
-def saved() -> Iterator[SavedGuests]:
+def saved(run_folder: Path) -> SavedGuests:
     """Where a module whose guest is of an ordinary kind gets it from."""
-    guests = SavedGuests()
-    yield guests
-    guests.close()
+    return SavedGuests(run_folder)
 
 
 def _started(saved: SavedGuests, kernel: str, *, python: bool = True) -> Iterator[Guest]:

@@ -10,60 +10,51 @@ import json
 import shutil
 import socket
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kernel.lab import cache
-from kernel.lab.guest import Guest, boot
+from kernel.lab.guest import Guest, boot, prepare
 from kernel.lab.kernels import KernelImage
 from kernel.lab.qemu import Machine
+from kernel.lab.work import Work
 from tests.real.processes import until
 
 _SECONDS = 30.0
 
 
-class _State(NamedTuple):
-    """Of a guest after its boot."""
-
-    kernel: KernelImage
-    folder: Path
-    """Its keys as in the folder of a guest, and `state`."""
-
-
 class SavedGuests:
-    """Guests of the lab without workload; the states lie in a folder that goes at the end, and with this process."""
+    """Guests of the lab without workload; their states lie in a folder that the workers of one run share."""
 
-    def __init__(self) -> None:
-        self._root = cache.run_folder()
-        self._states: dict[tuple[str, bool], _State | None] = {}
+    def __init__(self, root: Path) -> None:
+        """Take a folder of `cache.run_folder`."""
+        self._root = root
 
     def start(self, kernel: str, *, python: bool = True) -> Guest:
         """One more of a kernel that is prepared. Raises LabError."""
-        key = kernel, python
-        if key not in self._states:
-            self._states[key] = _save(kernel, python, self._root / f"{kernel}-{python}")
-        state = self._states[key]
-        guest = _resume(state) if state else None
-        if guest is None:
-            self._states[key] = None  # this QEMU or machine cannot do it: as without it
-            return boot(kernel, python=python, workload=False)
-        return guest
-
-    def close(self) -> None:
-        """Forget them all."""
-        shutil.rmtree(self._root, ignore_errors=True)
+        image, _ = prepare(kernel, python=python, work=Work(lambda _: None))
+        folder = self._root / f"{kernel}-{python}"
+        with cache.locked(Work(lambda _: None), str(folder.relative_to(cache.root()))):
+            if not folder.exists():
+                folder.mkdir()
+                _save(kernel, python, folder)
+        state = folder / "state"
+        if state.exists() and (guest := _resume(folder, image)):
+            return guest
+        state.unlink(missing_ok=True)  # this QEMU or machine cannot do it: as without it
+        return boot(kernel, python=python, workload=False)
 
 
-def _save(kernel: str, python: bool, folder: Path) -> _State | None:
-    folder.mkdir()
-    monitor = folder / "monitor"
+def _save(kernel: str, python: bool, folder: Path) -> None:
+    """Leave its keys as in the folder of a guest there, and `state`, where this QEMU and machine can do that."""
+    monitor, made = folder / "monitor", folder / "made"
     with boot(kernel, python=python, workload=False, more=["-qmp", f"unix:{monitor},server=on,wait=off"]) as guest:
         for name in ("identity", "known_hosts"):
             shutil.copy(guest.folder / name, folder)
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(_SECONDS)
             line.connect(str(monitor))
-            done = _migrated(line, folder / "state")
-    return _State(guest.kernel, folder) if done else None
+            if _migrated(line, made):
+                made.rename(folder / "state")
 
 
 def _migrated(line: socket.socket, path: Path) -> bool:
@@ -89,17 +80,16 @@ def _migrated(line: socket.socket, path: Path) -> bool:
         return until(ended, _SECONDS) and status == "completed"
 
 
-def _resume(state: _State) -> Guest | None:
+def _resume(saved: Path, image: KernelImage) -> Guest | None:
     folder = cache.run_folder()
     initrd = folder / "initrd"
     initrd.write_bytes(b"")
-    more = ["-incoming", f"exec:cat '{state.folder / 'state'}'"]
-    machine = Machine(folder, state.kernel, initrd, "", more=more)
-    shutil.copy(state.folder / "identity", folder)
-    host, _, key = (state.folder / "known_hosts").read_text().partition(" ")
+    machine = Machine(folder, image, initrd, "", more=["-incoming", f"exec:cat '{saved / 'state'}'"])
+    shutil.copy(saved / "identity", folder)
+    host, _, key = (saved / "known_hosts").read_text().partition(" ")
     assert host.startswith("[127.0.0.1]:")
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{machine.port} {key}")
-    guest = Guest(machine, folder, state.kernel)
+    guest = Guest(machine, folder, image)
     if until(lambda: not machine.alive or machine.answers(), _SECONDS) and machine.alive:
         return guest
     guest.close()

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 
 from events import subbuffer
 from events.batch import Batch
@@ -64,6 +65,39 @@ def pids(session: Session, batches: list[Batch]) -> dict[int, int]:
     return found
 
 
+def until(seen: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether it becomes true in time."""
+    end = time.monotonic() + seconds
+    while not seen():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def batches_with(session: Session, pid: int, number: int) -> list[Batch]:
+    """All that came until there were more than so many events of a process, or until none are waited for any more."""
+    batches: list[Batch] = []
+
+    def enough() -> bool:
+        batches.extend(session.pump.drain())
+        return pids(session, batches).get(pid, 0) > number
+
+    until(enough)
+    return batches
+
+
+def falls_silent(session: Session) -> bool:
+    """Whether there comes a second in which not a byte arrives; what else lives in the guest may read before it."""
+
+    def silent() -> bool:
+        before = session.pump.received_bytes
+        time.sleep(1)
+        return session.pump.received_bytes == before
+
+    return until(silent)
+
+
 def our_reads(session: Session) -> dict[str, int]:
     """Read from this thread, a thread and a child that are younger than the probe; events of each."""
     tids = {}
@@ -109,17 +143,13 @@ def look(target: LocalTarget) -> None:
 def live(target: LocalTarget, line: str, other: int) -> None:
     with open_session(target) as session:
         armed = session.arm(plan(session, "rd", line))
-        time.sleep(0.5)
         ours = our_reads(session)
-        time.sleep(1)
-        batches = session.pump.drain()
+        batches = batches_with(session, other, 100)
         found = pids(session, batches)
         os.kill(other, signal.SIGSTOP)
         session.pump.settle(2)
         session.pump.drain()
-        before = session.pump.received_bytes
-        time.sleep(3)
-        in_silence = session.pump.received_bytes - before
+        silent = falls_silent(session)
         os.kill(other, signal.SIGCONT)
         clock = session.instance.read("trace_clock")
         # The control: let us in, and our own reading is seen. Each pass is bounded, so it ends all the same.
@@ -132,7 +162,7 @@ def live(target: LocalTarget, line: str, other: int) -> None:
             "others": found.get(other, 0),
             "our_pids": [found.get(pid, 0) for pid in target.our_pids()],
             "let_in": let_in,
-            "in_silence": in_silence,
+            "silent": silent,
             "clock": clock,
             "drained": any(batch.drained for batch in batches),
             "failures": len(failures),
@@ -191,9 +221,7 @@ def losses(line: str) -> None:
     target.asleep.set()
     with open_session(target, buffer_kb=16) as session:
         armed = session.arm(plan(session, "rd", line))
-        deadline = time.monotonic() + 20
-        while not session.counts().lost and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until(lambda: session.counts().lost > 0)
         target.perform(session.instance.enable(f"{session.group}/rd", False))
         lost = session.counts().overrun
         stats = {cpu: stats.overrun for cpu, stats in session.instance.stats().items()}
@@ -203,16 +231,16 @@ def losses(line: str) -> None:
     with open_session(LocalTarget()) as session:
         session.arm(plan(session, "slow", "r1 do_sys_poll"))
         session.arm(plan(session, "fast", line))
-        sleepers = [
-            subprocess.Popen(["python3", "-S", "-c", "import select; select.poll().poll(1500)"]) for _ in range(3)
-        ]
+        # Two of them in it at once is one too many for `r1`; each stays there until its input ends.
+        wait = "import select; one = select.poll(); one.register(0); one.poll()"
+        sleepers = [subprocess.Popen(["python3", "-S", "-c", wait], stdin=subprocess.PIPE) for _ in range(3)]
+        until(lambda: bool(session.counts().nmissed[f"{session.group}/slow"]))
         for sleeper in sleepers:
-            sleeper.wait()
+            sleeper.communicate()
         missed = session.counts().nmissed
         ANSWERS["nmissed"] = {path.split("/")[1]: count for path, count in missed.items()}
         stack = session.arm(plan(session, "stack", line, triggers=("stacktrace",)))
         ANSWERS["stack_formats"] = sorted(found.path for found in stack.formats.values() if found.system == "ftrace")
-        time.sleep(0.3)
         ANSWERS["stack_close"] = [str(failure.error) for failure in session.close()]
 
 
@@ -227,8 +255,7 @@ class BigPages(LocalTarget):
 def big_pages(line: str, other: int) -> None:
     with open_session(BigPages()) as session:
         session.arm(plan(session, "rd", line))
-        time.sleep(0.7)
-        batches = session.pump.drain()
+        batches = batches_with(session, other, 50)
         sizes = {len(chunk.data) % 65536 for batch in batches for chunk in batch.chunks}
         found = pids(session, batches)
         ANSWERS["big_pages"] = [session.header.page_size, sorted(sizes), found.get(other, 0)]

@@ -29,7 +29,7 @@ from kernel.session_start import open_session
 from kernel.target import Effect, Step
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
-from tests.real.processes import sshs
+from tests.real.processes import sshs, until
 
 DIALECTS = ["agent", "sh"]
 TRACEFS = "/sys/kernel/tracing"
@@ -76,6 +76,28 @@ def drained(session: Session, seconds: float = 0.0) -> list[tuple[int, str]]:
     return found
 
 
+def falls_silent(session: Session) -> bool:
+    """Whether there comes a second without an event or a byte; before it, other sessions of ssh may be ending."""
+
+    def silent() -> bool:
+        before = session.pump.received_bytes
+        return drained(session, 1.0) == [] and session.pump.received_bytes == before
+
+    return until(silent)
+
+
+def seen(session: Session, number: int) -> list[tuple[int, str]]:
+    """What came until there were so many events, or for a minute."""
+    found: list[tuple[int, str]] = []
+
+    def enough() -> bool:
+        found.extend(drained(session, 0.2))
+        return len(found) >= number
+
+    until(enough)
+    return found
+
+
 def left(guest: Guest) -> str:
     """Our events, instances and processes, as another connection to the guest sees them."""
     return guest.run(
@@ -86,12 +108,7 @@ def left(guest: Guest) -> str:
 
 
 def is_clean(guest: Guest, seconds: float = 60.0) -> bool:
-    end = time.monotonic() + seconds
-    while left(guest):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.2)
-    return True
+    return until(lambda: not left(guest), seconds)
 
 
 def test_files_of_the_kernel(target: FarTarget, guest_72: Guest) -> None:
@@ -122,13 +139,10 @@ def test_events_of_others_and_none_of_our_own(target: FarTarget, guest_72: Guest
         for _ in range(20):
             target.read("/proc/uptime")
         ours = set(target.our_pids())
-        assert drained(session, 1.0) == [], "nobody else runs here"
-        before = session.pump.received_bytes
-        time.sleep(1.0)
-        assert session.pump.received_bytes == before, "our own traffic must not feed itself"
+        assert falls_silent(session), "our own traffic must not feed itself"
         guest_72.workload(True)
         try:
-            found = drained(session, 2.0)
+            found = seen(session, 21)
         finally:
             guest_72.workload(False)
         assert len(found) > 20
@@ -232,10 +246,7 @@ def test_kill_9_of_ours_leaves_nothing_here_or_there(guest_72: Guest, dialect: s
     ours.stdin.close()
     ours.stdout.close()
     assert is_clean(guest_72), left(guest_72)
-    end = time.monotonic() + 10
-    while sshs(ours.pid) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not sshs(ours.pid)
+    assert until(lambda: not sshs(ours.pid))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
