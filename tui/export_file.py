@@ -18,6 +18,16 @@ class FileRefused(Exception):
         """There is a file of this name: one can say that it shall be overwritten."""
 
 
+def require_free(path: Path, *, overwrite: bool) -> None:
+    """Raises FileRefused where no file of this name can be begun."""
+    if path.is_dir():
+        raise FileRefused(f"{path} is a folder")
+    if os.path.lexists(path) and not overwrite:
+        raise FileRefused(f"{path} is there already", taken=True)
+    if not path.parent.is_dir():
+        raise FileRefused(f"{path.parent} is no folder")
+
+
 class ExportFile:
     """Written as `NAME.part` beside its place, and moved there at the end; used in a with block.
 
@@ -33,13 +43,8 @@ class ExportFile:
         """
         self.path = path
         self._overwrite = overwrite
-        if path.is_dir():
-            raise FileRefused(f"{path} is a folder")
+        require_free(path, overwrite=overwrite)
         self._part = path.with_name(f"{path.name}.part")
-        if os.path.lexists(path) and not overwrite:
-            raise FileRefused(f"{path} is there already", taken=True)
-        if not path.parent.is_dir():
-            raise FileRefused(f"{path.parent} is no folder")
         try:
             self.out: BinaryIO = self._part.open("xb")
             """To be written into."""

@@ -66,7 +66,8 @@ class Hosting:
 
     def arm_preset(self, picked: Picked) -> None:
         """On all hosts, each by the alternative that its kernel takes."""
-        from kernel.hosts.order import Chosen, Order
+        from kernel.hosts.order import Order
+        from probes.presets.schema import Chosen
 
         self.place().order(Order((Chosen(picked.preset, picked.given),)))
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from kernel.arming import Mode
 from kernel.connection import Connection
@@ -14,17 +12,10 @@ from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
 from probes.presets.judge import judge
-from probes.presets.schema import Preset
+from probes.presets.schema import Chosen
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
-
-
-class Chosen(NamedTuple):
-    """A preset with the values of its parameters."""
-
-    preset: Preset
-    given: Mapping[str, str]
 
 
 @dataclass(frozen=True)

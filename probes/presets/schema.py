@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 VERSION = 1
 """Of the files that this program writes, and the newest that it reads."""
@@ -72,3 +74,10 @@ class Preset:
     def parameter(self, name: str) -> Parameter | None:
         """The one of that name."""
         return next((one for one in self.parameters if one.name == name), None)
+
+
+class Chosen(NamedTuple):
+    """A preset with the values that were given for its parameters."""
+
+    preset: Preset
+    given: Mapping[str, str]

@@ -67,6 +67,25 @@ def test_what_is_wrong_is_said(command, words, status, said):
 
 
 @pytest.mark.usefixtures("command")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "nosuch"), "no preset is named nosuch"),
+        (("record", "slow-opens", "-p", "min=3", "-o", "reads.pwr"), "it has min_latency, path, pid"),
+        (("export", "--as", "sh", "nosuch"), "no preset is named nosuch"),
+        (("run", "slow-opens", "-o", "{there}/events.csv"), "is there already; --overwrite"),
+        (("run", "slow-opens", "-o", "{there}/none/events.csv"), "is no folder"),
+    ],
+)
+def test_what_no_target_is_needed_for_is_said_before_one_is_opened(command, tmp_path, words, said):
+    (tmp_path / "events.csv").write_text("kept")
+    done = command(*(word.format(there=tmp_path) for word in words), "-t", str(tmp_path / "nowhere.pwr"))
+    assert done.status == 2
+    assert said in done.err
+    assert "nowhere" not in done.err
+    assert (tmp_path / "events.csv").read_text() == "kept"
+
+
 def test_a_disk_that_is_full_keeps_no_part_of_a_preset_and_is_told_with_its_name(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))

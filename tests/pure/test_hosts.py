@@ -21,10 +21,10 @@ from kernel.hosts.host import Host, State
 from kernel.hosts.merged import MergedEvent
 from kernel.hosts.names import names_of
 from kernel.hosts.opening import open_host
-from kernel.hosts.order import Chosen, Order, carry_out
+from kernel.hosts.order import Order, carry_out
 from probes.check import armable
 from probes.plan import Plan, PlannedEvent
-from probes.presets.schema import Preset
+from probes.presets.schema import Chosen, Preset
 from tests.pure.fake_hosts import REMOVE, STATS, FakeHost, Lan, Step, is_clean
 from tui.cli.app import _close_hosts
 

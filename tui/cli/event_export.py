@@ -25,7 +25,7 @@ from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
 from tui.cli.outlets import BadSetting, WantedOutlet, outlet_of
 from tui.cli.output import PlainTerminal, connect, emit, plain, size_of
 from tui.cli.stopping import Forced, force, has_been_asked
-from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, wanted_of
+from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, wanted_of, words_of
 from tui.event_export import source_of
 from tui.export_file import ExportFile, FileRefused
 from tui.outlet import Outlet, counted
@@ -92,7 +92,7 @@ def refused(wanted: Wanted, error: Exception) -> int:
     if isinstance(error, BadSetting):
         return refuse(error, USAGE)
     if isinstance(error, FileRefused):
-        return refuse(f"{error}; --overwrite puts the new one there" if error.taken else error, USAGE)
+        return refuse(words_of(error), USAGE)
     return refuse(error, UNUSABLE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernel.connection import Connection
@@ -11,25 +12,27 @@ from probes.command import Armable
 from probes.export import kubernetes
 from probes.export.dialect import CannotExport, Dialect, Exported
 from probes.export.export import dialect_named
+from probes.presets.schema import Chosen
 from probes.presets.substitute import substituted
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.cli.check import show_verdict
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
-from tui.cli.presets import expand, found, is_name, values_of
+from tui.cli.presets import asked_for, expand
 from tui.cli.watching import probes_of
 from tui.exporting import exported, plans_for, save
 
 
 def run(arguments: argparse.Namespace) -> int:
+    wanted = asked_for(arguments)
     connection = connect(arguments.target)
     try:
-        specs = expand(arguments, connection).specs
+        specs = expand(wanted, connection).specs
         probes = probes_of(specs, connection)
         dialect = dialect_named(arguments.dialect)
         try:
-            made = _made(arguments, connection, probes, dialect)
+            made = _made(wanted, connection, probes, dialect)
         except CannotExport as error:
             return _refused(arguments, error.reasons)
         except CannotLower as error:
@@ -42,16 +45,17 @@ def run(arguments: argparse.Namespace) -> int:
         connection.close()
 
 
-def _made(arguments: argparse.Namespace, connection: Connection, probes: list[Armable], dialect: Dialect) -> Exported:
+def _made(
+    wanted: Sequence[Chosen | str], connection: Connection, probes: list[Armable], dialect: Dialect
+) -> Exported:
     """Raises CannotExport, CannotLower, KernelError."""
     if dialect.write is not kubernetes.write:
         return exported(connection, probes, dialect)
     # The nodes' kernels may take a preset's probes in other ways than this one.
-    given = values_of(arguments.parameters)
     ways = [
         texts
-        for word in arguments.specs
-        for texts in (substituted(found(word), given, connection.facts.machine) if is_name(word) else ((word,),))
+        for one in wanted
+        for texts in (((one,),) if isinstance(one, str) else substituted(*one, connection.facts.machine))
     ]
     return kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
 

@@ -19,17 +19,15 @@ from kernel.errors import ProbeRefused
 from kernel.hosts.chosen import specs_of
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, State
-from kernel.hosts.order import Chosen, Order
+from kernel.hosts.order import Order
 from probes.check import armable
-from probes.presets.errors import PresetError
-from probes.presets.substitute import values_of as checked_values
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 from tui.cli.event_export import REFUSALS, refuse, refused
 from tui.cli.hosts_export import giving_of_hosts, wanted_of_hosts
 from tui.cli.hosts_stream import Stream
 from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
-from tui.cli.presets import found, is_name, values_of
+from tui.cli.presets import asked_for
 from tui.cli.stopping import Forced, Stopped, give_out, stoppable, tell_forced
 from tui.cli.wanted_export import STDOUT, NotWanted, Wanted
 from tui.cli.watching import how_of, limits_of
@@ -115,24 +113,14 @@ def window_of(seconds: float | None) -> int:
 
 def order_of(arguments: argparse.Namespace) -> Order:
     """What is to be armed, checked as far as no kernel is needed. Raises PresetError, ProbeRefused."""
-    given = values_of(arguments.parameters)
-    names = [word for word in arguments.specs if is_name(word)]
-    if given and len(names) != 1:
-        raise PresetError("-p gives the values of one preset: name one")
-    wanted: list[Chosen | str] = []
-    for word in arguments.specs:
-        if is_name(word):
-            preset = found(word)
-            checked_values(preset, given)
-            wanted.append(Chosen(preset, given))
-            continue
+    wanted = asked_for(arguments)
+    for spec in (one for one in wanted if isinstance(one, str)):
         try:
-            armable(word)
+            armable(spec)
         except ParseError as error:
-            raise ProbeRefused(Verdict(" ".join(word.split()), error.refusal)) from None
-        wanted.append(word)
+            raise ProbeRefused(Verdict(" ".join(spec.split()), error.refusal)) from None
     how = how_of(arguments)
-    return Order(tuple(wanted), how.at_any_rate, how.mode, how.triggers)
+    return Order(wanted, how.at_any_rate, how.mode, how.triggers)
 
 
 def status_of(hosts: Sequence[Host]) -> int:

@@ -14,8 +14,9 @@ from kernel.presets import Presets
 from kernel.watch import Watch
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
-from probes.presets.schema import Preset, View
+from probes.presets.schema import Chosen, Preset, View
 from probes.presets.substitute import least_latency
+from probes.presets.substitute import values_of as checked_values
 from tui.cli.calls import Calls
 from tui.cli.output import plain
 
@@ -41,27 +42,38 @@ def is_name(word: str) -> bool:
     return len(word.split()) == 1
 
 
-def expand(arguments: argparse.Namespace, connection: Connection) -> ToArm:
-    """Put a preset's specifications for its name.
+def asked_for(arguments: argparse.Namespace) -> tuple[Chosen | str, ...]:
+    """Presets for their names, and specifications as they were typed; no target is needed to tell what is none.
 
-    Raises:
-        ProbeRefused: the target takes one of them in no way.
-        PresetError: there is no such preset, or a value is missing or none.
+    Raises PresetError: there is no such preset, or what was given for a parameter is no value.
     """
     given = values_of(arguments.parameters)
     names = [word for word in arguments.specs if is_name(word)]
     if given and len(names) != 1:
         raise PresetError("-p gives the values of one preset: name one")
+    wanted = tuple(Chosen(_meant(word), given) if is_name(word) else word for word in arguments.specs)
+    for one in wanted:
+        if isinstance(one, Chosen):
+            checked_values(one.preset, one.given)
+    return wanted
+
+
+def expand(wanted: Sequence[Chosen | str], connection: Connection) -> ToArm:
+    """Put a preset's specifications for it.
+
+    Raises:
+        ProbeRefused: the target takes one of them in no way.
+        PresetError: a value is missing or none.
+    """
     specs: list[str] = []
     calls, least = False, 0
-    for word in arguments.specs:
-        if not is_name(word):
-            specs.append(word)
+    for one in wanted:
+        if isinstance(one, str):
+            specs.append(one)
             continue
-        preset = _meant(word)
-        specs += _specs(preset, given, connection)
-        calls |= preset.view is View.CALLS
-        least = max(least, least_latency(preset, given))
+        specs += _specs(one, connection)
+        calls |= one.preset.view is View.CALLS
+        least = max(least, least_latency(*one))
     return ToArm(specs, calls, least)
 
 
@@ -90,13 +102,13 @@ def values_of(words: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _specs(preset: Preset, given: dict[str, str], connection: Connection) -> list[str]:
-    judgement = judge(preset, given, connection.check, connection.facts.machine)
+def _specs(chosen: Chosen, connection: Connection) -> list[str]:
+    judgement = judge(*chosen, connection.check, connection.facts.machine)
     for one in judgement.probes:
         if one.plan is None:
             raise ProbeRefused(one.verdict)
         if one.refused:
             why = one.refused[0].error
             told = f": {why.hint or why.message}" if why else ""
-            print(plain(f"probewright: {preset.name}: another way is taken here{told}"), file=sys.stderr)
+            print(plain(f"probewright: {chosen.preset.name}: another way is taken here{told}"), file=sys.stderr)
     return [one.text for one in judgement.probes]

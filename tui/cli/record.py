@@ -10,7 +10,7 @@ from events.record import Record
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain, size_of
-from tui.cli.presets import expand
+from tui.cli.presets import asked_for, expand
 from tui.cli.stopping import Stopped, stoppable
 from tui.cli.watching import account, arm, follow, how_of, importing_store, limits_of, probes_of, take_away
 from tui.outlet import counted
@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not path.parent.is_dir():  # said before anything is armed
         print(f"probewright: {plain(str(path.parent))} is no folder", file=sys.stderr)
         return USAGE
+    asked = asked_for(arguments)
     importing_store()
     connection = connect(arguments.target, arming=True)
     watch = Watch(connection, limits=limits_of(arguments))
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         watch.at_once = 1  # what came while the file was begun is more than is wanted
     held, enough = 0, False
     try:
-        armed = expand(arguments, connection)
+        armed = expand(asked, connection)
         probes = probes_of(armed.specs, connection)
         with stoppable():
             events = arm(watch, probes, how_of(arguments))

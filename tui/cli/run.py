@@ -12,7 +12,7 @@ from kernel.watch import STORE_BYTES, Watch
 from tui.cli.event_export import REFUSALS, exporting, refuse, refused
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line
-from tui.cli.presets import ToArm, expand
+from tui.cli.presets import ToArm, asked_for, expand
 from tui.cli.stopping import stoppable
 from tui.cli.summary import summarize
 from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         wanted = wanted_of(arguments)
     except NotWanted as error:
         return refuse(error, USAGE)
+    asked = asked_for(arguments)
     importing_store()
     connection = connect(arguments.target, arming=True)
     # What is given out has not to be kept: a service shall not take what a screen may.
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     status = DONE
     unread: BrokenPipeError | None = None
     try:
-        armed = expand(arguments, connection)
+        armed = expand(asked, connection)
         probes = probes_of(armed.specs, connection)
         with stoppable():
             events = arm(watch, probes, how_of(arguments))

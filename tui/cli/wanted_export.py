@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from events.export.formats import OF_EVENTS, Format, format_named, format_of_file
 from tui.cli.outlets import OTLP, BadSetting, WantedOutlet, wanted_outlet
+from tui.export_file import FileRefused, require_free
 
 STDOUT = "-"
 
@@ -58,4 +60,14 @@ def wanted_of(arguments: argparse.Namespace) -> Wanted | None:
         )
     if form.binary and path == STDOUT and sys.stdout.isatty():
         raise NotWanted(f"{form.name} is nothing for a terminal: --export {form.name}:FILE{form.suffix}")
+    if path != STDOUT:
+        try:
+            require_free(Path(path), overwrite=arguments.overwrite)
+        except FileRefused as error:
+            raise NotWanted(words_of(error)) from None
     return Wanted(form, path, arguments.overwrite)
+
+
+def words_of(error: FileRefused) -> str:
+    """What is said of a file that can't be begun."""
+    return f"{error}; --overwrite puts the new one there" if error.taken else str(error)
