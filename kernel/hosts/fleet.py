@@ -77,9 +77,15 @@ class Fleet:
         """Begin to open all; returns at once."""
         self._services.serve(self.hosts)
 
-    def arm(self, order: Order) -> None:
-        """Have it armed on each host that is open, and on the others when they are; returns at once."""
+    def arm(self, order: Order) -> bool:
+        """Have it armed on each host that is open, and on the others when they are; returns at once.
+
+        Gives False, and arms nothing twice, where just that was ordered before.
+        """
+        if order in self._services.orders:
+            return False
         self._services.order(order)
+        return True
 
     def disarm(self) -> None:
         """Have all of it taken away from all hosts, which stay open; returns at once."""

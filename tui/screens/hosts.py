@@ -119,8 +119,12 @@ class HostsScreen(Screen[None]):
 
     def order(self, order: Order) -> None:
         """Have something armed on all hosts."""
-        self._fleet.arm(order)
-        self.bench.notify(f"arming on {len(self._fleet.hosts)} hosts: {order.title}", markup=False, topic="hosts")
+        number = len(self._fleet.hosts)
+        if self._fleet.arm(order):
+            text = f"arming on {number} hosts: {order.title}"
+        else:
+            text = f"ordered on all {number} hosts already: {order.title}; D takes everything away"
+        self.bench.notify(text, markup=False, topic="hosts")
         self.tick()
 
     def action_arm_composed(self) -> None:
