@@ -28,6 +28,7 @@ class Counts:
     """Events that our own queue dropped."""
     dropped_bytes: int
     read_errors: int
+    """Reads of the ring buffer that the kernel refused."""
     written: int = 0
     """Events that were written to the ring buffer, the lost ones included."""
     hits: Mapping[str, int] = field(default_factory=dict)

@@ -38,7 +38,8 @@ def sheet_of(watching: Watch, counts: Counts | None, buffer_kb: int, usual_kb: i
         )
     names = names_of([armed.plan for armed in watching.armed])
     probes = tuple(_probe(watching, armed, counts, name) for armed, name in zip(watching.armed, names, strict=True))
-    return LossSheet(losses_of(watching, counts), cpus, probes, buffer_kb, usual_kb)
+    refused = counts.read_errors if counts is not None else 0
+    return LossSheet(losses_of(watching, counts), cpus, probes, buffer_kb, usual_kb, refused)
 
 
 def names_of(plans: Sequence[Plan]) -> list[str]:

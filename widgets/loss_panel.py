@@ -61,6 +61,8 @@ class LossSheet:
     """Of each CPU; 0: there is none (a recording)."""
     usual_kb: int = 0
     """Before it was made bigger."""
+    read_errors: int = 0
+    """Reads of the buffer that the kernel refused: nothing is lost by that as long as there is room."""
 
 
 class LossPanel(Vertical):
@@ -172,6 +174,8 @@ def count_lines(sheet: LossSheet) -> list[list[Run]]:
         lines.append([(f"  CPU {cpu.cpu:<4}{grouped(cpu.overrun):>12}  overwritten{full}", "")])
     if len(worst) > 6:
         lines.append([(f"  and {len(worst) - 6} more CPUs", "dim")])
+    if sheet.read_errors:
+        lines.append([(f"  {grouped(sheet.read_errors)} reads of the buffer were refused by the kernel", "")])
     return lines
 
 

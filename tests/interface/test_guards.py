@@ -61,6 +61,7 @@ SHEET = LossSheet(
     (ProbeLoss("vfs_read", "record", 12_300.0, None, None), ProbeLoss(EVIL, "count only", 0.0, 99_123, 17, 10)),
     1408,
     1408,
+    read_errors=4,
 )
 
 
@@ -71,7 +72,16 @@ async def test_losses_stand_by_cpu_and_by_probe_and_each_remedy_says_its_price()
         app.widget.focus_list()
         await pilot.pause()
         text = app.text
-        for said in ("1,204,332", "17", "CPU 0", "1,204,000", "32 found no room", "99,123", r"\x1b[31mx"):
+        for said in (
+            "1,204,332",
+            "17",
+            "CPU 0",
+            "1,204,000",
+            "32 found no room",
+            "99,123",
+            "4 reads of the buffer",
+            r"\x1b[31mx",
+        ):
             assert said in text
         assert "CPU 2" not in text
         assert "1.4 MB → 2.8 MB" in text

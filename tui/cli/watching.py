@@ -252,6 +252,7 @@ def account(watch: Watch, unprinted: int = 0) -> None:
         (counts.lost, "events lost in the ring buffer"),
         (missed, "calls missed by the probe"),
         (counts.dropped, "events dropped by probewright"),
+        (counts.read_errors, "reads of the ring buffer refused by the kernel"),
         (watch.store.undecodable, "events that could not be decoded"),
         (unprinted, "calls or events of calls dropped before they were printed"),
     )
