@@ -71,16 +71,18 @@ perf script -i "$file\""""
 def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     """See the module. Raises CannotExport."""
     events, reasons, adds, records = events_of(plans), list[str](), list[str](), list[str]()
+    shown_plainly: list[str] = []
     for event in events:
         try:
             add, record = _event(event)
             adds += add
             records.append(record)
+            shown_plainly += _without_types(event)
         except CannotExport as error:
             reasons += error.reasons
     gather(reasons)
     stacks = any("stacktrace" in event.triggers for event in events)
-    notes = list(notes_of(plans))
+    notes = [*notes_of(plans), *shown_plainly]
     if stacks and not all("stacktrace" in event.triggers for event in events):
         notes.append("perf records the stack with every event, not only where it was asked for")
     begin = f'perf record -q -a -k CLOCK_MONOTONIC{" -g" if stacks else ""} -o "$file"'
@@ -160,6 +162,18 @@ def _existing(event: PlannedEvent, command: Probe) -> str:
     if event.filter and command.filter:
         raise CannotExport(f"{event.event}: two filters on one event")
     return _record(f"{group}:{name}", command.filter or event.filter)
+
+
+def _without_types(event: PlannedEvent) -> list[str]:
+    """What is to be said of the types that an event probe gives to the fields of its event."""
+    command = parse_command(event.line) if event.line else None
+    if not isinstance(command, Probe) or command.kind is not Kind.EVENT:
+        return []
+    return [
+        f"{event.event}: perf shows the field as its event has it, without the type: {arg}"
+        for arg in command.fetchargs
+        if arg.type
+    ]
 
 
 def _record(name: str, condition: str) -> str:

@@ -155,6 +155,16 @@ def test_what_a_dialect_cannot_say_is_refused_with_the_reason(dialect: str, spec
         text_of(dialect, spec)
 
 
+def test_perf_says_that_it_shows_fields_of_events_without_the_types_they_were_given() -> None:
+    btf, facts, _ = kernel("7.2")
+    facts = replace(facts, features=facts.features | MORE)
+    plans = [lower(armable(f"e sched.sched_switch next=$next_pid{kind}"), btf, facts, "pw_x") for kind in (":x8", "")]
+    typed, plain = (export(dialect_named("perf"), [plan], facts) for plan in plans)
+    assert [note for note in typed.notes if "without the type: next=$next_pid:x8" in note]
+    assert "without the type" in typed.text
+    assert not [note for note in plain.notes if "without" in note]
+
+
 def test_two_probes_of_one_name_are_refused() -> None:
     for dialect in OFFERED:
         with pytest.raises(CannotExport, match="two probes"):
