@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from probes.presets.schema import Preset
-from probes.presets.search import matches
+from probes.presets.search import matches, nearest
 from widgets.line_list import LineList
 from widgets.rows import Piece
 from widgets.safe_text import cut, fit, safe, width
@@ -202,8 +202,13 @@ class PresetChooser(Vertical):
 
 
 def nothing_fits(presets: Sequence[Listed], text: str) -> list[str]:
-    """What is said where no preset fits what is typed: which tags there are, where one was asked for."""
+    """What is said where no preset fits what is typed: words that are like it, and which tags there are."""
     lines = ["nothing fits; Esc goes back, `probewright preset save` makes one"]
+    own = [(one.name, one.preset) for one in presets]
+    for word in text.split():
+        alone = not word.startswith("#") and not any(matches(*one, word) for one in own)
+        if alone and (near := nearest(word, own)):
+            lines.append(f"{safe(word)}: did you mean {' or '.join(map(safe, near))}?")
     if any(word.startswith("#") for word in text.split()):
         tags = sorted({tag.lower() for one in presets if one.preset for tag in one.preset.tags})
         lines.append("tags that there are: " + (" ".join(f"#{safe(tag)}" for tag in tags) or "none"))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import re
+from collections.abc import Iterable, Sequence
 
 from probes.presets.schema import Preset
+
+_WORD = re.compile(r"[a-z][a-z0-9_]{2,}")
+"""One that may be meant."""
 
 
 def matches(name: str, preset: Preset | None, text: str, tags: Sequence[str] = ()) -> bool:
@@ -21,14 +26,19 @@ def matches(name: str, preset: Preset | None, text: str, tags: Sequence[str] = (
     has = {tag.lower() for tag in preset.tags} if preset else set()
     if not wanted <= has:
         return False
-    where = name.lower()
-    if preset is not None:
-        parts = (
-            preset.title,
-            preset.question,
-            preset.description,
-            *preset.tags,
-            *(t for p in preset.probes for t in p),
-        )
-        where = " ".join((where, *(part.lower() for part in parts)))
+    where = _text_of(name, preset)
     return all(word in where for word in words if not word.startswith("#"))
+
+
+def nearest(word: str, presets: Iterable[tuple[str, Preset | None]]) -> list[str]:
+    """Up to three words of presets (their names and what they hold) that are like a misspelt one."""
+    known = {found for name, preset in presets for found in _WORD.findall(_text_of(name, preset))}
+    return difflib.get_close_matches(word.lower(), sorted(known), 3, 0.7)
+
+
+def _text_of(name: str, preset: Preset | None) -> str:
+    """All that is looked through, in small letters."""
+    if preset is None:
+        return name.lower()
+    probes = (text for texts in preset.probes for text in texts)
+    return " ".join((name, preset.title, preset.question, preset.description, *preset.tags, *probes)).lower()

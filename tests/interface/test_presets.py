@@ -82,6 +82,10 @@ async def test_where_no_tag_fits_those_that_there_are_are_named(kernel_only):
         await pilot.press(*["backspace"] * 4, *"nowhere")
         await until(lambda: chooser.current is None and "nothing fits" in text(app), pilot)
         assert "tags" not in text(app)
+        await pilot.press(*["backspace"] * 7, *"slow opns mutx")
+        await until(lambda: "opns: did you mean open" in text(app), pilot)
+        assert "mutx: did you mean mutex" in text(app)
+        assert "slow:" not in text(app), "there are presets with that word"
 
 
 async def test_what_the_target_refuses_says_why_and_is_not_armed(kernel_only, folders):
