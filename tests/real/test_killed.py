@@ -76,18 +76,23 @@ def test_kill_9_at_any_moment(guest: Guest, env: dict[str, str]) -> None:
     kill(follow(guest, env))
     whole = time.monotonic() - began
     assert is_clean(guest), left(guest)
-    seen = set()
+    seen: set[str] = set()
+
+    def look() -> None:
+        found = left(guest)
+        seen.update(word for word in ("probewright-", "pw_", "python3", "dd") if word in found)
+
     for tenths in (3, 6, 9, 12):
         process = start("run", "--target", address(guest), SPEC, "f vfs_open%both $$args", env=env)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(whole * tenths / 10)
-        found = left(guest)
-        seen |= {word for word in ("probewright-", "pw_", "python3", "dd") if word in found}
+        look()
         below = kill(process)
         assert all_ended(below), below
         assert is_clean(guest), left(guest)
-    assert {"probewright-", "pw_"} < seen
     process = follow(guest, env)
+    look()
+    assert {"probewright-", "pw_"} < seen
     process.terminate()  # and while everything is taken away again
     below = kill(process)
     assert all_ended(below), below
