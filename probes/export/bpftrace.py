@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from probes.command import UserProbe, parse_command
 from probes.convention import pushed_by_call
 from probes.export.bpftrace_filter import condition
-from probes.export.bpftrace_value import Place, Shown, shown
+from probes.export.bpftrace_value import Place, Shown, numeric, shown
 from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import one_line
@@ -132,13 +132,10 @@ def _field(arg: FetchArg) -> Shown:
         return Shown('\\"%s\\"', ("comm",), "comm", is_text=True)
     if not isinstance(inner, EventField) or isinstance(inner, Dereference):
         raise CannotExport(f"{arg}: fields of events can be read as they are only")
-    name = f"args->{inner.name}"
-    signed = (arg.type or "x").startswith("s")
-    formats = {"s": "%lld", "u": "%llu", "x": "0x%llx"}
-    letter = (arg.type or "x64")[0]
-    if letter not in formats or arg.type in ("symbol", "symstr"):
+    kind = arg.type or "x64"
+    if not re.fullmatch(r"[usx](8|16|32|64)", kind):
         raise CannotExport(f"{arg}: type {arg.type} has no counterpart")
-    return Shown(formats[letter], (f"({'int64' if signed else 'uint64'}){name}",), name)
+    return numeric(f"args->{inner.name}", kind)
 
 
 def _attached(command: object, event: PlannedEvent) -> str:

@@ -76,7 +76,7 @@ def _immediate(expression: Immediate, kind: str) -> Shown:
     number = kstrtol(text)
     if number is None:
         raise CannotExport(f"{expression}: no number")
-    return _numeric(f"{number}", kind)
+    return numeric(f"{number}", kind)
 
 
 def literal(text: str) -> str:
@@ -106,11 +106,11 @@ def _one(expression: Expression, kind: str, place: Place, behind: int) -> Shown:
     raw = _read(expression, size, place, behind)
     if bits:
         width, shift = int(bits[1]), int(bits[2])
-        return _numeric(f"((({raw}) >> {shift}) & {(1 << width) - 1})", "u64")
-    return _numeric(raw, kind)
+        return numeric(f"((({raw}) >> {shift}) & {(1 << width) - 1})", "u64")
+    return numeric(raw, kind)
 
 
-def _numeric(value: str, kind: str) -> Shown:
+def numeric(value: str, kind: str) -> Shown:
     """A number by its type; the cast gives it its width and sign."""
     if kind in ("symbol", "symstr"):
         return Shown("%s", (f"ksym({value})",))

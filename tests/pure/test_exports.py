@@ -165,6 +165,16 @@ def test_perf_says_that_it_shows_fields_of_events_without_the_types_they_were_gi
     assert not [note for note in plain.notes if "without" in note]
 
 
+def test_bpftrace_shows_a_field_of_an_event_as_wide_as_its_type() -> None:
+    for kind, value in {
+        ":x8": "(uint64)(uint8)(args->next_prio)",
+        ":s16": "(int64)(int16)(args->next_prio)",
+        ":x32": "(uint64)(uint32)(args->next_prio)",
+        "": "(uint64)(args->next_prio)",
+    }.items():
+        assert f"{value});" in text_of("bpftrace", f"e sched.sched_switch $next_prio{kind}")
+
+
 def test_two_probes_of_one_name_are_refused() -> None:
     for dialect in OFFERED:
         with pytest.raises(CannotExport, match="two probes"):
