@@ -72,7 +72,9 @@ class Visible:
     def tick(self, settled: bool = True) -> None:
         """Add what came; `settled`: and leave out what is known to be too short by now."""
         tree = self.tree
-        changed, tree.changed = tree.changed, tree.next
+        changed = tree.changed
+        if settled:  # else it is looked at when it is
+            tree.changed = tree.next
         if settled and self._wanted.least and changed < self._upto:
             self.renew(changed)
             return

@@ -201,6 +201,31 @@ async def test_columns_are_hidden_moved_and_come_back():
         assert {column.name for column in pane.choice.shown} == set(before)
 
 
+async def test_columns_stay_as_they_are_when_events_are_cleared():
+    async with live() as (pilot, pane, _):
+        await pilot.press("space")
+        await to_column(pilot, pane, "count")
+        await pilot.press("less_than_sign", "right", "H")
+        before = pane.choice.shown
+        await pilot.press("c")
+        await until(lambda: not len(pilot.app.watching.store), pilot)
+        assert pane.choice.shown == before
+
+
+async def test_a_held_picture_stays_where_it_is_in_other_colours_and_columns():
+    async with live() as (pilot, pane, every):
+        table = pane.table
+        table.go_to(len(every) // 2)
+        await pilot.press("up", "up")
+        held, above = pane.record, table.cursor - table.top
+        table._left_at = len(every) - 7
+        await pilot.press("C")
+        assert (pane.record, table.cursor - table.top, table.new) == (held, above, 7)
+        await to_column(pilot, pane, "count")
+        await pilot.press("H")
+        assert (pane.record, table.cursor - table.top, table.new) == (held, above, 7)
+
+
 async def test_columns_are_turned_where_they_are_wider_than_the_screen():
     async with live() as (pilot, pane, _):
         await pilot.resize_terminal(60, 24)

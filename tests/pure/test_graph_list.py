@@ -136,3 +136,16 @@ def test_rows_that_the_tree_drops_leave_the_list() -> None:
     with pytest.raises(IndexError):
         tree.row(99)
     assert np.all(tree.columns.column("duration") == 5)
+
+
+def test_what_turns_out_to_be_short_while_the_picture_is_held_leaves_the_list_afterwards() -> None:
+    tree = CallTree(by_depth)
+    visible = Visible(tree, Wanted(least=100))
+    tree.take(brackets([Event(0, 1, 0, 1, 0)], 0))
+    visible.tick(settled=False)
+    tree.take(brackets([Event(5, 1, 1, 1, 0, duration=5)], 1))
+    visible.tick(settled=False)
+    assert visible.rows.tolist() == [0], "no row goes away below who reads"
+    tree.take(brackets([Event(6, 1, 0, 2, 0)], 2))
+    visible.tick(settled=True)
+    assert visible.rows.tolist() == [1]

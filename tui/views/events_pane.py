@@ -65,7 +65,8 @@ class EventsPane(ChosenPane):
     def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:
         """Show another store, or one that has other fields; a condition is kept where its fields are there."""
         same = shown is not None and self.shown is not None and shown.store is self.shown.store
-        self.choice = self.choice.with_fields(fields)
+        if shown is not None:  # while nothing is, it is not known which columns there will be
+            self.choice = self.choice.with_fields(fields)
         if not same:
             self.marks.clear()
         self.fill(shown)
@@ -133,11 +134,12 @@ class EventsPane(ChosenPane):
             table.show_columns(*self._rows.span(self._current, table.columns - 1))
 
     def _refill_in_place(self) -> None:
-        """What was under the cursor is there again."""
-        following, cursor = self.table.following, self.table.cursor
+        """A picture that is held stays as it is."""
+        table = self.table
+        following, cursor, above, left_at = table.following, table.cursor, table.cursor - table.top, table.left_at
         self.refill()
         if not following:
-            self.table.go_to(cursor)
+            table.hold(cursor, above, left_at)
 
     def action_hue(self) -> None:
         """Other colours."""
