@@ -1,4 +1,4 @@
-"""The clauses of a filter: what stands between its `&&`, where those mean something: outside of quotes."""
+"""The filter of a specification and its clauses: what stands between its `&&`, outside of quotes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,23 @@ import re
 
 _AND = re.compile(r"""("[^"]*"|'[^']*')|\s*&&\s*""")
 _QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
+_PARTS = re.compile(r"""\$\{[^{}]*\}|"[^"]*"|'[^']*'|[{}]| if """)
+
+
+def filter_of(text: str) -> tuple[str, str]:
+    """A specification without its filter, and the filter; that of a probe in braces is not its own."""
+    depth = 0
+    for match in _PARTS.finditer(text):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if match[0] == " if " and depth <= 0:
+            return text[: match.start()], text[match.end() :]
+    return text, ""
+
+
+def ends_in_filter(text: str) -> bool:
+    """Whether a specification that is cut here ends in a filter, be it that of a probe in braces."""
+    found = [match[0] for match in _PARTS.finditer(text) if match[0] in ("{", "}", " if ")]
+    return found[-1:] == [" if "]
 
 
 def clauses_of(condition: str) -> list[str]:

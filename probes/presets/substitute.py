@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from probes.presets.clauses import can_go, clauses_of
+from probes.presets.clauses import can_go, clauses_of, ends_in_filter, filter_of
 from probes.presets.errors import PresetError
 from probes.presets.schema import Parameter, Preset, Type
 from probes.presets.values import check_value, number_of, written
@@ -26,7 +26,7 @@ def names_in(text: str) -> tuple[str, ...]:
 
 def stuck_clause(text: str) -> str:
     """The first clause of a specification's filter that names a parameter and can't be left out; empty: none is."""
-    condition = text.partition(_FILTER)[2]
+    condition = filter_of(text)[1]
     return next((one for one in clauses_of(condition) if names_in(one) and not can_go(one)), "")
 
 
@@ -64,9 +64,11 @@ def least_latency(preset: Preset, given: Mapping[str, str]) -> int:
 
 
 def _put(preset: Preset, text: str, values: Mapping[str, str], machine: str) -> str:
-    place, found, condition = text.partition(_FILTER)
-    place = PLACEHOLDER.sub(lambda m: _value(preset, m[1], values, machine, quoted=False), place)
-    if not found:
+    place, condition = filter_of(text)
+    place = PLACEHOLDER.sub(
+        lambda m: _value(preset, m[1], values, machine, quoted=ends_in_filter(place[: m.start()])), place
+    )
+    if not condition:
         return place
     clauses = [clause for clause in clauses_of(condition) if all(values.get(name) for name in names_in(clause))]
     if not clauses:

@@ -299,3 +299,22 @@ def test_a_clause_ends_outside_of_quotes(condition, without):
 def test_white_space_in_quotes_is_what_is_compared():
     preset = read_preset(one_probe('f  vfs_read\tcount   if comm == "a  b"  '))
     assert preset.probes == (('f vfs_read count if comm == "a  b"',),)
+
+
+def test_the_filter_of_a_probe_in_braces_is_not_that_of_the_whole():
+    text = (
+        "lat:x {f vfs_read count if count > ${n} && comm == ${who}} to {f ${to}%return $retval} by common_pid"
+        " if lat >= ${least} && ret == ${r}"
+    )
+    kinds = {"n": Type.INT, "who": Type.COMM, "to": Type.STR, "least": Type.DURATION, "r": Type.INT}
+    preset = Preset("x", "x", ((text,),), parameters=tuple(Parameter(name, kind) for name, kind in kinds.items()))
+    begin = 'lat:x {f vfs_read count if count > 5 && comm == "a if b"} to {f vfs_read%return $retval} by common_pid'
+    always = {"n": "5", "who": "a if b", "to": "vfs_read"}
+    for given_, filter_ in {
+        (): "",
+        (("r", "1"),): " if ret == 1",
+        (("least", "1ms"), ("r", "1")): " if lat >= 1000000 && ret == 1",
+    }.items():
+        ((made,),) = substituted(preset, always | dict(given_))
+        assert made == begin + filter_
+        armable(made)
