@@ -14,7 +14,7 @@ from probes.command import UserProbe, parse_command
 from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import sh_word
-from probes.export.shell import BEGIN, CALM, TRAPS, header
+from probes.export.shell import BEGIN, CALM, SET_ASIDE, TRAPS, header
 from probes.facts import TargetFacts
 from probes.fetcharg import EventField, FetchArg
 from probes.names import split_name
@@ -25,6 +25,7 @@ from probes.syntax.parse_error import ParseError
 _USAGE = (
     "usage, as root: sh THIS [SECONDS [FILE]]",
     "Records until SECONDS are over or Ctrl+C comes, then prints the events; they stay in FILE (perf.data).",
+    "A FILE that is there already becomes FILE.old.",
 )
 _ARGUMENT = re.compile(r"[A-Za-z0-9_+\-()$%@:.=/\[\]]+")
 """What perf hands on as it is; quotes and backslashes are its own."""
@@ -89,7 +90,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     record_all = " \\\n  ".join([begin, *records])
     text = header("perf script", plans, facts, (*_USAGE, *(f"note: {n}" for n in notes[len(notes_of(plans)) :])))
     text += BEGIN + _NEEDS + "\ntake_away() {\n" + CALM + _TAKE_AWAY + TRAPS + "\n" + "\n".join(adds)
-    text += f'\n{_FOLLOW}{record_all} \\\n  -- "$@" >&2 &{_REPORT}\n'
+    text += f'\n{_FOLLOW}{SET_ASIDE}{record_all} \\\n  -- "$@" >&2 &{_REPORT}\n'
     return Exported(text, tuple(notes))
 
 

@@ -120,6 +120,12 @@ CALM = """\
 """
 """What `take_away` begins with: no second signal disturbs it."""
 
+SET_ASIDE = """\
+# What is left of an earlier recording must not be taken for this one, should it fail.
+[ ! -f "$file" ] || mv -f -- "$file" "$file.old" || exit 1
+"""
+"""Before a tool records into `$file`."""
+
 INSTANCE = r"""
 instance=$tracing/instances/probewright-$owner
 unread() { sed -n 's/^entries: //p' "$instance"/per_cpu/cpu*/stats | grep -qv '^0$'; }

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from probes.export.dialect import CannotExport, Exported, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import sh_word
-from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, TRAPS, Script, header
+from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, SET_ASIDE, TRAPS, Script, header
 from probes.facts import TargetFacts
 from probes.plan import Plan, PlannedEvent
 
 _USAGE = (
     "usage, as root: sh THIS [SECONDS [FILE]]",
     "Records until SECONDS are over or Ctrl+C comes, then prints the events; they stay in FILE (probewright.dat).",
+    "A FILE that is there already becomes FILE.old.",
 )
 
 _NEEDS = """
@@ -69,7 +70,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     ]
     text = header("trace-cmd script", plans, facts, _USAGE) + BEGIN + _NEEDS + INSTANCE + "".join(take_away) + TRAPS
     last = f'"$instance"/events/{script.group(events[-1])}/{script.word(events[-1].event)}/enable'
-    text += MAKE_INSTANCE + "\n".join(script.forth) + f"\n{record} >&2 &{_REPORT.replace('LAST', last)}"
+    text += MAKE_INSTANCE + "\n".join(script.forth) + f"\n{SET_ASIDE}{record} >&2 &{_REPORT.replace('LAST', last)}"
     return Exported(text, notes_of(plans))
 
 

@@ -376,6 +376,33 @@ def test_bpftrace_formats_have_a_value_for_each_place(spec: str) -> None:
     assert text_of("bpftrace", spec).count("printf(") == len(re.findall(r'comm=\\"%s\\"', text_of("bpftrace", spec)))
 
 
+@pytest.mark.parametrize(
+    ("name", "tool", "report"), [("perf", "perf", "script"), ("trace-cmd", "trace-cmd", "report")]
+)
+def test_an_earlier_recording_is_not_taken_for_one_that_failed(
+    name: str, tool: str, report: str, tmp_path: Path
+) -> None:
+    tracing, bin_ = tmp_path / "tracing", tmp_path / "bin"
+    (tracing / "instances").mkdir(parents=True)
+    (tracing / "dynamic_events").touch()
+    bin_.mkdir()
+    for program, does in ((tool, f'[ "$1" = {report} ] && cat "$3"'), ("rmdir", 'rm -r "$@"')):
+        (bin_ / program).write_text(f"#!/bin/sh\n{does}\n")
+        (bin_ / program).chmod(0o755)
+    event = PlannedEvent("sched", "sched_switch", "", "")
+    script = made(name, Plan(StaticEvent("sched/sched_switch"), (event,))) or ""
+    (tmp_path / "file").write_text("events of yesterday\n")
+    done = subprocess.run(
+        ["sh", "-c", script.replace("/sys/kernel/tracing", str(tracing)), "sh", "1", "file"],
+        cwd=tmp_path,
+        env={"PATH": f"{bin_}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "" and done.returncode != 0
+    assert (tmp_path / "file.old").read_text() == "events of yesterday\n"
+
+
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
