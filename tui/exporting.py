@@ -37,9 +37,19 @@ class Offer(NamedTuple):
     """What is to be known; of a refusal the reasons."""
 
 
-def exported(connection: Connection, probes: Sequence[Armable], dialect: Dialect) -> Exported:
-    """Probes in one dialect. Raises CannotExport, CannotLower, KernelError."""
-    return export(dialect, plans_for(connection, probes, dialect), connection.facts)
+def exported(connection: Connection, probes: Sequence[Armable], dialect: Dialect, loss: str = "") -> Exported:
+    """Probes in one dialect. Raises CannotExport, CannotLower, KernelError.
+
+    Args:
+        connection: to the kernel.
+        probes: on it.
+        dialect: one of `DIALECTS`.
+        loss: what is not in the probes though it was asked for; empty: nothing.
+    """
+    plans = plans_for(connection, probes, dialect)
+    if loss and plans:
+        plans[0] = replace(plans[0], losses=(*plans[0].losses, loss))
+    return export(dialect, plans, connection.facts)
 
 
 def offers(connection: Connection, probes: Sequence[Armable]) -> tuple[Offer, ...]:

@@ -69,6 +69,16 @@ def test_a_preset_is_exported_with_its_values(dialect, capsys):
     assert "no-such-preset" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("dialect", ["sh", "bpftrace", "kubernetes"])
+def test_what_only_our_own_view_leaves_out_is_told(dialect, capsys):
+    assert run("--as", dialect, "page-faults", "-p", "min_latency=10ms") == 0
+    told = capsys.readouterr()
+    assert "note: page-faults: min_latency is" in told.err
+    assert dialect == "kubernetes" or "# note: page-faults: min_latency is" in told.out.replace("//", "#")
+    assert run("--as", dialect, "page-faults") == 0
+    assert "min_latency" not in "".join(capsys.readouterr())
+
+
 def test_nodes_are_told_every_way_of_a_preset(capsys):
     """Of a probe with several ways this kernel takes one, and another node's kernel may take another."""
     import tomllib

@@ -47,6 +47,10 @@ def test_calls_are_paired_and_short_ones_left_out(command, tmp_path):
         assert call["entry"]["filename"] == call["exit"]["filename"] and call["ret"] == call["exit"]["ret"]
     slow = command(*on_recording("run", str(path), "--json", "-p", f"slow={limit}ns"))
     assert slow.objects == [call for call in calls if call["latency"] >= limit]
+    for words in (("--export", "jsonl"), ("--summary", "--json")):  # of events, and not of calls
+        given_out = command(*on_recording("run", str(path), *words, "-p", f"slow={limit}ns"))
+        assert given_out.status == 0 and "those of any duration" in given_out.err
+        assert "any duration" not in command(*on_recording("run", str(path), *words)).err
 
 
 @pytest.mark.parametrize(

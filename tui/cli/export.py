@@ -19,7 +19,7 @@ from probes.verdict import Verdict
 from tui.cli.check import show_verdict
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
-from tui.cli.presets import asked_for, expand
+from tui.cli.presets import asked_for, expand, of_any_duration
 from tui.cli.watching import probes_of
 from tui.exporting import exported, plans_for, save
 
@@ -50,14 +50,16 @@ def _made(
 ) -> Exported:
     """Raises CannotExport, CannotLower, KernelError."""
     if dialect.write is not kubernetes.write:
-        return exported(connection, probes, dialect)
+        return exported(connection, probes, dialect, of_any_duration(wanted))
     # The nodes' kernels may take a preset's probes in other ways than this one.
     ways = [
         texts
         for one in wanted
         for texts in (((one,),) if isinstance(one, str) else substituted(*one, connection.facts.machine))
     ]
-    return kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
+    made = kubernetes.with_ways(plans_for(connection, probes, dialect), connection.facts, ways)
+    told = of_any_duration(wanted)
+    return made._replace(notes=(*made.notes, told)) if told else made
 
 
 def _write(arguments: argparse.Namespace, text: str, notes: tuple[str, ...]) -> int:

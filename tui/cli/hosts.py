@@ -27,7 +27,8 @@ from tui.cli.event_export import REFUSALS, refuse, refused
 from tui.cli.hosts_export import giving_of_hosts, wanted_of_hosts
 from tui.cli.hosts_stream import Stream
 from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
-from tui.cli.presets import asked_for
+from tui.cli.output import plain
+from tui.cli.presets import asked_for, of_any_duration
 from tui.cli.stopping import Forced, Stopped, give_out, stoppable, tell_forced
 from tui.cli.wanted_export import STDOUT, NotWanted, Wanted
 from tui.cli.watching import how_of, limits_of
@@ -119,6 +120,8 @@ def order_of(arguments: argparse.Namespace) -> Order:
             armable(spec)
         except ParseError as error:
             raise ProbeRefused(Verdict(" ".join(spec.split()), error.refusal)) from None
+    if told := of_any_duration(wanted):
+        print(f"probewright: {plain(told)}", file=sys.stderr)
     how = how_of(arguments)
     return Order(wanted, how.at_any_rate, how.mode, how.triggers)
 

@@ -77,6 +77,14 @@ def expand(wanted: Sequence[Chosen | str], connection: Connection) -> ToArm:
     return ToArm(specs, calls, least)
 
 
+def of_any_duration(wanted: Sequence[Chosen | str]) -> str:
+    """What is to be said where events are given out, which have no duration, and not calls; empty: nothing."""
+    names = [one.preset.name for one in wanted if isinstance(one, Chosen) and least_latency(*one)]
+    if not names:
+        return ""
+    return f"{', '.join(names)}: min_latency is of calls that one host prints: here are those of any duration"
+
+
 def _meant(word: str) -> Preset:
     try:
         return found(word)

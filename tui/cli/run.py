@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Container, Mapping
 
 from events.export.jsonlines import json_object
@@ -11,8 +12,8 @@ from events.record import Record
 from kernel.watch import STORE_BYTES, Watch
 from tui.cli.event_export import REFUSALS, exporting, refuse, refused
 from tui.cli.main import DONE, REFUSED, USAGE
-from tui.cli.output import connect, emit, line
-from tui.cli.presets import ToArm, asked_for, expand
+from tui.cli.output import connect, emit, line, plain
+from tui.cli.presets import ToArm, asked_for, expand, of_any_duration
 from tui.cli.stopping import stoppable
 from tui.cli.summary import summarize
 from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
@@ -53,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         armed = expand(asked, connection)
         probes = probes_of(armed.specs, connection)
+        if armed.least and (wanted is not None or arguments.summary is not None or arguments.hist):
+            print(f"probewright: {plain(of_any_duration(asked))}", file=sys.stderr)
         with stoppable():
             events = arm(watch, probes, how_of(arguments))
             if arguments.summary is not None or arguments.hist:
