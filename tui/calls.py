@@ -152,7 +152,7 @@ class ShownCalls:
 
     def _text(self, row: int) -> str:
         call = self.call(row)
-        values = " ".join(f"{seen.name} {seen.before or ''} → {seen.after or ''}" for seen in call.values)
+        values = "  ".join(seen.text for seen in call.values)  # as it is shown
         return f"{call.task} {call.function} {call.returned} {call.note} {values}"
 
     def _values(self, record: Record | None) -> dict[str, str]:

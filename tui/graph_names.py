@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _IRQ_ENTRY: Final = ("__irqentry_text_start", "__irqentry_text_end")
 """Symbols around the functions in which interrupts enter (include/linux/interrupt.h, __irq_entry)."""
 _FAR: Final = 1 << 32
+_KERNEL: Final = 1 << 63
+"""Addresses of the kernel are higher."""
 _MAX_ERRNO: Final = 4095
 
 
@@ -75,7 +77,11 @@ class GraphNames:
 
     def _argument(self, argument: Argument) -> str:
         value = argument.value
-        text = _short(value) if value >= _FAR else self._namer.text(value, argument.type_id or None)
+        number = argument.type if isinstance(argument.type, Int) and value < _KERNEL else None
+        if value < _FAR or (number and number.is_signed):
+            text = self._namer.text(value, argument.type_id or None)
+        else:  # a large number without sign may be an address, or a size: nothing of it may be missing
+            text = hex(value) if number else _short(value)
         return f"{argument.name or '?'}={text}"
 
     def returned(self, function: str, row: Row) -> tuple[str, bool]:

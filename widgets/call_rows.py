@@ -34,6 +34,13 @@ class Seen(NamedTuple):
         """Whether the call changed it."""
         return self.before is not None and self.after is not None and self.before != self.after
 
+    @property
+    def text(self) -> str:
+        """`f_pos 0 → 512`, or `count 512` where the call did not change it."""
+        if self.changed:
+            return f"{self.name} {self.before} → {self.after}"
+        return f"{self.name} {self.before if self.before is not None else self.after or ''}"
+
 
 class CallText(NamedTuple):
     """One call."""
@@ -167,8 +174,4 @@ def _values(call: CallText) -> Iterable[Piece]:
     if compared and not changed:
         yield Piece("(nothing)  ", "dim")
     rest = [seen for seen in call.values if not seen.changed]
-    yield Piece("  ".join(f"{safe(seen.name)} {safe(_either(seen))}" for seen in rest), "dim")
-
-
-def _either(seen: Seen) -> str:
-    return seen.before if seen.before is not None else seen.after or ""
+    yield Piece("  ".join(safe(seen.text) for seen in rest), "dim")

@@ -18,6 +18,8 @@ from widgets.tail_table import TailTable
 
 _TIME: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *(ns|us|µs|ms|s)?")
 _UNITS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_LONGEST: Final = 20
+"""Digits."""
 _ASKED: Final = {
     "least": "hide calls that took less than (10us, 2ms; empty: show all)",
     "slow": "slow is a call from (10us, 2ms; empty: one of a hundred)",
@@ -29,7 +31,9 @@ def nanoseconds(text: str) -> int | None:
     if not text:
         return 0
     found = _TIME.fullmatch(text)
-    return round(float(found[1]) * _UNITS[found[2] or "us"]) if found else None
+    if not found or len(found[1]) > _LONGEST:  # more than a float can hold is no time, either
+        return None
+    return round(float(found[1]) * _UNITS[found[2] or "us"])
 
 
 class GraphPane(TablePane):

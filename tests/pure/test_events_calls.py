@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from events.store import Store
 from events.subbuffer import MISSED_EVENTS
 from tests.events_data import entry, event, page
 from tui.calls import ShownCalls
+from widgets.call_rows import CallText, Seen
 
 HEADER = HeaderPage()
 FORMAT = """name: {name}
@@ -257,3 +259,13 @@ def test_what_was_lost_is_known_for_as_long_as_a_call_is_open() -> None:
     calls.tick()
     assert store.first_seq > 1
     assert calls.call(calls.next - 1).alone is Alone.LOST
+
+
+@pytest.mark.parametrize("text", ["fd 5", "pos 0 → 512", "count 4096  name a", "vfs_read"])
+def test_values_are_found_as_they_are_shown(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = (Seen("fd", None, "5"), Seen("pos", "0", "512"), Seen("count", "4096", "4096"), Seen("name", "a", None))
+    shown = ShownCalls(SimpleNamespace(), Store(Decoder(dict(FORMATS), HEADER)))
+    monkeypatch.setattr(shown, "calls", SimpleNamespace(first=0, next=1))
+    monkeypatch.setattr(shown, "call", lambda _: CallText(0, "cat-5", "vfs_read", 1, "512", False, values))
+    assert shown.find(text, 0, 1, 1.0).seq == 0
+    assert shown.find("fd  ", 0, 1, 1.0).seq is None

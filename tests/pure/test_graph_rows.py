@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from widgets.graph_pane import nanoseconds
 from widgets.graph_rows import GraphRows, GraphText
 from widgets.safe_text import width
 
@@ -32,3 +33,8 @@ def test_wide_letters_move_no_column(name, arguments, task, note, level, columns
     took = next(n for n, text in enumerate(texts) if text.endswith("1.23 us"))
     header = "".join(piece.text for piece in rows.header(columns))
     assert sum(map(width, texts[: took + 1])) == header.index("took") + len("took")
+
+
+def test_what_no_number_can_hold_is_no_time():
+    assert nanoseconds("9" * 400 + " s") is None
+    assert nanoseconds("1.5 ms") == 1_500_000

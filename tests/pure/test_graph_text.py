@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +19,13 @@ from events.graph.arguments import Argument, ArgumentTypes, kernel_text, registe
 from events.graph.decode import ends_of
 from events.graph.ends import EndKind, GraphEnds, zeros
 from events.kallsyms import Symbols
+from events.naming import Namer
 from events.store import Store
 from tests.btf_writer import Writer, stored
 from tests.events_data import KERNELS, archive, captured, fgraph_text, store_of
 from tests.graph_style import GraphStyle, duration_text, headers, mark, proc_text, retval_text, style_of
 from tests.graph_text import GraphPrinter, Names
+from tui.graph_names import GraphNames
 
 ERRNO = -22
 
@@ -214,6 +217,30 @@ def test_arguments_have_values_of_their_types() -> None:
     assert kernel_text("do_sys_openat2", (0xFFFFFF9C, 1, 2, 0, 0, 0), types()).startswith("(dfd=4294967196, ")
     assert kernel_text("no_such_function", registers, types()) == "()"
     assert kernel_text("vfs_read", (), types()) == "()"
+
+
+@pytest.mark.parametrize(
+    ("function", "registers", "text"),
+    [
+        ("vfs_truncate", (0xFFFF888000001000, 6 << 30), "(path=…0001000, length=6442450944)"),
+        ("vfs_truncate", (0xFFFF888000001000, 7), "(path=…0001000, length=7)"),
+        (
+            "vfs_read",
+            (0xFFFF888000001000, 0x7FFC00001000, 5_000_000_000, 0),
+            "(file=…0001000, buf=…0001000, count=0x12a05f200, pos=0)",
+        ),
+        (
+            "vfs_read",
+            (0xFFFF888000001000, 0x7FFC00001000, 0xFFFFC90000003000, 0),
+            "(file=…0001000, buf=…0001000, count=…0003000, pos=0)",
+        ),
+    ],
+)
+def test_only_addresses_are_shortened_in_the_tree(function: str, registers: tuple[int, ...], text: str) -> None:
+    btf = Btf.load(stored("btf-7.2"))
+    names = GraphNames(SimpleNamespace(btf=btf, namer=lambda: Namer(btf), loaded_symbols=None))  # type: ignore[arg-type]
+    record = SimpleNamespace(values={"args": registers})
+    assert names.arguments(function, record) == text  # type: ignore[arg-type]
 
 
 def made_types() -> ArgumentTypes:
