@@ -22,7 +22,9 @@ printf %s "$1" >script
   trap '' HUP XFSZ
   ulimit -f $(($3 / 512))
   sh -c 'echo $$ >pid; exec sh ./script "$1"' sh "$2" >out 2>err
-  echo $? >ended && mv ended status
+  code=$?
+  [ "$(wc -c <out)" -lt $(($3 / 512 * 512)) ] || echo "the events are cut off at probewright_most_bytes: $3" >>err
+  echo "$code" >ended && mv ended status
   # Whoever does not come for it any more leaves nothing behind either.
   passed=0
   while [ -d "$folder" ] && [ "$passed" -lt 600 ]; do sleep 1; passed=$((passed + 1)); done

@@ -194,7 +194,7 @@ def test_a_play_from_begin_to_end(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     got = (tmp_path / "probewright" / "there.txt").read_bytes()
     assert got == f"{hostile}\n".encode() + b"\xff\0\n1\nover\n"
-    assert "a loss" in done.stdout
+    assert "a loss" in done.stdout and "cut off" not in done.stdout
     assert not (tmp_path / "broken").exists() and not list(Path("/tmp").glob("probewright-[0-9]*/script"))
     # What is too much is not written, and the rest arrives; a failure on the way cleans up all the same.
     long = script.replace("echo over\n", "dd if=/dev/zero bs=65536 count=4 2>/dev/null || echo >&2 full\n")
@@ -205,7 +205,8 @@ def test_a_play_from_begin_to_end(tmp_path):
         *("-e", "probewright_unpack='import sys; sys.exit(3)'"),
     )
     assert done.returncode == 2
-    assert "full" in done.stdout and not list(Path("/tmp").glob("probewright-[0-9]*/script"))
+    assert "full" in done.stdout and "cut off at probewright_most_bytes: 131072" in done.stdout
+    assert not list(Path("/tmp").glob("probewright-[0-9]*/script"))
 
 
 def test_another_kernel_is_refused(tmp_path):
