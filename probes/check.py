@@ -130,7 +130,7 @@ def comes_back(verdict: Verdict, plan: Plan) -> bool:
         return any(line.split()[0].partition(":")[0] == letter for line in plan.lines)
     if error is None or (error.column is not None and error.column <= len(head)) or error.code in _OF_NAME:
         return False
-    return any(line.split()[1:] == words for line in plan.lines)
+    return any(line.split()[1:] == words and line[0] == letter[:1] for line in plan.lines)
 
 
 def as_there(text: str, verdict: Verdict, facts: TargetFacts) -> Verdict:

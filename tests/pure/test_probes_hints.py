@@ -89,6 +89,8 @@ def test_a_synthetic_event_begins_with_its_name(name: str) -> None:
         ("p vfs_read+3", True),
         ("p:my/own vfs_read+3", True),
         ("f vfs_read%return count x=file->f_path.dentry:%pd", False),
+        ("f vfs_read", False),  # a kprobe has the same words behind another letter
+        ("f:my/own vfs_read x=$arg1:u64", False),
     ],
 )
 def test_what_would_be_refused_again_is_no_way_out(spec: str, back: bool) -> None:
