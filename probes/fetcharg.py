@@ -204,6 +204,13 @@ Expression = (
 )
 
 
+def innermost(expression: Expression) -> Expression:
+    """Give what dereferences, casts and reads of per-CPU variables begin with."""
+    while isinstance(expression, Dereference | Cast | PerCpu):
+        expression = expression.inner
+    return expression
+
+
 @dataclass(frozen=True, slots=True)
 class FetchArg:
     """`name=expression:type`; name and type may be left to the kernel."""

@@ -10,7 +10,18 @@ from btf.types import Array, Enum, Enum64, Int, Ptr, Struct, Type
 from btf.walk import size_of, strip
 from probes.convention import Where, is_plain
 from probes.dialect import Dialect
-from probes.fetcharg import Argument, Comm, Dereference, Expression, FetchArg, ReturnValue, Variable
+from probes.fetcharg import (
+    Argument,
+    Cast,
+    Comm,
+    Dereference,
+    Expression,
+    FetchArg,
+    PerCpu,
+    ReturnValue,
+    Variable,
+    innermost,
+)
 from probes.plan import Column
 from probes.rules.guesses import name_hint, name_meant, struct_behind, texts_in
 from probes.rules.site import Site
@@ -144,8 +155,7 @@ class Capturer:
 
     def _nameable(self, expression: Expression) -> bool:
         """Whether the kernel reads the right thing from the text as it is."""
-        while isinstance(expression, Dereference):
-            expression = expression.inner
+        expression = innermost(expression)
         if isinstance(expression, ReturnValue) and not expression.path:
             return self.by_name or self.signature is None  # else it would be hexadecimal, -ENOENT too
         if isinstance(expression, ReturnValue):
@@ -187,17 +197,16 @@ class Capturer:
             if self.signature is None and isinstance(expression, ReturnValue) and not expression.path:
                 return "$retval", self._type(arg.type)
             return self.typed(self.locate(expression), arg.type)
-        if isinstance(expression, Dereference):
+        if isinstance(expression, Dereference | Cast | PerCpu):
             return self._inner(expression), self._type(arg.type)
         return str(expression), self._type(arg.type)
 
     def _inner(self, expression: Expression) -> str:
-        """Write what stands in a dereference."""
-        if isinstance(expression, Dereference):
-            inner = self._inner(expression.inner)
-            text = str(replace(expression, inner=Comm("")))
-            head, _, tail = text.partition("()")
-            return f"{head}({inner}){tail}"
+        """Write what stands in a dereference or a cast."""
+        if isinstance(expression, Dereference | PerCpu):
+            return str(replace(expression, inner=Comm(self._inner(expression.inner))))
+        if isinstance(expression, Cast):
+            return str(replace(expression, inner=Comm(self._inner(expression.inner)), bracketed=True))
         if isinstance(expression, Variable | ReturnValue) and not (
             self.signature is None and isinstance(expression, ReturnValue) and not expression.path
         ):
@@ -260,23 +269,18 @@ def _from_the_other_end(kind: str) -> str:
 
 def _holds_path(expression: Expression) -> bool:
     """Whether a name of BTF is in it."""
-    while isinstance(expression, Dereference):
-        expression = expression.inner
+    expression = innermost(expression)
     return isinstance(expression, Variable) or (isinstance(expression, ReturnValue) and bool(expression.path))
 
 
 def needs_entry(expression: Expression) -> bool:
     """Whether it is an argument, which a call has at its entry."""
-    while isinstance(expression, Dereference):
-        expression = expression.inner
-    return isinstance(expression, Variable | Argument)
+    return isinstance(innermost(expression), Variable | Argument)
 
 
 def needs_exit(expression: Expression) -> bool:
     """Whether it is there at the exit only."""
-    while isinstance(expression, Dereference):
-        expression = expression.inner
-    return isinstance(expression, ReturnValue)
+    return isinstance(innermost(expression), ReturnValue)
 
 
 def word_of(name: str, value: str, kind: str | None) -> str:

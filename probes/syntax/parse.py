@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from probes.fetcharg import Dereference, Expression, FetchArg, ReturnValue
+from probes.fetcharg import FetchArg, ReturnValue, innermost
 from probes.names import check_name, split_name
 from probes.probe import TEXT, Base, Kind, Place, Probe, When
 from probes.syntax.parse_error import ParseError, refuse
@@ -51,7 +51,11 @@ def parse_probe(text: str) -> Probe:
     suffix = None
     if kind is Kind.KRETPROBE and words[1].text.endswith("%return"):
         suffix = True
-    if kind is Kind.AUTO and when is When.ENTRY and any(_wants_exit(a) for a in fetchargs):
+    if (
+        kind is Kind.AUTO
+        and when is When.ENTRY
+        and any(isinstance(innermost(a.expression), ReturnValue) for a in fetchargs)
+    ):
         when = When.EXIT  # as the kernel does: `f vfs_read $retval` is a return probe
         suffix = False
     return Probe(
@@ -100,13 +104,6 @@ def _at(word: str, column: int) -> FetchArg:
     except ParseError as error:
         r = error.refusal
         raise refuse(r.code, column + (r.column or 0), r.token, r.hint) from None
-
-
-def _wants_exit(arg: FetchArg) -> bool:
-    expression: Expression = arg.expression
-    while isinstance(expression, Dereference):
-        expression = expression.inner
-    return isinstance(expression, ReturnValue)
 
 
 def _place(text: str, kind: Kind, at: int) -> tuple[Place, When]:

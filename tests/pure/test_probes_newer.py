@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from btf.btf import Btf
+from probes.check import check_plan
 from probes.dialect import dialect_of
 from probes.facts import Feature, TargetFacts
 from probes.kernel_verdict import kernel_verdict
@@ -107,3 +108,20 @@ def test_marks_are_found_in_types() -> None:
 def _told(name: str) -> tuple[TargetFacts, Btf]:
     btf, facts, _ = kernel(name)
     return replace(facts, readme=":mod:<module>"), btf
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("f vfs_open x=(path)$retval->dentry", "vfs_open%return x=(path)$retval->dentry"),
+        ("f vfs_open x=this_cpu_read($retval)", "vfs_open%return x=this_cpu_read($retval)"),
+        ("p vfs_read+0 x=(file)file->f_mode", "vfs_read+0 x=(file)file->f_mode"),
+    ],
+)
+def test_what_a_cast_is_of_says_which_end_it_needs(text: str, place: str) -> None:
+    """The kernel makes a return probe of each `$retval`, in a cast too: what it takes is armed so."""
+    btf, facts, _ = kernel("7.2")
+    facts = replace(facts, features=facts.features | {Feature.TYPECAST, Feature.CURRENT, Feature.THIS_CPU})
+    checked = check_plan(text, btf, facts, environment=environment("7.2"))
+    assert checked.plan is not None
+    assert [line.split(" ", 1)[1] for line in checked.plan.lines] == [place]
