@@ -33,9 +33,18 @@ _TAKE_AWAY = """
       fi
       nap
     done
-    [ -z "$reader" ] || wait "$reader" 2>/dev/null
+    [ -z "$reader" ] || wait "$reader" 2>/dev/null || [ $? -ne 1 ] || ended=1
     lost
   fi
+"""
+
+_NOT_ALL = """\
+  # dd ends so where it can't read, or can't write what it has read: a disk that is full.
+  if [ "$ended" -eq 1 ]; then
+    say "the events end early: they could not be read or written"
+    exit 1
+  fi
+}
 """
 
 _FOLLOW = """
@@ -67,7 +76,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
         "\n".join(reversed(off)),
         _TAKE_AWAY,
         "\n".join(reversed(away)),
-        '\n  [ "$step" -lt 1 ] || remove_instance\n}\n',
+        '\n  [ "$step" -lt 1 ] || remove_instance\n' + _NOT_ALL,
     ]
     text = header("shell script", plans, facts, _USAGE) + BEGIN + INSTANCE + "".join(take_away) + TRAPS
     return Exported(text + MAKE_INSTANCE + "\n".join(script.forth) + "\n" + _FOLLOW, notes_of(plans))

@@ -54,7 +54,7 @@ while [ "$start" -gt 0 ]; do
 done
 owner=$$_$owner
 group=pw_$owner
-step=0 reader='' timer=''
+step=0 reader='' timer='' ended=0
 
 # put FILE TEXT: in one write, as the kernel wants it
 put() {
@@ -97,6 +97,7 @@ nap() { sleep 0.1 2>/dev/null || sleep 1; }
 wait_for_end() {
   if [ -z "$seconds" ]; then
     wait "$reader"
+    ended=$?
   fi
   while [ "${seconds:-0}" -gt 0 ] && kill -0 "$reader" 2>/dev/null; do
     sleep 1 & timer=$!
@@ -233,5 +234,6 @@ def header(tool: str, plans: Sequence[Plan], facts: TargetFacts, usage: Sequence
     lines = [f"{tool}, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans), *usage]
     lines += [f"note: {note}" for note in notes_of(plans)]
     comments = "".join(f"# {one_line(line)}".rstrip() + "\n" for line in lines)
-    told = "# It is the kernel that reads each $ in single quotes.\n# shellcheck disable=SC2016\n"
+    told = "# It is the kernel that reads each $ in single quotes; not every script asks how its reader ended.\n"
+    told += "# shellcheck disable=SC2016,SC2034\n"
     return f"#!/bin/sh\n{comments}#\n{told}"

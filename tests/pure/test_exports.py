@@ -403,6 +403,32 @@ def test_an_earlier_recording_is_not_taken_for_one_that_failed(
     assert (tmp_path / "file.old").read_text() == "events of yesterday\n"
 
 
+@pytest.mark.parametrize("asked", [[], ["9"]])
+@pytest.mark.parametrize("shell", SHELLS)
+def test_events_that_end_early_are_told(shell: str, asked: list[str], tmp_path: Path) -> None:
+    tracing, bin_ = tmp_path / "tracing", tmp_path / "bin"
+    (tracing / "instances").mkdir(parents=True)
+    (tracing / "dynamic_events").touch()
+    bin_.mkdir()
+    remove = bin_ / "rmdir"
+    remove.write_text('#!/bin/sh\nrm -r "$@"\n')
+    remove.chmod(0o755)
+    event = PlannedEvent("sched", "sched_switch", "", "")
+    script = made("sh", Plan(StaticEvent("sched/sched_switch"), (event,))) or ""
+    script = script.replace("/sys/kernel/tracing", str(tracing))
+    # a file system of tracefs makes these
+    script = script.replace("\ntry ", '\nmkdir -p "$instance/events/sched/sched_switch"; try ', 1)
+    for reads, status in (("", 1), (': >"$instance/trace_pipe"', 0)):
+        done = subprocess.run(
+            [*_shell(shell), "-c", script.replace("\ndd if=", f"\n{reads}\ndd if=", 1), "sh", *asked],
+            env={"PATH": f"{bin_}:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == status, done.stderr
+        assert ("the events end early" in done.stderr) is bool(status)
+
+
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
