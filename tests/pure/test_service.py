@@ -27,10 +27,13 @@ def environment() -> dict[str, str]:
 
 
 def words_of(command: str, settings: dict[str, str]) -> list[str]:
-    """A command line as systemd.exec(5) makes it: `${X}` is one word, `$X` as many as there are."""
+    """A command line as systemd.exec(5) makes it: `${X}` is one word, `$X` as many as there are.
+
+    %I is the instance without its escapes, and makes `slow/opens` of slow-opens (systemd.unit(5)).
+    """
     found: list[str] = []
     for word in shlex.split(command.lstrip("-")):
-        word = word.replace("%I", "slow-opens")
+        word = word.replace("%I", "slow/opens").replace("%i", "slow-opens")
         if re.fullmatch(r"\$[A-Z_]+", word):
             found += settings.get(word[1:], "").split()
         else:
