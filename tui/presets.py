@@ -130,7 +130,11 @@ def own_file(one: Listed) -> Path:
 
 def run_editor(path: Path) -> None:
     """Have a person edit a file; the terminal is the editor's. Raises PresetError."""
-    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    asked = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        words = shlex.split(asked) or ["vi"]
+    except ValueError as error:
+        raise PresetError(f"EDITOR can't be meant: {asked}: {error}") from None
     try:
         status = subprocess.run([*words, str(path)], check=False).returncode
     except OSError as error:

@@ -21,6 +21,7 @@ from probes.presets.substitute import least_latency, substituted
 from probes.presets.values import written
 from probes.presets.write import edited, new_text
 from probes.probe import Probe
+from tui.presets import run_editor
 
 TEXT = """# what the team uses
 version = 1
@@ -318,3 +319,15 @@ def test_the_filter_of_a_probe_in_braces_is_not_that_of_the_whole():
         ((made,),) = substituted(preset, always | dict(given_))
         assert made == begin + filter_
         armable(made)
+
+
+def test_an_editor_that_cannot_be_meant_is_told(monkeypatch, tmp_path):
+    file, seen = tmp_path / "a.toml", tmp_path / "seen"
+    file.write_text(f"#!/bin/sh\ntouch {seen}\n")
+    file.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for words, told in {"vi '": "EDITOR can't be meant", " ": "vi: ", "no-such-editor": "no-such-editor: "}.items():
+        monkeypatch.setenv("VISUAL", words)
+        with pytest.raises(PresetError, match=told):
+            run_editor(file)
+    assert not seen.exists()  # a preset is no program
