@@ -69,7 +69,7 @@ class PathError(Exception):
 
     Attributes:
         code: the kernel's name (ERRORS in kernel/trace/trace_probe.h): NO_PTR_STRCT, NOSUP_DAT_ARG, NO_BTF_FIELD or
-            BAD_BTF_TID.
+            BAD_BTF_TID; ours: `no_such_element`, an index behind an array's last.
         hop_index: which step of the path.
         struct_id: the struct that was looked into, for NO_BTF_FIELD; None else.
     """
@@ -234,6 +234,8 @@ def _element(b: Btf, at: int, index: str, hop_index: int) -> _Element:
         raise PathError("NO_BTF_FIELD", hop_index) from None
     if not is_complete(b, found.type_id):
         raise PathError("BAD_BTF_TID", hop_index)
+    if isinstance(found, Array) and 1 < found.nelems <= number:  # one of a single element may stand for any number
+        raise PathError("no_such_element", hop_index)
     op = "." if isinstance(found, Array) else "->"
     return _Element(op, found.type_id, number * size_of(b, found.type_id) * 8)
 

@@ -203,7 +203,8 @@ def _follow(btf: Btf, value: Value, path: Sequence[Hop], start: int) -> Value:
         # Beneath the wrong operator the name may be right: one thing at a time.
         names = () if hint else member_names(btf, value.type_id, hops, error.hop_index)
         column = at + (0 if hop.op == "[]" else len(hop.op))
-        raise NotThere(error.code, offset=column, token=hop.name, names=names, hint=hint) from None
+        reason = "the array has not so many elements" if error.code == "no_such_element" else ""
+        raise NotThere(error.code, reason, column, hop.name, names, hint) from None
     derefs = value.derefs + found.derefs
     return Value(value.base, found.type_id, derefs, found.bit_offset, found.bit_size, found.kernel_agrees)
 

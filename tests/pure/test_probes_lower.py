@@ -213,6 +213,7 @@ def test_columns_say_what_they_hold() -> None:
         ("f vfs_read%both count if cnt > 1", "unknown_filter_field", "cnt > 1"),
         ("f no_such_function $$args", "not_traceable", "no_such_function $$args"),
         ("f vfs_read%both wrong-name", "BAD_HYPHEN", "-name"),
+        ("f wake_up_new_task p->comm[16]", "no_such_element", "[16]"),
     ],
 )
 @pytest.mark.parametrize("name", ALL)
