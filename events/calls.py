@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 
 from events.call_ends import Ends, ends_among
 from events.columns import Columns
-from events.pairing import Alone, Call, End, EndOf, Pairing
+from events.pairing import STACK_BITS, Alone, Call, End, EndOf, Pairing
 
 if TYPE_CHECKING:
     from events.store import Store
 
+Places = NDArray[np.intp]
+
 _NONE = -1
+_LEAST = np.iinfo(np.int64).min
 _REASONS = tuple(Alone)
 _PIECE = 1 << 13
 """Events between two looks at the clock."""
@@ -171,8 +174,10 @@ class Calls:
         pairs = np.stack((ends.seqs[entries], ends.seqs[exits], 0 * exits, ends.functions[exits], took), axis=1)
         shown_by: list[int] = []
         others: list[Row] = []
-        for end in _one_by_one(ends, rest):
-            for call in self._pairing.take(end):
+        between = _between(ends, entries, rest, self._pairing.has_open)
+        places = np.sort(np.concatenate((rest, between)))
+        for end, went_by in zip(_one_by_one(ends, places), np.isin(places, between).tolist(), strict=True):
+            for call in self._pairing.went_by(end) if went_by else self._pairing.take(end):
                 shown_by.append(end.seq)
                 others.append(_row(call, end.function, self._pairing.took))
         order = np.argsort(np.concatenate((ends.seqs[exits], np.array(shown_by, np.int64))), kind="stable")
@@ -228,7 +233,7 @@ def matched(ends: Ends) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.
 
     Gives the places of the entries, of the exits, and of all that is left, in order.
     """
-    left = np.argsort(ends.tasks, kind="stable")
+    left = order = np.argsort(ends.tasks, kind="stable")
     entries: list[NDArray[np.intp]] = []
     exits: list[NDArray[np.intp]] = []
     while len(left) > 1:
@@ -240,6 +245,7 @@ def matched(ends: Ends) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.
             & (ends.functions[one] == ends.functions[other])
             & (ends.proofs[one] == ends.proofs[other])
         )
+        pairs = pairs[_holds(ends, order, left[pairs], left[pairs + 1])]
         if not len(pairs):
             break
         entries.append(left[pairs])
@@ -247,6 +253,41 @@ def matched(ends: Ends) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.
         left = np.delete(left, np.concatenate((pairs, pairs + 1)))
     nothing = np.empty(0, np.intp)
     return np.concatenate([nothing, *entries]), np.concatenate([nothing, *exits]), np.sort(left)
+
+
+def _holds(ends: Ends, order: Places, entries: Places, exits: Places) -> NDArray[np.bool_]:
+    """Which pairs have nothing between them that may show their entry to be over before; see `events.pairing`."""
+    where = np.empty(len(order), np.intp)
+    where[order] = np.arange(len(order))
+    bounds = np.stack((where[entries] + 1, where[exits]), axis=1)
+    if (bounds[:, 0] == bounds[:, 1]).all():
+        return np.ones(len(entries), np.bool_)
+    begun = np.where(ends.at_exit, _LEAST, np.minimum(ends.frames, 0))[order]
+    highest = np.maximum.reduceat(begun, bounds.ravel())[::2]
+    holds: NDArray[np.bool_] = (bounds[:, 0] == bounds[:, 1]) | (ends.frames[entries] >= 0)
+    return holds | (highest < ends.frames[entries])
+
+
+def _between(ends: Ends, entries: Places, rest: Places, has_open: Callable[[int], bool]) -> Places:
+    """Entries of pairs that may show a call to be over that is none: of each task, function and stack the highest
+    between two of the ends that are left.
+    """
+    entries = entries[ends.frames[entries] < 0]
+    left = set(ends.tasks[rest].tolist())
+    tasks = [task for task in np.unique(ends.tasks[entries]).tolist() if task in left or has_open(task)]
+    entries, rest = (places[np.isin(ends.tasks[places], tasks)] for places in (entries, rest))
+    if not len(entries):
+        return entries
+    places = np.concatenate((entries, rest))
+    order = np.lexsort((places, ends.tasks[places]))
+    places, is_rest = places[order], (order >= len(entries))
+    piece, places = np.cumsum(is_rest)[~is_rest], places[~is_rest]
+    keys = (ends.frames[places] >> STACK_BITS, ends.functions[places], piece, ends.tasks[places])
+    order = np.lexsort((ends.frames[places], *keys))
+    last = np.ones(len(order), np.bool_)
+    last[:-1] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
+    found: Places = places[order[last]]
+    return found
 
 
 def _one_by_one(ends: Ends, places: NDArray[np.intp]) -> list[End]:

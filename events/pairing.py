@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-_STACK_BITS: Final = 14
+STACK_BITS: Final = 14
 """THREAD_SIZE of the kernel is not smaller."""
 
 
@@ -82,11 +82,11 @@ def idle_task(cpu: int) -> int:
 def _is_over(call: End, entry: End) -> bool:
     """Whether an entry shows an open call of its task to be over: it stands where that stood on the kernel's stack.
 
-    Stacks grow downwards, and begin at multiples of their size, which is `1 << _STACK_BITS` at least. What a function
+    Stacks grow downwards, and begin at multiples of their size, which is `1 << STACK_BITS` at least. What a function
     calls as its last act may take its place, but for the function itself. A program may have many stacks, anywhere.
     """
     in_kernel = call.frame < 0 or call.frame >> 63
-    if not in_kernel or call.frame >> _STACK_BITS != entry.frame >> _STACK_BITS:
+    if not in_kernel or call.frame >> STACK_BITS != entry.frame >> STACK_BITS:
         return False
     return entry.frame > call.frame or (entry.frame == call.frame and entry.function == call.function)
 
@@ -109,6 +109,24 @@ class Pairing:
         """What became of it, and of the calls that it shows to be over."""
         return self._leave(end) if end.at_exit else self._enter(end)
 
+    def has_open(self, task: int) -> bool:
+        """Whether a task has begun calls that have not ended yet."""
+        return task in self._stacks
+
+    def went_by(self, entry: End) -> list[Call]:
+        """The calls that the entry of another call shows to be over; that one has ended and is paired already."""
+        calls = self._end_over(stack := self._stacks.get(entry.task, []), entry)
+        if calls and not stack:
+            del self._stacks[entry.task]
+        return calls
+
+    def _end_over(self, stack: list[End], entry: End) -> list[Call]:
+        calls = []
+        while stack and _is_over(stack[-1], entry):
+            calls.append(Call(stack.pop().seq, None, Alone.NO_EXIT))
+        self.open -= len(calls)
+        return calls
+
     def forget(self) -> list[Call]:
         """Events went by unseen: what is open stays alone, the earliest first."""
         entries = sorted(entry.seq for stack in self._stacks.values() for entry in stack)
@@ -118,12 +136,10 @@ class Pairing:
 
     def _enter(self, end: End) -> list[Call]:
         stack = self._stacks.setdefault(end.task, [])
-        calls = []
-        while stack and _is_over(stack[-1], end):
-            calls.append(Call(stack.pop().seq, None, Alone.NO_EXIT))
+        calls = self._end_over(stack, end)
         stack.append(end)
         self._stacks.move_to_end(end.task)
-        self.open += 1 - len(calls)
+        self.open += 1
         if self.open <= self.limit:
             return calls
         # The task that has been still for longest is the likeliest to be gone.

@@ -50,6 +50,9 @@ STEPS = st.tuples(
 )
 
 
+KERNEL_STACK = 0xFFFFC90000003000
+
+
 def _record(pid: int, number: int, frame: int, count: int) -> bytes:
     shift = 8 * (number % 2)
     return entry(700 + number, pid, struct.pack("<Qi", 1000 + frame + shift, count))
@@ -76,9 +79,10 @@ def _one_by_one(store: Store) -> list[Call]:
         end = ENDS[record.event]
         frame = record.values["frame"]
         assert isinstance(frame, int)
-        proof = hash((frame - end.shift, *(record.values[name] for name in end.kept)))
+        frame -= end.shift
+        proof = hash((frame, *(record.values[name] for name in end.kept)))
         task = record.pid or idle_task(record.cpu)
-        calls += pairing.take(End(seq, record.ts, task, end.function, end.at_exit, proof))
+        calls += pairing.take(End(seq, record.ts, task, end.function, end.at_exit, proof, frame))
     return calls
 
 
@@ -102,6 +106,34 @@ def test_by_columns_as_one_by_one(steps: list[tuple[int, int, int, int, int, boo
         sum(call.alone is not None for call in found),
     )
     assert 2 * calls.paired + sum(calls.alone.values()) + calls.open == len(store)
+
+
+@given(st.lists(st.tuples(STEPS, st.integers(0, 3)), max_size=40), st.sampled_from([3, 8, 1 << 13]))
+@settings(max_examples=300, deadline=None)
+def test_by_columns_nothing_is_a_pair_that_is_none_one_by_one(
+    steps: list[tuple[tuple[int, int, int, int, int, bool, bool], int]], piece: int
+) -> None:
+    """On stacks of the kernel a call is shown to be over by what stands in its place."""
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    frames = [KERNEL_STACK + at for at in (0, 0x40, 0x80, 0x8000)]
+    _fill(store, [(step[0], 5, step[2], frames[frame], 0, *step[5:]) for step, frame in steps])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("events.calls._PIECE", piece)
+        calls, found = _all(store)
+    pairs = {call for call in found if call.alone is None}
+    assert pairs <= {call for call in _one_by_one(store) if call.alone is None}
+    assert 2 * calls.paired + sum(calls.alone.values()) + calls.open == len(store)
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 1 << 13])
+def test_an_entry_whose_exit_was_missed_has_no_exit_of_a_later_call(piece: int, monkeypatch) -> None:
+    """Its own exit and the entry of the last call were not seen; a whole call stood in its place between them."""
+    monkeypatch.setattr("events.calls._PIECE", piece)
+    for inner, above in ((0, 0), (2, 0x40)):
+        store = Store(Decoder(dict(FORMATS), HEADER))
+        there = ((0, 0), (inner, above), (inner + 1, above), (1, 0))
+        _fill(store, [(0, 5, number, KERNEL_STACK + at, 0, False, False) for number, at in there])
+        assert {call for call in _all(store)[1] if call.alone is None} == {Call(1, 2)}
 
 
 def test_in_the_order_in_which_they_ended() -> None:
