@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from events.comparison import COMM, PID
 from events.condition_text import free_word, quoted
 from events.decode import Value
+from events.event_names import event_name
 from events.format import Field
 from kernel.watch import Watch
 from probes.plan import Column
@@ -40,7 +41,7 @@ class Subject(NamedTuple):
 
     @property
     def label(self) -> str:
-        return f"{self.event.rpartition('/')[2]} {self.field}" if self.field else "process"
+        return f"{event_name(self.event)} {self.field}" if self.field else "process"
 
 
 class Shown(NamedTuple):
@@ -145,7 +146,7 @@ class _Names:
         self._namer = watching.known.namer
         self.measured = ShownValues(watching.known).measured(event, field)
         """Whether it is nanoseconds, which read as times."""
-        self._event = event.rpartition("/")[2]
+        self._event = event_name(event)
         self._field = field
 
     def of(self, value: Value, field: Field | None) -> str:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from events.batch import Batch, Chunk
+from events.summary.values import Top
 from kernel.connection import Connection
 from kernel.hosts.merged import MergedEvent
 from kernel.watch import Watch
@@ -20,6 +21,8 @@ from tui.shown import detail_of, fields_of
 from tui.shown_events import ShownEvents
 from tui.shown_hosts import ShownHosts
 from tui.summed import Subject, by_name, first_subject, subjects_of, values_of
+from tui.views.event_clauses import clause_of
+from widgets.event_rows import EventColumn
 
 LATENCY = Latency("io", "block/issue", "block/complete", (Key("dev", "dev"),))
 FIELDS = """\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
@@ -191,6 +194,15 @@ def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, targe
             pass
         assert shown.counts == (one.hits, len(took))
         assert {shown.cells(shown.record(row))["lat"] for row in range(one.hits)} == {one.label}
+
+
+def test_a_measured_time_has_the_name_of_the_screen_in_the_summary(watch, target):
+    path = "synthetic/pw_136_cv__io"
+    assert Subject(path, "lat").label == "io lat"
+    top = SimpleNamespace(event=path, field="lat", of_numbers=None, top=lambda _: [Top(812, 3, 0)])
+    assert [one.condition for one in values_of(watch, top)] == ["event == io && lat == 812"]
+    record = SimpleNamespace(event=path, values={})
+    assert clause_of(record, EventColumn("event", of_all=True), same=True) == "event == io"
 
 
 def test_a_field_of_that_name_that_a_probe_records_is_a_number(watch, target):

@@ -8,6 +8,7 @@ from typing import Final
 
 from events.comparison import COMM, CPU
 from events.condition_text import free_word, quoted
+from events.event_names import event_name
 from events.record import Record
 from events.text import FAULT
 from widgets.event_rows import EventColumn
@@ -30,7 +31,7 @@ def clause_of(record: Record, column: EventColumn, same: bool, own: Container[st
             return f"{free_word(CPU, own)} {sign} {record.cpu}"
         if column.name == "task":
             return f"{free_word(COMM, own)} {sign} {quoted(record.comm)}"
-        return f"event {sign} {quoted(record.event.rpartition('/')[2])}"
+        return f"event {sign} {quoted(event_name(record.event))}"
     found = record.values.get(column.name)
     if isinstance(found, bool | int):
         return f"{column.name} {sign} {int(found)}"
