@@ -47,6 +47,12 @@ def test_calls_are_paired_and_short_ones_left_out(command, tmp_path):
         assert call["entry"]["filename"] == call["exit"]["filename"] and call["ret"] == call["exit"]["ret"]
     slow = command(*on_recording("run", str(path), "--json", "-p", f"slow={limit}ns"))
     assert slow.objects == [call for call in calls if call["latency"] >= limit]
+    other = tmp_path / "other.toml"
+    other.write_text(OWN.replace('"own"', '"other"').replace("0ns", f"{limit}ns"))
+    both = command(*on_recording("run", str(other), "f vfs_write%both count $retval", "--json")).objects
+    assert [call for call in both if call["call"] == "do_sys_openat2"] == slow.objects
+    writes = [call["latency"] for call in both if call["call"] == "vfs_write" and call["latency"] is not None]
+    assert min(writes) < limit  # what is not of that preset
     for words in (("--export", "jsonl"), ("--summary", "--json")):  # of events, and not of calls
         given_out = command(*on_recording("run", str(path), *words, "-p", f"slow={limit}ns"))
         assert given_out.status == 0 and "those of any duration" in given_out.err

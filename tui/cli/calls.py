@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from events.record import Record
@@ -21,7 +21,7 @@ class Calls:
         watch: Watch,
         show: Callable[[Record], None],
         asked: Collection[str],
-        least: int,
+        leasts: Mapping[str, int],
         *,
         as_json: bool,
     ) -> None:
@@ -31,12 +31,12 @@ class Calls:
             watch: who watches.
             show: shows events that are no end of a call.
             asked: paths of the events that were asked for; a recording holds others too.
-            least: nanoseconds that a call takes to be shown.
+            leasts: by function the nanoseconds that a call takes to be shown.
             as_json: one object a line.
         """
         self._watch = watch
         self._other = show
-        self._least = least
+        self._leasts = leasts
         self._json = as_json
         self._calls: ShownCalls | None = None
         self._row = 0
@@ -66,7 +66,7 @@ class Calls:
         except IndexError:  # dropped meanwhile
             return
         last = leave or entry
-        if last is None or last.event not in self._asked or (call.latency or 0) < self._least:
+        if last is None or last.event not in self._asked or (call.latency or 0) < self._leasts.get(call.function, 0):
             return
         if self._json:
             emit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from events.record import Record
@@ -12,6 +12,7 @@ from kernel.connection import Connection
 from kernel.errors import ProbeRefused
 from kernel.presets import Presets
 from kernel.watch import Watch
+from probes.check import armable
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
 from probes.presets.schema import Chosen, Preset, View
@@ -29,12 +30,17 @@ class ToArm(NamedTuple):
     specs: list[str]
     calls: bool = False
     """Calls are shown, and not the events at both of their ends."""
-    least: int = 0
-    """Nanoseconds that a call takes to be shown."""
+    leasts: Mapping[str, int] = {}
+    """By function the nanoseconds that a call takes to be shown; none: all are."""
+
+    @property
+    def least(self) -> int:
+        """The most of these."""
+        return max(self.leasts.values(), default=0)
 
     def shown(self, watch: Watch, show: Show, asked: Collection[str], *, as_json: bool) -> Show:
         """What is called with each event; `asked`: paths of those that are wanted."""
-        return Calls(watch, show, asked, self.least, as_json=as_json).show if self.calls else show
+        return Calls(watch, show, asked, self.leasts, as_json=as_json).show if self.calls else show
 
 
 def is_name(word: str) -> bool:
@@ -66,15 +72,17 @@ def expand(wanted: Sequence[Chosen | str], connection: Connection) -> ToArm:
         PresetError: a value is missing or none.
     """
     specs: list[str] = []
-    calls, least = False, 0
+    calls, leasts = False, dict[str, int]()
     for one in wanted:
         if isinstance(one, str):
             specs.append(one)
             continue
-        specs += _specs(one, connection)
+        own, least = _specs(one, connection), least_latency(*one)
+        specs += own
         calls |= one.preset.view is View.CALLS
-        least = max(least, least_latency(*one))
-    return ToArm(specs, calls, least)
+        for subject in (armable(spec).subject for spec in own):
+            leasts[subject] = min(leasts.get(subject, least), least)
+    return ToArm(specs, calls, leasts)
 
 
 def of_any_duration(wanted: Sequence[Chosen | str]) -> str:
