@@ -74,6 +74,22 @@ async def test_it_opens_on_a_field_that_has_values_and_keeps_what_was_picked():
         assert view._subject == picked, "although it has no values yet"
 
 
+async def test_what_was_picked_stays_when_events_are_cleared():
+    app = application(shipped_recording())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await _summary(app, pilot)
+        view = app.live_place.view
+        await pilot.press("v", "v")
+        picked = view._subject
+        assert picked.field and picked != view._subjects[0]
+        await pilot.press("c")
+        await until(lambda: not len(app.watching.store), pilot)
+        app.live_place.tick()
+        assert view._subject == picked
+        values = view._summary.values
+        assert (values.event, values.field) == (picked.event, picked.field), "and it is counted"
+
+
 async def test_v_goes_through_the_fields_and_comes_back():
     app = application(shipped_recording())
     async with app.run_test(size=(80, 24)) as pilot:

@@ -77,6 +77,7 @@ class SummaryView(View):
             from events.summary.summary import Summary  # numpy comes with it
 
             self._summary, self._watching, self._store, self._plans = Summary(store), watching, store, ()
+            self.choose(self._subject)
             if self.pane.histograms is not None and self.pane.histograms.watch is not watching:
                 self.pane.histograms, self._reads = None, ()
         if self._plans != watching.known.plans:
@@ -161,7 +162,7 @@ class SummaryView(View):
         """Show nothing."""
         # What the kernel counts it goes on counting: another watch is seen by `tick`.
         self._summary = self._watching = self._store = None
-        self._subjects, self._subject, self._picked = (Subject(),), Subject(), False
+        self._subjects = (Subject(),)  # what was picked stays where it is there again
         self.pane.show(SummaryText())
 
     def names_changed(self) -> None:
