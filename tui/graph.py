@@ -60,6 +60,11 @@ class ShownGraph:
     def all_tasks(self) -> bool:
         return self.visible.wanted.task is None
 
+    @property
+    def knows_errors(self) -> bool:
+        """Whether it is known of any call what it returned: not every kernel records that, nor do our own pairs."""
+        return bool((self.tree.columns.column("flags") & Flag.RETVAL).any())
+
     def tick(self, budget: float, following: bool) -> tuple[bool, bool]:
         """Take what came; whether there is more, and whether rows look different now."""
         before, size = self.tree.closed, self.tree.next

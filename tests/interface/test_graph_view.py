@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from events.graph.brackets import What
+from events.graph.tree import Flag
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
@@ -177,6 +178,18 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
         await until(lambda: app.compose_place.is_current, pilot)
         editor = app.compose_place.query_one(ProbeEditor)
         await until(lambda: editor.probe is not None and editor.probe.place.symbol == "vfs_read", pilot)
+
+
+async def test_errors_are_counted_only_where_it_is_known_what_calls_returned(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        await pilot.press("h")
+        pane = app.live_place.query_one(GraphPane)
+        await until(lambda: pane.hot.spots.spots, pilot)
+        _, fields = view.detail(app.watching, 0)
+        returned = any(row.flags & Flag.RETVAL for row in map(view.shown.tree.row, range(view.shown.tree.next)))
+        assert ("errors" in {field.name for field in fields}) == returned == ("full" in recording.name)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

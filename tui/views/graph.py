@@ -160,7 +160,8 @@ class GraphView(TableView):
         spot = self.pane.hot.spots.spots[row]
         times = {"self": spot.own, "total": spot.total, "p50": spot.p50, "p99": spot.p99, "longest": spot.longest}
         values = {"calls": grouped(spot.calls), **{name: duration(took) for name, took in times.items()}}
-        values["errors"] = grouped(spot.failed)
+        if self._shown is not None and self._shown.knows_errors:
+            values["errors"] = grouped(spot.failed)
         return spot.name, tuple(DetailField(name, value, "", -1, 0, b"") for name, value in values.items())
 
     def _timed(self, what: str, nanoseconds: int) -> None:
