@@ -116,7 +116,7 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
         logs_no_match=mark(marks.logs_no_match, on_graph),
         event_variable_at_name=on_graph and mark(marks.event_variable_at_name, False),
         typecast_known=cast_known,
-        star_logged_once=since_7_2,
+        star_logged_once=since_7_2 and not typecast,
         typecast=typecast,
         whole_filters=mark(marks.whole_filters, Feature.BTF_ARGS not in features),
         saturates=since_7_2,

@@ -22,7 +22,7 @@ _SIZES = {f"{letter}{bits}": bits // 8 for letter in "usx" for bits in (8, 16, 3
 _STRINGS = ("string", "ustring", "symstr")
 _TYPES = (*_SIZES, "char", *_STRINGS, "symbol", "%pd", "%pD")
 _MEMORY = ("DEREF", "UDEREF", "IMM", "COMM", "DATA", "TP_ARG")
-_SYMSTR = ("REG", "STACK", "RETVAL", "ARG", "DEREF", "TP_ARG", "CURRENT")
+_SYMSTR = ("REG", "STACK", "RETVAL", "ARG", "DEREF", "TP_ARG")
 
 
 class FieldType(NamedTuple):

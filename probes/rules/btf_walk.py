@@ -10,6 +10,7 @@ from btf.btf import Btf
 from btf.layout import PathError, Resolved, find_field, resolve
 from btf.types import Ptr
 from btf.walk import strip
+from probes.dialect import MAX_OPERATIONS
 from probes.rules.guesses import name_hint, name_meant, ways_to
 from probes.signature import Signature, member_names, operator_hint
 from probes.syntax.refused import Refused
@@ -17,7 +18,7 @@ from probes.syntax.refused import Refused
 if TYPE_CHECKING:
     from probes.rules.fetch import Fetch
 
-_NAMELESS = "\0"
+NAMELESS = "\0"
 """In place of an empty name, which no member has; anonymous members must not match."""
 
 
@@ -119,7 +120,7 @@ def _path(fetch: Fetch, signature: Signature, type_id: int, text: str, in_struct
             broken = error
             hops.append((op, ""))
             break
-        hops.append((op, name or _NAMELESS))
+        hops.append((op, name or NAMELESS))
         if following is not None:
             fetch.offset += len(rest) - len(following)
         rest = following
@@ -143,7 +144,8 @@ def _resolve(
         found = _resolve_in(btf, type_id, good) if hops[0][0] == "." else resolve(btf, type_id, good)
     except PathError as error:
         at = error.hop_index
-        token = hops[at][1].strip(_NAMELESS)
+        _check_room(fetch, hops[: at + 1], starts)
+        token = hops[at][1].strip(NAMELESS)
         names: tuple[str, ...] = ()
         meant: tuple[str, ...] = ()
         if error.code == "NO_BTF_FIELD":
@@ -152,6 +154,7 @@ def _resolve(
         if not token:
             hint = f"The name of a member follows the {hops[at][0]}"
         raise Refused(error.code, starts[at], token, names=names, hint=hint, meant=meant) from None
+    _check_room(fetch, hops, starts)
     if broken is not None:
         if hops[-1][0] == "->" and not signature.is_pointer(found.type_id):
             raise Refused("NO_PTR_STRCT", starts[-1], hint=operator_hint(btf, type_id, hops, len(hops) - 1))
@@ -162,6 +165,14 @@ def _resolve(
     fetch.last = signature.strip(found.type_id)
     fetch.bits = (found.bit_offset, found.bit_size)
     fetch.walked = True
+
+
+def _check_room(fetch: Fetch, hops: Sequence[tuple[str, str]], starts: Sequence[int]) -> None:
+    """Check the loads up to the last step; the kernel stores each before it looks for the next. Raises Refused."""
+    arrows = [start for (op, _), start in zip(hops[1:], starts[1:], strict=False) if op == "->"]
+    room = MAX_OPERATIONS - len(fetch.ops)
+    if len(arrows) > room:
+        raise Refused("TOO_MANY_OPS", arrows[room])
 
 
 def _resolve_in(btf: Btf, struct: int, hops: Sequence[tuple[str, str]]) -> Resolved:

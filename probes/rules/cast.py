@@ -6,12 +6,13 @@ probe, `(STRUCT,MEMBER)(EXPRESSION)->member`, and reads `this_cpu_ptr()`, `this_
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from btf.btf import Btf
 from btf.kinds import Kind
 from btf.layout import PathError, find_field
-from probes.rules.btf_walk import next_field, walk_members
+from probes.rules.btf_walk import NAMELESS, next_field, walk_members
 from probes.syntax.operand import operand_of
 from probes.syntax.refused import Refused
 
@@ -46,7 +47,7 @@ def cast_field(fetch: Fetch, text: str) -> None:
 def cast(fetch: Fetch, text: str) -> None:
     """Read a typecast of any expression. Raises Refused."""
     site, start = fetch.site, fetch.offset
-    if site.user:
+    if not (site.on_function or site.on_event):
         raise Refused("NOSUP_BTFARG", start, text)
     fetch.nest(text)
     wanted, brace, rest = text[1:].partition(")")
@@ -70,18 +71,23 @@ def cast(fetch: Fetch, text: str) -> None:
 
 def _check_member(btf: Btf, struct: int, path: str, at: int) -> None:
     """Check the member that the pointer points to, at column `at`. Raises Refused."""
-    arrow = path.find("->")
-    if arrow >= 0:
-        raise Refused("TYPECAST_BAD_ARROW", at + arrow, path)
-    bits, owner, column = 0, struct, at
-    for name in path.split("."):
+    bits, owner, column, size = 0, struct, at, 0
+    rest: str | None = path
+    while rest is not None:
+        found_sign = re.search(r"[.-]", rest)
+        end = found_sign.start() if found_sign is not None else len(rest)
+        if rest[end : end + 1] == "-" and rest[end + 1 : end + 2] != ">":
+            raise Refused("BAD_HYPHEN", column + end, rest[end:])
         try:
-            found = find_field(btf, owner, name)
+            found = find_field(btf, owner, rest[:end] or NAMELESS)
         except PathError as error:
-            raise Refused(error.code, column, name) from None
-        bits, owner, column = bits + found.bit_offset, found.type_id, column + len(name) + 1
-        if found.bit_size or bits % 8:
-            raise Refused("TYPECAST_NOT_ALIGNED", at, path)
+            raise Refused(error.code, column, rest[:end]) from None
+        if rest[end : end + 1] == "-":
+            raise Refused("TYPECAST_BAD_ARROW", column + end, path)
+        bits, owner, size = bits + found.bit_offset, found.type_id, found.bit_size
+        rest, column = (rest[end + 1 :] if end < len(rest) else None), column + end + 1
+    if size or bits % 8:
+        raise Refused("TYPECAST_NOT_ALIGNED", at, path)
 
 
 def per_cpu(fetch: Fetch, text: str) -> None:
@@ -106,14 +112,9 @@ def per_cpu(fetch: Fetch, text: str) -> None:
 
 def bare_field(fetch: Fetch, text: str) -> None:
     """Read a field of the event that stands there without `$` (7.3). Raises Refused."""
-    name, arrow, rest = next_field(fetch, text)
-    if rest is not None and not arrow:
-        raise Refused("NOSUP_DAT_ARG", fetch.offset + len(text) - len(rest), rest)
-    if not fetch.site.has_field(name):
-        raise Refused("NO_EVENT_FIELD", fetch.offset, name, names=tuple(fetch.site.fields or ()))
+    if not fetch.site.has_field(text):
+        raise Refused("NO_EVENT_FIELD", fetch.offset, text, names=tuple(fetch.site.fields or ()))
     fetch.store("TP_ARG")
-    if rest is not None:
-        raise Refused("NO_PTR_STRCT", fetch.offset + len(text) - len(rest), rest)
 
 
 def current(fetch: Fetch, text: str) -> None:
@@ -121,12 +122,10 @@ def current(fetch: Fetch, text: str) -> None:
     site = fetch.site
     if site.on_event:
         raise Refused("BAD_VAR", fetch.offset, text)
-    _, arrow, rest = next_field(fetch, text)
+    _, _, rest = next_field(fetch, text)
     if rest is None:
         fetch.store("CURRENT")
         return
-    if not arrow:
-        raise Refused("NOSUP_DAT_ARG", fetch.offset + len(text) - len(rest), rest)
     struct = find_struct(site.btf, "task_struct")
     if site.btf is None or struct is None:
         raise Refused("NOSUP_BTFARG", fetch.offset, text)

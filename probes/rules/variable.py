@@ -29,7 +29,7 @@ def variable(fetch: Fetch, text: str) -> None:
             fetch.store("RETVAL")
         else:
             walk(fetch, text)
-    elif site.dialect.typecast and not site.user and re.match(r"current(?![A-Za-z0-9_])", name):
+    elif site.dialect.typecast and not site.user and re.match(r"current(?:-|\Z)", name):
         current(fetch, text)
     elif name.startswith("stack"):
         _stack(fetch, text, name[5:])

@@ -15,10 +15,14 @@ def operand_of(text: str, at: int) -> tuple[str, int]:
         opening = text.find("(")
         closing = _closing(text, opening)
         if closing is None:
-            raise Refused("DEREF_OPEN_BRACE" if opening >= 0 else "DEREF_NEED_BRACE", at + len(text), text)
+            raise Refused(
+                "DEREF_OPEN_BRACE" if opening >= 0 else "DEREF_NEED_BRACE",
+                at + len(text) if opening > 0 else at,
+                text,
+            )
         return (text[1:closing] if opening == 0 else text[: closing + 1]), closing + 1
-    end = text.find("->")
-    end = len(text) if end < 0 else end
+    end = text.find("-")
+    end = end if end >= 0 and text.startswith("->", end) else len(text)
     if text.startswith("@") and re.search(r"[+-]", text[:end]):
         raise Refused("TYPECAST_SYM_OFFSET", at, text)
     return text[:end], end

@@ -41,6 +41,22 @@ def _answer(text: str) -> str:
         ("f vfs_read x=(task_struct,in_execve)file->comm", "TYPECAST_NOT_ALIGNED 26"),
         ("f vfs_read x=(file)@jiffies+8->f_mode", "TYPECAST_SYM_OFFSET 19"),
         ("f vfs_read x=(file", "DEREF_OPEN_BRACE 18"),
+        ("f vfs_read x=(file)(file->f_mode", "DEREF_OPEN_BRACE 19"),
+        ("f vfs_read x=(file)+0(file->f_mode", "DEREF_OPEN_BRACE 34"),
+        ("f vfs_read x=(file)+8->f_mode", "DEREF_NEED_BRACE 19"),
+        ("p vfs_read+8 x=(file)%bx->f_mode", "NOSUP_BTFARG 15"),
+        ("r 0xffffffff81000000 x=(file)%di->f_mode", "NOSUP_BTFARG 23"),
+        ("f vfs_read x=(file,)file->f_mode", "NO_BTF_FIELD 19"),
+        ("f vfs_read x=(file,nosuch->b)file->f_mode", "NO_BTF_FIELD 19"),
+        ("f vfs_read x=(file,f_path.dentry->b)file->f_mode", "TYPECAST_BAD_ARROW 32"),
+        ("f vfs_read x=(file,f_path.dentry-b)file->f_mode", "BAD_HYPHEN 32"),
+        ("f vfs_read x=(task_struct,in_execve.x)file->comm", "BAD_BTF_TID 36"),
+        ("f vfs_read x=$current:symstr", "BAD_SYMSTRING 22"),
+        ("f vfs_read $current.pid", "BAD_VAR 11"),
+        ("f vfs_read x=$current+1", "BAD_VAR 13"),
+        ("f vfs_rea? x=\\1 $arg*", "BAD_VAR 16"),
+        ("e sched.sched_switch prev_pid->x", "NO_EVENT_FIELD 21"),
+        ("e sched.sched_switch x=(task_struct)prev_pid-x->comm", "TYPECAST_REQ_FIELD 52"),
         ("f vfs_read $currentx", "BAD_VAR 11"),
         ("e sched.sched_switch $current", "BAD_VAR 21"),
         ("p /bin/x:0x10 $current", "BAD_VAR 14"),
@@ -63,6 +79,15 @@ def test_casts_cost_operations_like_dereferences() -> None:
     """Sixteen hops are one more than the kernel has room for, cast or not."""
     path = "->f_inode->i_sb->s_bdev->bd_disk->part0" + "->bd_disk->part0" * 5
     assert _answer(f"f vfs_read x=(file)file{path}").startswith("TOO_MANY_OPS")
+
+
+@pytest.mark.parametrize("behind", ["->nosuch", "->parent->nosuch", "->pid", ""])
+def test_room_ends_before_a_name_is_looked_for(behind: str) -> None:
+    """The kernel stores a load before it reads the next member."""
+    start = "f wake_up_new_task x=p"
+    column = len(start + "->parent" * (15 if behind else 14)) + 2
+    answer = _answer(f"{start}{'->parent' * 15}{behind}")
+    assert answer == f"TOO_MANY_OPS {column}"
 
 
 def _early(text: str, **changes: bool) -> str:
