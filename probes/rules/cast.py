@@ -71,7 +71,7 @@ def cast(fetch: Fetch, text: str) -> None:
 
 def _check_member(btf: Btf, struct: int, path: str, at: int) -> None:
     """Check the member that the pointer points to, at column `at`. Raises Refused."""
-    bits, owner, column, size = 0, struct, at, 0
+    bits, owner, column = 0, struct, at
     rest: str | None = path
     while rest is not None:
         found_sign = re.search(r"[.-]", rest)
@@ -84,9 +84,9 @@ def _check_member(btf: Btf, struct: int, path: str, at: int) -> None:
             raise Refused(error.code, column, rest[:end]) from None
         if rest[end : end + 1] == "-":
             raise Refused("TYPECAST_BAD_ARROW", column + end, path)
-        bits, owner, size = bits + found.bit_offset, found.type_id, found.bit_size
+        bits, owner = bits + found.bit_offset, found.type_id
         rest, column = (rest[end + 1 :] if end < len(rest) else None), column + end + 1
-    if size or bits % 8:
+    if bits % 8:
         raise Refused("TYPECAST_NOT_ALIGNED", at, path)
 
 

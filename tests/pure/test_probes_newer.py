@@ -51,6 +51,7 @@ def _answer(text: str) -> str:
         ("f vfs_read x=(file,f_path.dentry->b)file->f_mode", "TYPECAST_BAD_ARROW 32"),
         ("f vfs_read x=(file,f_path.dentry-b)file->f_mode", "BAD_HYPHEN 32"),
         ("f vfs_read x=(task_struct,in_execve.x)file->comm", "BAD_BTF_TID 36"),
+        ("f vfs_read x=(task_struct,sched_reset_on_fork)file->comm", "ok"),
         ("f vfs_read x=$current:symstr", "BAD_SYMSTRING 22"),
         ("f vfs_read $current.pid", "BAD_VAR 11"),
         ("f vfs_read x=$current+1", "BAD_VAR 13"),
