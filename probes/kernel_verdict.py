@@ -161,7 +161,8 @@ def _read(text: str, words: list[str], interface: str, reading: Reading) -> Buil
     if not words:
         return None
     if line[0] in _DELETES.get(interface, ""):
-        check_deletion(words, reading.existing, _FAMILIES[interface], not reading.dialect.btf_args)
+        old = not reading.dialect.btf_args
+        check_deletion(words, reading.existing, _FAMILIES[interface], prefix=old, cut=old)
         return None
     found = None
     if interface == "synthetic_events":

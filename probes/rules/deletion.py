@@ -13,12 +13,14 @@ _SILENT = "refused_without_message"
 SYNTHETIC = "synthetic"
 """Group of all synthetic events."""
 _LONGEST_PLACE = 63
-"""A longer one is cut before it is compared (MAX_ARGSTR_LEN)."""
+"""A longer one is cut before it is compared (MAX_ARGSTR_LEN), as an argument with its name is in some kernels."""
 _HASHED = re.compile("0x0{8}[0-9a-f]{8}")
 """An address as dynamic_events shows it; by its own digits nobody finds it."""
 
 
-def check_deletion(words: list[str], existing: Sequence[Built], families: str = "", prefix: bool = False) -> None:
+def check_deletion(
+    words: list[str], existing: Sequence[Built], families: str = "", prefix: bool = False, cut: bool = False
+) -> None:
     """Look for what a deletion names; the kernel refuses without a word. Raises At.
 
     Args:
@@ -26,6 +28,7 @@ def check_deletion(words: list[str], existing: Sequence[Built], families: str = 
         existing: events in the order of dynamic_events.
         families: kinds that are looked at, by their letters; empty: all.
         prefix: of the group that an event probe sits on, the first characters do (6.1).
+        cut: of an argument with its name, the first 63 characters are compared (trace_probe_match_command_args).
     """
     head = words[0]
     minus = head.startswith("-")
@@ -39,7 +42,7 @@ def check_deletion(words: list[str], existing: Sequence[Built], families: str = 
             raise At(Refused(_SILENT, 0, head, hint="Name the event: -:GROUP/EVENT"))
     wanted = group if slash else None
     asked = [e for e in existing if not families or e.family in families]
-    found = [e for e in asked if _matches(e, wanted, event, words[1:], prefix)]
+    found = [e for e in asked if _matches(e, wanted, event, words[1:], prefix, cut)]
     targets = {e.place.replace(".", "/", 1) for e in existing if e.letter == "e"}  # what they sit on comes first
     if not found:
         names = tuple(f"{e.group}/{e.event}" if slash else e.event for e in asked)
@@ -49,7 +52,7 @@ def check_deletion(words: list[str], existing: Sequence[Built], families: str = 
         raise At(Refused(_SILENT, 0, head, hint="An event probe sits on it: delete that one first"))
 
 
-def _matches(event: Built, group: str | None, name: str, words: list[str], prefix: bool) -> bool:
+def _matches(event: Built, group: str | None, name: str, words: list[str], prefix: bool, cut: bool) -> bool:
     """Whether an event is meant: by name and group, by its place, by its first arguments."""
     if event.letter == "s":
         return event.event == name and group in (None, SYNTHETIC)
@@ -69,5 +72,5 @@ def _matches(event: Built, group: str | None, name: str, words: list[str], prefi
             return False
     elif place != event.place[:_LONGEST_PLACE] or (kstrtoul(place) is not None and not _HASHED.fullmatch(place)):
         return False
-    wanted = words[1:]
-    return [f"{a.name}={a.body}" for a in event.arguments[: len(wanted)]] == wanted
+    wanted, most = words[1:], _LONGEST_PLACE if cut else None
+    return [f"{a.name}={a.body}"[:most] for a in event.arguments[: len(wanted)]] == wanted

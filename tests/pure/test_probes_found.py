@@ -48,6 +48,7 @@ def _answer(name: str, interface: str, commands: tuple[str, ...]) -> str:
     return "refused" if error.code.islower() else f"{error.code} {error.column}"
 
 
+_LONG = f"{'a' * 32}={'+0(' * 6}%di{')' * 6}:u64"
 CASES: list[tuple[tuple[str, ...], tuple[str, ...], str | dict[str, str]]] = [
     # %pd and %pD are replaced in the command that is logged, unless names were put for `$arg*` before.
     (_NEW, ("p vfs_read x=file:%pD 9=\\1",), "BAD_ARG_NAME 45"),
@@ -142,6 +143,13 @@ CASES: list[tuple[tuple[str, ...], tuple[str, ...], str | dict[str, str]]] = [
     (_NEW, (FILTER, "CPU & CPUS{0-1:1/1}"), "ok"),
     (_NEW, (FILTER, "CPU & CPUS{0:1/2}"), "INVALID_CPULIST 17"),
     (_NEW, (FILTER, "CPU & CPUS{0-1:2/1}"), "INVALID_CPULIST 19"),
+    # Of an argument with its name 6.1 compares 63 characters with the whole of what a deletion says.
+    (_ALL, (f"p:g/e vfs_read {_LONG}", f"-:g/e vfs_read {_LONG}"), {"6.1": "refused", "6.12": "ok", "7.2": "ok"}),
+    (
+        _ALL,
+        (f"p:g/e vfs_read {_LONG}", f"-:g/e vfs_read {_LONG[:63]}"),
+        {"6.1": "ok", "6.12": "refused", "7.2": "refused"},
+    ),
 ]
 
 
