@@ -99,6 +99,10 @@ class Btf:
             raise BtfError(f"{what} (offset {name_off})", self._header.strings + start)
         return self._strings[start:end].decode("utf-8", "backslashreplace")
 
+    def has_name(self, name: str) -> bool:
+        """Whether anything has it: a type, a member, an enumerator of an enum without a name, ...; not in `base`."""
+        return f"\0{name}\0".encode() in self._strings
+
     def find(self, name: str, kind: Kind | None = None) -> int | None:
         """The lowest id of a type of this name, the base's before its own (like btf__find_by_name_kind); None."""
         return next((i for i in self.find_all(name) if kind is None or self.kind(i) == kind), None)

@@ -61,6 +61,11 @@ class Dialect:
     is logged."""
     late_symbols: bool
     """Fprobes look for the symbols of `@SYM` when they are enabled."""
+    event_size: bool
+    """An event has at most MAX_EVENT_SIZE bytes, and a deletion compares whole arguments with it."""
+    lone_quote: bool
+    r"""`\"` alone is text: one quote opens and closes it (seen in 6.16 to 6.18; mended in 6.19, and in the
+    long-term kernels before, together with `event_size`)."""
     logs_no_match: bool
     """error_log says where no kind of dynamic event takes a command."""
     event_variable_at_name: bool
@@ -68,7 +73,8 @@ class Dialect:
     typecast_known: bool
     """`(` is read as a typecast, which event probes take, function probes not."""
     star_logged_once: bool
-    """`$arg*` without BTF gives one error; before 7.2 the kernel reads on and trips over it as a variable."""
+    """`$arg*` without BTF gives one error; before 7.2, and in 7.3-rc7, the kernel reads on and trips over it as
+    a variable."""
     typecast: bool
     """Function probes take typecasts, `$current` and `this_cpu_read()`; arguments may be 255 characters long."""
     whole_filters: bool
@@ -104,6 +110,8 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
         return otherwise if found is None else found
 
     since_7_2 = "\n  synthetic_events\t" in readme
+    event_size = mark(marks.event_size, True)
+    logs_no_match = mark(marks.logs_no_match, on_graph)
     cast_known = typecast or mark(marks.event_cast, since_7_2)
     return Dialect(
         btf_args=Feature.BTF_ARGS in features,
@@ -113,10 +121,12 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
         dentry=Feature.DENTRY_TYPE in features,
         fprobe_on_graph=on_graph,
         late_symbols=mark(marks.late_symbols, on_graph),
-        logs_no_match=mark(marks.logs_no_match, on_graph),
+        event_size=event_size,
+        lone_quote=not (event_size or logs_no_match),
+        logs_no_match=logs_no_match,
         event_variable_at_name=on_graph and mark(marks.event_variable_at_name, False),
         typecast_known=cast_known,
-        star_logged_once=since_7_2 and not typecast,
+        star_logged_once=since_7_2,
         typecast=typecast,
         whole_filters=mark(marks.whole_filters, Feature.BTF_ARGS not in features),
         saturates=since_7_2,

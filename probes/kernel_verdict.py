@@ -162,7 +162,8 @@ def _read(text: str, words: list[str], interface: str, reading: Reading) -> Buil
         return None
     if line[0] in _DELETES.get(interface, ""):
         old = not reading.dialect.btf_args
-        check_deletion(words, reading.existing, _FAMILIES[interface], prefix=old, cut=old)
+        cut = old or not reading.dialect.event_size  # seen in 6.1 and in 6.16 to 6.19
+        check_deletion(words, reading.existing, _FAMILIES[interface], prefix=old, cut=cut)
         return None
     found = None
     if interface == "synthetic_events":

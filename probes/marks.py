@@ -26,7 +26,10 @@ class Marks(NamedTuple):
     """BAD_VAR of event probes stands at the argument, its name included (seen in 6.16 to 6.19; 7.0, whose
     trace_print_bitmask_seq takes an iterator, has it at the variable)."""
     late_symbols: bool | None = None
-    """Fprobes look for `@SYM` when they are enabled (seen from 6.17, with trace_fprobe_create_cb)."""
+    """Fprobes look for `@SYM` when they are enabled: they are not registered before (seen from 6.17, where
+    __register_trace_fprobe has gone)."""
+    event_size: bool | None = None
+    """The size of an event has a bound: TP_ERR_EVENT_TOO_BIG is there (not in 6.16 to 6.19)."""
     hist_fields_uncounted: bool | None = None
     """`struct hist_field` has no `ref`: histograms were mended together with it (seen from 7.2, and in late 6.1)."""
     whole_filters: bool | None = None
@@ -53,6 +56,7 @@ def marks_of(btf: Btf | None) -> Marks:
 def _look(btf: Btf) -> Marks:
     context = _context_members(btf)
     histograms = Marks(
+        event_size=btf.has_name("TP_ERR_EVENT_TOO_BIG") if btf.has_name("TP_ERR_FILE_NOT_FOUND") else None,
         hist_fields_uncounted=_hist_fields_uncounted(btf),
         hist_stack_depth=_hist_stack_depth(btf),
         hist_comm=_hist_comm(btf),
@@ -67,7 +71,8 @@ def _look(btf: Btf) -> Marks:
         event_cast="struct_btf" in context,
         logs_no_match=btf.function("tracing_syscall_buf_write") is not None,
         event_variable_at_name=None if iterator is None else not iterator,
-        late_symbols=btf.function("trace_fprobe_create_cb") is not None,
+        late_symbols=btf.function("__register_trace_fprobe") is None
+        and btf.function("trace_fprobe_create_cb") is not None,
     )
 
 

@@ -103,7 +103,7 @@ def _check_body(body: str, start: int, size: int, site: Site) -> tuple[FieldType
     width = (4 if kind.name in _STRINGS else _SIZES.get(kind.name, 1 if kind.name == "char" else 8)) * (
         kind.elements or 1
     )
-    if size + width > MAX_EVENT_SIZE:
+    if site.dialect.event_size and size + width > MAX_EVENT_SIZE:
         raise Refused("EVENT_TOO_BIG", base, body)
     _check_store(fetch, kind, base)
     if fetch.field is not None and not site.has_field(fetch.field) and fetch.field not in ("comm", "COMM"):

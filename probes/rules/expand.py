@@ -74,7 +74,7 @@ def _one(word: str, index: int, names: list[str], site: Site) -> str:
         raise _no_number(word, index, site)
     number &= UINT_MAX  # it is kept in an int
     if number == 0:
-        raise Refused(_zero(site), 0, word, index)
+        return _zero(word, index, site) + rest
     if number > len(names):  # of one that is negative there the kernel reads what lies before the parameters
         raise beyond_last(word, names, index)
     return names[number - 1] + rest
@@ -90,11 +90,16 @@ def beyond_last(word: str, names: Sequence[str], index: int | None = None) -> Re
     return Refused("NO_BTFARG", 0, word, index, hint=takes(names))
 
 
-def _zero(site: Site) -> str:
-    """What the kernel says of `$arg0`: from 6.16 to 7.0 it reads in front of the parameters (casts came with 7.1)."""
+def _zero(word: str, index: int, site: Site) -> str:
+    """What `$arg0` becomes: from 6.16 to 7.0 the kernel reads in front of the parameters (casts came with 7.1).
+
+    A tracepoint's function has one there. Raises Refused.
+    """
     if not site.dialect.fprobe_on_graph or site.dialect.typecast_known:
-        return "BAD_ARG_NUM"
-    return "NO_BTFARG" if site.tracepoint else "NO_BTF_ENTRY"
+        raise Refused("BAD_ARG_NUM", 0, word, index)
+    if not site.tracepoint:
+        raise Refused("NO_BTF_ENTRY", 0, word, index)
+    return "__data"
 
 
 def expand_dentry(words: list[str], site: Site) -> list[str]:

@@ -169,7 +169,7 @@ class Fetch:
         body = text[1:]
         if body.startswith('"'):
             string = body[1:]
-            if not string.endswith('"'):
+            if not string.endswith('"') and (string or not self.site.dialect.lone_quote):
                 raise Refused("IMMSTR_NO_CLOSE", self.offset + 2 + len(string), text)
             self.store("DATA")
             return

@@ -55,7 +55,7 @@ def _answer(text: str) -> str:
         ("f vfs_read x=$current:symstr", "BAD_SYMSTRING 22"),
         ("f vfs_read $current.pid", "BAD_VAR 11"),
         ("f vfs_read x=$current+1", "BAD_VAR 13"),
-        ("f vfs_rea? x=\\1 $arg*", "BAD_VAR 16"),
+        ("f vfs_rea? x=\\1 $arg*", "NOSUP_BTFARG 16"),
         ("e sched.sched_switch prev_pid->x", "NO_EVENT_FIELD 21"),
         ("e sched.sched_switch x=(task_struct)prev_pid-x->comm", "TYPECAST_REQ_FIELD 52"),
         ("f vfs_read $currentx", "BAD_VAR 11"),
@@ -91,6 +91,10 @@ def test_room_ends_before_a_name_is_looked_for(behind: str) -> None:
     assert answer == f"TOO_MANY_OPS {column}"
 
 
+LARGE = " ".join(f"w{number}=@0:x64[64]" for number in range(7))
+"""Fields of 3584 bytes."""
+
+
 def _early(text: str, **changes: bool) -> str:
     """The answer of 7.2 with parts of its dialect as an earlier kernel has them."""
     btf, facts, _ = kernel("7.2")
@@ -111,7 +115,12 @@ def _early(text: str, **changes: bool) -> str:
         ("e sched.sched_switch x=$nosuch", {}, "BAD_VAR 2+2"),
         ("f vfs_read $arg0", {"typecast_known": False}, "NO_BTF_ENTRY 2+0"),
         ("t sched_switch $arg0", {"typecast_known": False}, "NO_BTFARG 2+0"),
+        ("t sched_switch x=$nosuch $arg0", {"typecast_known": False}, "BAD_VAR 2+2"),
         ("f vfs_read $arg0", {}, "BAD_ARG_NUM 2+0"),
+        ('f vfs_read x=\\"', {"lone_quote": True}, "ok"),
+        ('f vfs_read x=\\"', {}, "IMMSTR_NO_CLOSE 2+4"),
+        (f"p vfs_read {LARGE}", {"event_size": False}, "ok"),
+        (f"p vfs_read {LARGE}", {}, "EVENT_TOO_BIG 8+3"),
         ("f vfs_read x=@nosuch", {"late_symbols": False}, "BAD_PROBE_ADDR 1+0"),
         ("f vfs_read x=@nosuch", {}, "ok"),
         ("f vfs_* $arg*", {"star_logged_once": False}, "BAD_VAR 2+0"),
