@@ -203,10 +203,11 @@ def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field
             base, loc = ctype[len(candidate.value) :].strip(), candidate
     if loc is Loc.DATA and size == 8 and base in _TEXTS:
         size = 4  # of a synthetic event: in a slot of 8 bytes, in the first of them (trace_events_synth.c)
-    if loc is not Loc.INLINE and (size % 4 or not size or (size > 4 and base.count("[") < 2)):
-        raise FormatError(f"{declaration['name']}: a location has 4 bytes, not {size}")
     element = base.split("[", 1)[0].removeprefix("const ").strip()
     bounds = _ARRAY_TYPE.findall(base + dims)
+    several = element in _CHARS and len(bounds) > 1  # strings
+    if loc is not Loc.INLINE and (size % 4 or not size or (size > 4 and not several)):
+        raise FormatError(f"{name}: a location has 4 bytes, not {size}")
     signed, spec = match.group(4) == "1", specs.get(name, "")
     width = _width(element, size, bounds, loc, long_size)
     kind, count = _shape(element, size, bounds, loc, width, spec)

@@ -10,12 +10,13 @@ import contextlib
 import errno
 import io
 import itertools
+import os
 import subprocess
 import threading
 import time
 import zlib
 from collections.abc import Sequence
-from typing import IO, cast
+from typing import IO
 
 from kernel import frames
 from kernel.drain import write_all
@@ -49,7 +50,9 @@ class Line:
         """`process` has the agent behind its stdin and stdout (bufsize=0), its source sent. Raises TargetLost."""
         if process.stdin is None or process.stdout is None:
             raise ValueError("the process needs pipes")
-        self._to, self._from = process.stdin, io.BufferedReader(cast(io.RawIOBase, process.stdout), 1 << 18)
+        self._to = process.stdin
+        # The reader's own: of a number that somebody closes it could read what a later line gets.
+        self._from = io.BufferedReader(io.FileIO(os.dup(process.stdout.fileno())), 1 << 18)
         self._sending = threading.Lock()
         self._ids = itertools.count(1)
         self._replies: dict[int, _Reply] = {}
@@ -143,8 +146,11 @@ class Line:
         with contextlib.suppress(TargetLost):
             self.request(frames.BYE)
         self._lose("closed")
+        free = self._sending.acquire(timeout=_FAREWELL)  # so that nobody writes into a number that another line got
         with contextlib.suppress(OSError, ValueError):
             self._to.close()
+        if free:
+            self._sending.release()
         self._reader.join(_FAREWELL)
 
     def check(self) -> None:

@@ -42,11 +42,22 @@ def unread(words: list[str]) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 def waits(pid: int, pipe: int) -> bool:
-    """Whether the pipe is full and the main thread sleeps in a write to it."""
-    full = not select.select([], [pipe], [], 0)[1]
+    """Whether the pipe is full and the main thread sleeps in a write to it.
+
+    It may sleep elsewhere for a moment, and `wchan` of one that runs is 0, as where the kernel does not tell it: it
+    must not have been switched to meanwhile.
+    """
+    before = switches(pid)
+    full = not select.select([], [pipe], [], 0.05)[1]
     asleep = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("S")
-    where = Path(f"/proc/{pid}/wchan").read_text()  # 0: this kernel does not tell
-    return full and asleep and ("pipe_write" in where or where == "0")
+    where = Path(f"/proc/{pid}/wchan").read_text()
+    return full and asleep and ("pipe_write" in where or where == "0") and before == switches(pid)
+
+
+def switches(pid: int) -> list[str]:
+    """How often the main thread has given a CPU away."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return [line for line in lines if "ctxt_switches" in line]
 
 
 def handled(pid: int, number: int) -> bool:

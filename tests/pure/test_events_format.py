@@ -147,6 +147,12 @@ DECLARATIONS = st.one_of(
 )
 
 
+@pytest.mark.parametrize("declaration", ["__data_loc[[A", "__data_loc u8[][2] a", "__rel_loc char[] a"])
+def test_only_an_array_of_strings_has_several_locations(declaration):
+    with pytest.raises(FormatError, match="a location has 4 bytes, not 8"):
+        make([("u64 first", 8, 8, 0), (declaration, 16, 8, 0)])
+
+
 @given(DECLARATIONS, st.integers(0, 300), st.integers(0, 300), st.binary(max_size=400))
 def test_any_declaration_gives_a_value_or_an_error(declaration, offset, size, data):
     try:

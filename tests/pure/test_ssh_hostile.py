@@ -97,6 +97,18 @@ def test_an_answer_that_makes_no_sense(answer: bytes) -> None:
         end(process)
 
 
+def test_who_closes_our_end_of_the_pipe_takes_nothing_from_the_reader() -> None:
+    """Its number would be another line's soon."""
+    process = parrot(HELLO, PONG, frames.frame(2, frames.OK, b"one"), frames.frame(3, frames.OK, b"two"))
+    try:
+        line = Line(process)
+        assert process.stdout
+        process.stdout.close()
+        assert [line.request(frames.LIST, b"/x") for _ in range(2)] == [[b"one"], [b"two"]]
+    finally:
+        end(process)
+
+
 @pytest.mark.parametrize(
     "fields",
     [
