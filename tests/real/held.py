@@ -37,8 +37,10 @@ class Held:
         self._free = threading.Event()
 
     def let_go(self) -> None:
-        self._stream = self._begin()
-        self._free.set()
+        """Begin to read, where it was not done."""
+        if self._stream is None:
+            self._stream = self._begin()
+            self._free.set()
 
     def read(self, timeout: float) -> Batch | None:
         if not self._free.wait(timeout) or self._stream is None:
