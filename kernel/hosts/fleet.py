@@ -77,15 +77,12 @@ class Fleet:
         """Begin to open all; returns at once."""
         self._services.serve(self.hosts)
 
-    def arm(self, order: Order) -> bool:
+    def arm(self, order: Order) -> int:
         """Have it armed on each host that is open, and on the others when they are; returns at once.
 
-        Gives False, and arms nothing twice, where just that was ordered before.
+        Those that have just that are not asked again; gives the number of the others.
         """
-        if order in self._services.orders:
-            return False
-        self._services.order(order)
-        return True
+        return self._services.order(order)
 
     def disarm(self) -> None:
         """Have all of it taken away from all hosts, which stay open; returns at once."""
@@ -140,7 +137,7 @@ class Fleet:
     @property
     def title(self) -> str:
         """What was ordered, in a few words; empty: nothing."""
-        return ", ".join(order.title for order in self._services.orders)
+        return ", ".join(dict.fromkeys(order.title for order in self._services.orders))
 
     @property
     def settled(self) -> bool:

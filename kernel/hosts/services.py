@@ -44,10 +44,18 @@ class Services:
         """What every host is to have."""
         return self._wanted.orders
 
-    def order(self, order: Order) -> None:
-        """Want one more on each host."""
-        self._wanted = Wanted(self._wanted.era, (*self._wanted.orders, order))
+    def order(self, order: Order) -> int:
+        """Want one more on each host, but for those that have just that; gives how many will be asked."""
+        before, place = self._wanted, len(self._wanted.orders)
+        served = [service for service in self._of.values() if not service.over]
+        having = [service for service in served if service.has(order, before)]
+        if len(having) == len(served):
+            return 0
+        for service in having:
+            service.left_out.add(place)
+        self._wanted = Wanted(before.era, (*before.orders, order))
         self.serve(self._of)
+        return len(served) - len(having)
 
     def want_nothing(self) -> None:
         """Have everything taken away from each host."""

@@ -150,7 +150,8 @@ async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, 
         await until(lambda: "1 of 2 armed, 1 failed: f vfs_open" in text(app), pilot)
         assert re.search(r"✗ refused", text(app))
         await pilot.press("a")
-        await until(lambda: "already: f vfs_open; D takes" in text(app), pilot)
+        await until(lambda: "arming on 1 host: f vfs_open; the others have it" in text(app), pilot)
+        await until(lambda: "1 of 2 armed, 1 failed: f vfs_open" in text(app), pilot)
         assert lan.hosts["web1"].files["/sys/kernel/tracing/dynamic_events"].decode().count("f:") == 1
         await pilot.press("shift+tab", "down")
         await until(lambda: "vfs_open is not there" in text(app), pilot)

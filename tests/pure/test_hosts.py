@@ -297,6 +297,19 @@ def test_who_refused_one_order_takes_the_next(lan, fleets):
     assert armed_on(lan.hosts["two"]) == ["vfs_read"] and len(armed_on(lan.hosts["one"])) == 2
 
 
+def test_what_a_host_has_it_is_not_asked_for_again(lan, fleets):
+    fleet = fleets("one", "two")
+    assert fleet.arm(READ) == 2
+    assert fleet.wait(20) and fleet.arm(READ) == 0
+    assert fleet.arm(OPEN) == 2
+    assert fleet.wait(20) and "vfs_open" in fleet.hosts[1].why
+    assert fleet.arm(OPEN) == 1, "who refused it is asked again"
+    assert fleet.wait(20) and len(armed_on(lan.hosts["one"])) == 2 and armed_on(lan.hosts["two"]) == ["vfs_read"]
+    fleet.disarm()
+    assert fleet.wait(20) and fleet.arm(READ) == 2
+    assert fleet.wait(20) and armed_on(lan.hosts["one"]) == ["vfs_read"]
+
+
 def test_what_was_refused_is_not_asked_for_again_but_where_that_was_all(lan, fleets):
     fleet = fleets("two")
     fleet.arm(OPEN)

@@ -26,8 +26,8 @@ from tui.ends import ends_of
 
 pytestmark = pytest.mark.timeout(600)
 
-_CALL = re.compile(r"^ *(?:([\w.]+)\(\)(;| \{)|\}(?: /\* [\w.]+ \*/)?)$")
-"""Where its beginning was printed for another CPU, the end of a call has its name."""
+_CALL = re.compile(r"^ *(?:([\w.]+)(?: \[\w+\])?\(\)(;| \{)|\}(?: /\* [\w.]+(?: \[\w+\])? \*/)?)$")
+"""Where its beginning was printed for another CPU, the end of a call has its name; a module's stands behind it."""
 _TASK = re.compile(r"-(\d+)\s*$")
 Nested = tuple[str, int]
 """Name of a call, and which call of its thread is around it; -1: none."""

@@ -63,7 +63,8 @@ def env(guests: dict[str, Guest], tmp_path_factory: pytest.TempPathFactory) -> d
     groups.mkdir(parents=True)
     (groups / "config.toml").write_text('[hosts.lab]\ntargets = ["ssh://alpha", "ssh://gone"]\nssh = "[bg][ea]*a"\n')
     binary = shutil.which("ssh")
-    (home / "ssh").write_text(f'#!/bin/sh\nexec {binary} -F {config} "$@"\n')
+    hold = f"while [ -e {home}/hold ]; do sleep 0.1; done"  # nobody is reached as long as it is there
+    (home / "ssh").write_text(f'#!/bin/sh\n{hold}\nexec {binary} -F {config} "$@"\n')
     (home / "ssh").chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     return {**kept, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}"}
@@ -159,7 +160,11 @@ def test_one_preset_on_three_hosts_of_which_one_comes_back_and_one_dies(
         reader.more(*KERNELS)
         below = descendants(process.pid)
         assert list(below.values()).count("ssh") == 3, below
+        hold = Path(env["HOME"]) / "hold"
+        hold.touch()
         cut_line(below, "alpha")
+        reader.more("beta", "gamma")
+        hold.unlink()
         reader.mark("alpha")
         reader.more(*KERNELS)
         below = descendants(process.pid)

@@ -119,11 +119,12 @@ class HostsScreen(Screen[None]):
 
     def order(self, order: Order) -> None:
         """Have something armed on all hosts."""
-        number = len(self._fleet.hosts)
-        if self._fleet.arm(order):
-            text = f"arming on {number} hosts: {order.title}"
+        asked, every = self._fleet.arm(order), len(self._fleet.hosts)
+        if asked:
+            hosts = "1 host" if asked == 1 else f"{asked} hosts"
+            text = f"arming on {hosts}: {order.title}" + "; the others have it" * (asked < every)
         else:
-            text = f"ordered on all {number} hosts already: {order.title}; D takes everything away"
+            text = f"ordered on all {every} hosts already: {order.title}; D takes everything away"
         self.bench.notify(text, markup=False, topic="hosts")
         self.tick()
 
