@@ -46,16 +46,12 @@ class Services:
 
     def order(self, order: Order) -> int:
         """Want one more on each host, but for those that have just that; gives how many will be asked."""
-        before, place = self._wanted, len(self._wanted.orders)
-        served = [service for service in self._of.values() if not service.over]
-        having = [service for service in served if service.has(order, before)]
-        if len(having) == len(served):
-            return 0
-        for service in having:
-            service.left_out.add(place)
-        self._wanted = Wanted(before.era, (*before.orders, order))
-        self.serve(self._of)
-        return len(served) - len(having)
+        before = self._wanted
+        asked = sum(not (service.over or service.has(order, before)) for service in self._of.values())
+        if asked:
+            self._wanted = Wanted(before.era, (*before.orders, order))
+            self.serve(self._of)
+        return asked
 
     def want_nothing(self) -> None:
         """Have everything taken away from each host."""
