@@ -34,6 +34,14 @@ async def open_graph(app, pilot) -> GraphView:
     return view
 
 
+async def open_hot_spots(app, pilot) -> tuple[GraphView, GraphPane]:
+    view = await open_graph(app, pilot)
+    await pilot.press("h")
+    pane = app.live_place.query_one(GraphPane)
+    await until(lambda: pane.hot.spots.spots, pilot)
+    return view, pane
+
+
 def line(app, view) -> str:
     """The line under the cursor, as it is on the screen."""
     table = view.graph
@@ -162,10 +170,7 @@ async def test_one_task_is_shown_alone(recording):
 async def test_where_the_time_went_and_a_probe_on_it(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        view = await open_graph(app, pilot)
-        await pilot.press("h")
-        pane = app.live_place.query_one(GraphPane)
-        await until(lambda: pane.hot.spots.spots, pilot)
+        view, pane = await open_hot_spots(app, pilot)
         spots = {spot.name: spot for spot in pane.hot.spots.spots}
         calls = [row for row in map(view.shown.tree.row, range(view.shown.tree.next)) if row.what == What.CALL]
         reads = [row for row in calls if view.shown.lines.name(row) == "vfs_read" and row.duration >= 0]
@@ -183,10 +188,7 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
 async def test_errors_are_counted_only_where_it_is_known_what_calls_returned(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        view = await open_graph(app, pilot)
-        await pilot.press("h")
-        pane = app.live_place.query_one(GraphPane)
-        await until(lambda: pane.hot.spots.spots, pilot)
+        view, _ = await open_hot_spots(app, pilot)
         _, fields = view.detail(app.watching, 0)
         returned = any(row.flags & Flag.RETVAL for row in map(view.shown.tree.row, range(view.shown.tree.next)))
         assert ("errors" in {field.name for field in fields}) == returned == ("full" in recording.name)
