@@ -49,3 +49,8 @@ def errno_name(value: int) -> str | None:
 def errno_of(name: str) -> int | None:
     """-11 for `-EAGAIN`; None: there is no such error."""
     return _NUMBERS.get(name)
+
+
+def errno_names() -> tuple[str, ...]:
+    """All, without the minus."""
+    return tuple(_NAMES.values())

@@ -38,6 +38,8 @@ class Type(enum.StrEnum):
     """Name of a task: at most 15 bytes."""
     SYSCALL = "syscall"
     """`openat` or its number; in a specification the number that the target's architecture has for it."""
+    ERRNO = "errno"
+    """`EACCES`, 13 or either with a minus; in a specification the negative number, as functions return it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Collection
 
+from events.errnos import errno_names, errno_of
 from events.syscalls import call_names, call_number
 from probes.presets.errors import PresetError
 from probes.presets.schema import Parameter, Type
 
 MAX_PID = 1 << 22
 """PID_MAX_LIMIT of include/linux/threads.h."""
+MAX_ERRNO = 4095
+"""Of include/linux/err.h: what a function returns as an error."""
 MAX_COMM = 15
 """Bytes: TASK_COMM_LEN without the zero."""
 MAX_PATH = 4095
@@ -62,6 +66,8 @@ def written(parameter: Parameter, typed: str, *, quoted: bool, machine: str = ""
     """
     if parameter.type is Type.SYSCALL:
         return str(_call(parameter, typed, machine))
+    if parameter.type is Type.ERRNO:
+        return str(_error(parameter, typed))
     if parameter.type in (Type.INT, Type.DURATION, Type.PID):
         return str(number_of(parameter, typed))
     _check_text(parameter, typed)
@@ -80,12 +86,30 @@ def _call(parameter: Parameter, typed: str, machine: str) -> int:
     number = call_number(machine, text)
     if number is not None:
         return number
-    near = difflib.get_close_matches(text, call_names(machine), 3)
-    why = f"did you mean {' or '.join(near)}?" if near else "say a name, as openat, or a number"
+    why = _meant(text, call_names(machine), "say a name, as openat, or a number")
     if text in call_names():
         known = machine and call_names(machine)
         why = f"{machine} has none of that name" if known else "say its number: names are not known for this machine"
     raise _bad(parameter, typed, why)
+
+
+def _error(parameter: Parameter, typed: str) -> int:
+    """An error as functions return it: negative. Raises PresetError."""
+    text = typed.strip().removeprefix("-")
+    if _NUMBER.fullmatch(text):
+        number = number_of(parameter, text)
+        if not 0 < number <= MAX_ERRNO:
+            raise _bad(parameter, typed, f"errors are 1 to {MAX_ERRNO}")
+        return -number
+    known = errno_of(f"-{text.upper()}")
+    if known is not None:
+        return known
+    raise _bad(parameter, typed, _meant(text.upper(), errno_names(), "say a name, as EACCES, or a number"))
+
+
+def _meant(text: str, names: Collection[str], otherwise: str) -> str:
+    near = difflib.get_close_matches(text, names, 3)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise
 
 
 def _check_text(parameter: Parameter, typed: str) -> None:

@@ -157,6 +157,27 @@ def test_no_value_breaks_out_of_a_place(kind, value):
     assert len(f"p {text}:main".split()) == 2 and not set(text) & set("\"'\\#$(){};&|<>:\n")
 
 
+@pytest.mark.parametrize("typed", ["EACCES", "-EACCES", " eacces", "13", "-13", "0xd"])
+def test_an_error_is_what_functions_return(typed):
+    assert written(Parameter("error", Type.ERRNO), typed, quoted=True) == "-13"
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ("EACCESS", "did you mean EACCES"),
+        ("0", "errors are 1 to 4095"),
+        ("-4096", "errors are 1 to 4095"),
+        ("--13", "errors are 1 to 4095"),
+        ("13 || 1", "say a name, as EACCES, or a number"),
+        ("-", "say a name"),
+    ],
+)
+def test_what_is_no_error_is_refused_with_the_way_out(typed, why):
+    with pytest.raises(PresetError, match=why):
+        written(Parameter("error", Type.ERRNO), typed, quoted=True)
+
+
 def test_an_edit_keeps_comments_and_what_is_not_changed():
     preset = read_preset(TEXT)
     changed = replace(preset, title="Big reads", tags=("files", "big"))
