@@ -127,7 +127,9 @@ class Probe:
 
     @property
     def returns_by_value(self) -> bool:
-        """Whether a fetcharg of an `f` makes it an exit probe, as the kernel sees it."""
+        """Whether a fetcharg of an `f` makes it an exit probe, as the kernel sees it: it looks for the letters, even
+        in a text.
+        """
         return self.kind is Kind.AUTO and any(_RETVAL.search(str(a)) for a in self.fetchargs)
 
     def __str__(self) -> str:

@@ -8,8 +8,9 @@ the matter of `probes.kernel_verdict`; here only what can't be read is refused.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from probes.fetcharg import FetchArg, ReturnValue, innermost
+from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
 from probes.probe import TEXT, Base, Kind, Place, Probe, When
 from probes.syntax.parse_error import ParseError, refuse
@@ -48,17 +49,8 @@ def parse_probe(text: str) -> Probe:
     kind = {"f": Kind.AUTO, "p": Kind.KPROBE, "r": Kind.KRETPROBE}[head[0]]
     place, when = _place(words[1].text, kind, len(head) + 1)
     fetchargs = arguments_of(words)
-    suffix = None
-    if kind is Kind.KRETPROBE and words[1].text.endswith("%return"):
-        suffix = True
-    if (
-        kind is Kind.AUTO
-        and when is When.ENTRY
-        and any(isinstance(innermost(a.expression), ReturnValue) for a in fetchargs)
-    ):
-        when = When.EXIT  # as the kernel does: `f vfs_read $retval` is a return probe
-        suffix = False
-    return Probe(
+    suffix = True if kind is Kind.KRETPROBE and words[1].text.endswith("%return") else None
+    probe = Probe(
         place,
         when,
         kind,
@@ -70,6 +62,9 @@ def parse_probe(text: str) -> Probe:
         suffix=suffix,
         separator=separator,
     )
+    if when is When.ENTRY and probe.returns_by_value:
+        return replace(probe, when=When.EXIT, suffix=False)
+    return probe
 
 
 def words_of(text: str) -> tuple[list[Word], str]:

@@ -67,6 +67,14 @@ def test_fetcharg_reads_back(arg: FetchArg) -> None:
     assert str(parse_fetcharg(str(arg))) == str(arg)
 
 
+@pytest.mark.parametrize(("word", "when"), [("$retval", When.EXIT), ("$retvals", When.ENTRY)])
+def test_the_letters_make_an_exit_probe_even_in_a_text(word: str, when: When) -> None:
+    """As parse_symbol_and_return of kernel/trace/trace_fprobe.c looks for them."""
+    text = f'f vfs_read x=\\"{word}"'
+    probe = parse_probe(text)
+    assert (probe.when, str(probe)) == (when, text)
+
+
 @st.composite
 def probes(draw: st.DrawFn) -> Probe:
     kind = draw(st.sampled_from([Kind.AUTO, Kind.KPROBE, Kind.KRETPROBE]))
