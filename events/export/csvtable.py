@@ -14,6 +14,7 @@ are.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import BinaryIO
 
 from events.cut_mark import task_name
@@ -49,8 +50,7 @@ class CsvTable:
         self._known = frozenset(self._columns)
         self._unplaced = 0
         heads = (*(head.name for head in source.heads), *HEADS)
-        names = (column_name(name, heads) for name in self._columns)
-        self._write([_quoted(name) for name in (*heads, *names)])
+        self._write([_quoted(name) for name in (*heads, *column_names(self._columns, heads))])
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -75,9 +75,17 @@ class CsvTable:
         self._out.write((",".join(cells) + "\r\n").encode())
 
 
-def column_name(field: str, heads: tuple[str, ...] = HEADS) -> str:
-    """A field's column: one that is called as a column of all events is gets an underscore behind its name."""
-    return f"{field}_" if field in heads else field
+def column_names(fields: Collection[str], heads: Collection[str]) -> list[str]:
+    """Columns of fields: one that is called as a column of all events gets underscores until nothing is called so."""
+    taken = {*heads, *fields}
+    made = []
+    for name in fields:
+        if name in heads:
+            while name in taken:
+                name += "_"
+            taken.add(name)
+        made.append(name)
+    return made
 
 
 def cell(value: Value) -> str:

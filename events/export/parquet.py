@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from events.cut_mark import task_name
 from events.decode import Scalar, Value
 from events.event_names import exported_name
-from events.export.csvtable import HEADS, column_name, unplaced_note
+from events.export.csvtable import HEADS, column_names, unplaced_note
 from events.export.escape import exact_values
 from events.export.source import Head, Source
 from events.format import Field, FieldKind
@@ -69,7 +69,7 @@ class ParquetTable:
             pa.field("event", pa.string(), False),
         ]
         names = (*(head.name for head in source.heads), *HEADS)
-        own = [pa.field(column_name(name, names), kind) for name, kind in self._types.items()]
+        own = map(pa.field, column_names(self._types, names), self._types.values())
         self._schema = pa.schema([*heads, *own], {"probewright": source.title})
         self._writer = pa.parquet.ParquetWriter(out, self._schema, compression="zstd")
         self._rows: list[list[Cell]] = [[] for _ in self._schema]

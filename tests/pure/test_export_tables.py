@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.export import parquet
-from events.export.csvtable import HEADS, CsvTable
+from events.export.csvtable import HEADS, CsvTable, column_names
 from events.export.escape import unescaped
 from events.export.formats import FORMATS, OF_EVENTS, format_named, format_of_file
 from events.export.job import Job, writer_of
@@ -171,6 +171,10 @@ def test_fields_that_nobody_asked_for_stay_away():
     table = pyarrow.parquet.read_table(io.BytesIO(written(ParquetTable, source, [record])))
     assert table.schema.names == [*HEADS, "count"]
     assert json.loads(written(JsonLines, source, [record]))["values"] == {"count": 4096, "sp_": 77}
+
+
+def test_no_two_columns_are_called_the_same():
+    assert column_names(("ts", "ts_", "a", "cpu"), HEADS) == ["ts__", "ts_", "a", "cpu_"]
 
 
 def test_every_format_writes_the_events_of_a_kernel():
