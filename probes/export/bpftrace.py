@@ -67,7 +67,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
         texts |= "str(" in text
         blocks.append(text)
     gather(reasons)
-    notes = (*notes_of(plans), *((_TEXT_NOTE,) if texts else ()))
+    notes = (*notes_of(plans), *((_TEXT_NOTE,) if texts else ()), *_by_name_alone(events))
     head = [f"bpftrace script, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans)]
     head += ["Offsets are of this kernel. usage, as root: bpftrace THIS", *(f"note: {note}" for note in notes)]
     comments = "".join(f"// {one_line(line)}".rstrip(" \\") + "\n" for line in head)
@@ -107,6 +107,14 @@ def _event(event: PlannedEvent, facts: TargetFacts) -> str:
     if kept.numbers:  # also of calls that the filter leaves out
         blocks.append(_forget(kept, places))
     return "\n\n".join(blocks)
+
+
+def _by_name_alone(events: Sequence[PlannedEvent]) -> list[str]:
+    """`kprobe:MODULE:FUNCTION` came with bpftrace 0.20; some since fail to attach it (bpftrace #2897, #5133)."""
+    commands = (parse_command(line) for event in events for line in event.lines if line)
+    places = [command.place for command in commands if isinstance(command, Probe)]
+    named = dict.fromkeys((one.symbol, one.module) for one in places if one.module)
+    return [f"bpftrace finds {symbol} by its name alone, not in {module} only" for symbol, module in named]
 
 
 def _limit(number: int, machine: str) -> None:

@@ -112,6 +112,13 @@ def test_shell_scripts_choose_their_group_when_they_run() -> None:
         assert "pw_x" not in code
 
 
+def test_bpftrace_says_where_it_knows_no_module() -> None:
+    event = PlannedEvent("pw_x", "x", "p:pw_x/x loop:lo_open", "-:pw_x/x")
+    found = export(dialect_named("bpftrace"), [Plan(armable("p loop:lo_open"), (event,))], FACTS)
+    note = "bpftrace finds lo_open by its name alone, not in loop only"
+    assert found.notes == (note,) and f"// note: {note}\n" in found.text and "\nkprobe:lo_open\n" in found.text
+
+
 @pytest.mark.parametrize("dialect", ["sh", "trace-cmd"])
 def test_the_text_of_a_filter_is_no_name_of_a_group(dialect: str) -> None:
     text = text_of(dialect, 'f:pw_x/x vfs_read file:%pD if file == "pw_x/x"')
