@@ -9,8 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from kernel.lab import cache
+
+# How fast an example runs says nothing here. `--hypothesis-profile=fixed` gives every run the same examples.
+settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("fixed", settings.get_profile("random"), derandomize=True, database=None)
+settings.load_profile("random")
 
 _RUN_FOLDER = pytest.StashKey[Path]()
 

@@ -119,7 +119,7 @@ def test_files_without_it(tmp_path: Path, folder: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damage_is_refused_or_read_but_breaks_nothing(folder: Path, tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray((folder / "dwarf-5.elf").read_bytes())
     elf: Any = ELFFile(io.BytesIO(bytes(content)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from btf import layout, render, uses, values, walk
@@ -309,7 +309,7 @@ WORDS = st.one_of(
 """What lies look like: info words, ids of types that are there, borders."""
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400)
 @given(
     changes=st.lists(st.tuples(st.one_of(st.integers(6, 300), st.integers(0, 400)), WORDS), max_size=8),
     big=st.booleans(),
@@ -327,7 +327,7 @@ def test_mutated(changes, big, cut):
     event("loads" if answered else "is refused")
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400)
 @given(changes=st.lists(st.tuples(st.integers(0, 60), st.integers(2, 14), WORDS), min_size=1, max_size=12))
 def test_types_that_lie_about_others(changes):
     """All is whole and of known kinds, so that it loads; but ids, sizes, offsets and names are anything."""
@@ -342,7 +342,7 @@ def test_types_that_lie_about_others(changes):
         assert use(bytes(data))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(data=st.binary(max_size=400), split=st.booleans())
 def test_noise_behind_an_honest_header(data, split):
     length = len(data) & ~3
@@ -355,7 +355,7 @@ def test_noise_behind_an_honest_header(data, split):
 ELF = stored("btf-7.2-net_failover.ko")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     changes=st.lists(
         st.tuples(

@@ -105,7 +105,7 @@ def test_names_of_any_letters():
     assert search.find("[").total == 5
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.text(alphabet="abcd_.", max_size=8), max_size=30),
     st.text(alphabet="abcd_. (*[^$", max_size=8),

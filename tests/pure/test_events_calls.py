@@ -95,7 +95,7 @@ def _all(store: Store) -> tuple[Calls, list[Call]]:
 
 
 @given(st.lists(STEPS, max_size=40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_by_columns_as_one_by_one(steps: list[tuple[int, int, int, int, int, bool, bool]]) -> None:
     store = Store(Decoder(dict(FORMATS), HEADER))
     _fill(store, steps)
@@ -109,7 +109,7 @@ def test_by_columns_as_one_by_one(steps: list[tuple[int, int, int, int, int, boo
 
 
 @given(st.lists(st.tuples(STEPS, st.integers(0, 3)), max_size=40), st.sampled_from([3, 8, 1 << 13]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_by_columns_nothing_is_a_pair_that_is_none_one_by_one(
     steps: list[tuple[tuple[int, int, int, int, int, bool, bool], int]], piece: int
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
@@ -161,7 +161,6 @@ def test_a_fork_costs_the_same_however_many_there_were() -> None:
     assert len(groups._tasks[11]) < 1000
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(1, 6), st.integers(1, 6), st.integers(0, 50)), max_size=25),
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 50)), min_size=1, max_size=40),

@@ -71,7 +71,7 @@ def test_columns_of_real_events(kernel, name):
     assert compare(store, store.next_seq, store.next_seq + 5) == 0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data(), st.sampled_from(["little", "big"]))
 def test_columns_of_made_events(data, order):
     header = HeaderPage(order)

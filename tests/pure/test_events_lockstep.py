@@ -79,7 +79,7 @@ def made_pages(draw: st.DrawFn, header: HeaderPage) -> bytes:
     return bytes(made[: draw(whole)])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), st.sampled_from(HEADERS))
 @pytest.mark.parametrize("few", [1, 4])
 def test_made_and_damaged_pages(few, data, header):

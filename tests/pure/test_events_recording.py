@@ -185,7 +185,7 @@ def test_a_bomb_does_not_fill_the_memory(pack):
         tracemalloc.stop()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_mutated_files_give_an_error_or_a_recording(data):
     made = bytearray(_SMALL)

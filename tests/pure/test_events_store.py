@@ -82,7 +82,7 @@ def machines(draw: st.DrawFn) -> tuple[list[Batch], int]:
     return [*batches, Batch(tuple(rest), True)], written
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(machines())
 def test_rows_come_in_order_of_time_and_none_is_missing(machine):
     batches, written = machine
@@ -424,7 +424,7 @@ def test_text_with_ends_of_lines_in_strings(size):
     assert [store.record(seq).text for seq in range(len(store))] == [text.decode() for text in said]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=400), st.integers(0, 500))
 def test_broken_text_never_raises(noise, at):
     data = bytearray(lines_of("6.12", "my", 0)[:1500])

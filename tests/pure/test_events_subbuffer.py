@@ -145,7 +145,7 @@ def broken_pages(draw):
     return bytes(made[: draw(st.one_of(st.just(size), st.integers(0, size)))])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(broken_pages(), st.sampled_from(["little", "big"]))
 def test_broken_pages_never_raise(made, order):
     header = HeaderPage(order)
@@ -164,7 +164,7 @@ def test_broken_pages_never_raise(made, order):
     Decoder(formats_of("7.2"), header).page(made)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=300), st.integers(0, 70), st.sampled_from(HEADERS))
 def test_random_bytes_as_events_never_raise(data, ts, header):
     made = page(1 << ts if ts < 64 else 0, data[: len(data) & ~3], header)

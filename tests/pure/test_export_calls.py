@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
@@ -100,7 +100,6 @@ def items_of(records: list[Record], waiting: int) -> list[Item]:
     return [*found, *spans.finish()]
 
 
-@settings(deadline=None)
 @given(STEPS, st.sampled_from((1, 2, 5, 1000)))
 def test_spans_are_the_calls_and_every_event_comes_once(steps, waiting):
     played = play(steps)
@@ -159,7 +158,6 @@ def slices(trace: Any) -> set[tuple[str, int, int]]:
     return found
 
 
-@settings(deadline=None)
 @given(STEPS, st.sampled_from((1, 3, 1000)))
 def test_perfetto_reads_the_calls(steps, waiting):
     played = play(steps)
@@ -201,7 +199,6 @@ def test_values_of_a_call_are_arguments_of_its_slice():
     assert arguments_of(events[2]) == {"n": 2, "alone": NOT_OVER}
 
 
-@settings(deadline=None)
 @given(
     st.integers(0, 2**64 - 1),
     st.integers(-(2**63), 2**63 - 1),
@@ -245,7 +242,6 @@ def folded(records: list[Record], source: Source = SOURCE, waiting: int = 1 << 1
     return {match.group(1): int(match.group(2)) for match in parsed if match}
 
 
-@settings(deadline=None)
 @given(STEPS)
 def test_folded_stacks_are_the_own_times_of_nested_calls(steps):
     played = play(steps)
@@ -260,7 +256,6 @@ def test_folded_stacks_are_the_own_times_of_nested_calls(steps):
     assert folded(played.records) == dict(expected)
 
 
-@settings(deadline=None)
 @given(STEPS, st.sampled_from((1, 2, 5)))
 def test_folded_times_sum_up_however_little_is_held_back(steps, waiting):
     played = play(steps)

@@ -17,7 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from probes.check import armable
@@ -101,7 +101,6 @@ def play_of(text: str) -> dict[str, Any]:
     return play
 
 
-@settings(deadline=None)
 @given(text=ANY)
 @example("\n- name: x\n")
 def test_no_playbook_is_broken_out_of(text):
@@ -324,7 +323,7 @@ def test_the_command_of_the_container_is_one_that_we_have(capsys):
     assert wanted is not None and wanted.outlet is not None and wanted.outlet.otlp is not None
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(text=ANY)
 def test_no_manifest_is_broken_out_of(text):
     """Whatever stands in the filter of a probe, the preset on the node means the same probe."""

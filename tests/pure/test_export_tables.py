@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from events.export import parquet
@@ -63,7 +63,6 @@ def as_given(text: str | None) -> bytes | None:
     return None if text is None else unescaped(text)
 
 
-@settings(deadline=None)
 @given(st.lists(VALUES, max_size=5))
 def test_json_lines_are_read_back(rows):
     data = written(JsonLines, SOURCE, made(rows))
@@ -78,7 +77,6 @@ def test_json_lines_are_read_back(rows):
         assert as_given(values["name"]) == row["name"]
 
 
-@settings(deadline=None)
 @given(st.lists(VALUES, max_size=5))
 def test_csv_is_read_back_and_no_string_is_a_formula(rows):
     data = written(CsvTable, SOURCE, made(rows)).decode()
@@ -102,7 +100,6 @@ def test_csv_tells_an_empty_string_from_none():
     assert lines[1:] == [f'{head},"",1', f"{head},,2", ""]
 
 
-@settings(deadline=None)
 @given(st.lists(VALUES, max_size=5))
 def test_parquet_is_read_back_by_pyarrow(rows):
     table = pyarrow.parquet.read_table(io.BytesIO(written(ParquetTable, SOURCE, made(rows))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from events.export.escape import escaped, exact_values, unescaped
@@ -87,7 +87,6 @@ def test_what_an_event_probe_is_on_stands_in_its_line():
     assert out.getvalue() == b"            head-7       [001] d..2.    12.345679: ev: (sched.sched_switch) count=3\n"
 
 
-@settings(deadline=None)
 @given(st.binary().filter(lambda raw: 0 not in raw))
 def test_no_byte_of_a_string_is_lost(raw):
     assert unescaped(escaped(raw)) == raw
@@ -97,13 +96,11 @@ def test_no_byte_of_a_string_is_lost(raw):
     assert unescaped(str(values["fixed"])) == raw[:STRINGS]
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_characters="\0\\", exclude_categories=("Cs",))))
 def test_ordinary_text_stays_as_it_is(text):
     assert escaped(text.encode()) == text
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=40).filter(lambda raw: 0 not in raw))
 def test_the_bytes_of_a_string_stand_in_the_text(raw):
     out = io.BytesIO()

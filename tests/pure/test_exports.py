@@ -215,7 +215,7 @@ def _shell(shell: str) -> list[str]:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=ANY)
 def test_a_word_is_one_word_in_every_shell(shell: str, text: str) -> None:
     script = f"set -- {sh_word(text)}\nprintf '%s:%s' $# \"$1\"\n"
@@ -247,7 +247,7 @@ def test_comments_stay_comments(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(text=ANY)
 def test_no_shell_script_is_broken_out_of(name: str, text: str) -> None:
     """It parses, and what its commands are given is the very text."""
@@ -295,7 +295,7 @@ def test_a_c_comment_is_one_comment(text: str) -> None:
     assert "*/" not in inside and "/*" not in inside and comment.isascii()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(text=ANY)
 def test_the_commands_of_a_comment_write_the_very_text(text: str) -> None:
     comment = made("comment", hostile_plan(text))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from events.decode import Decoder
@@ -126,7 +126,6 @@ def expected(kernel: Kernel, made: Made) -> dict[str, Any]:
     return row
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_every_layout_comes_back(data: st.DataObject) -> None:
     kernel = data.draw(kernels())
@@ -151,7 +150,6 @@ def test_every_layout_comes_back(data: st.DataObject) -> None:
         assert column.dtype == default.dtype
 
 
-@settings(deadline=None)
 @given(st.integers(20, 600), st.integers(0, 454))
 def test_a_reader_in_pieces_gives_what_is_given_at_once(most: int, start: int) -> None:
     taken = captured("7.2", "fgraph")

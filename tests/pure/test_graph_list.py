@@ -56,7 +56,7 @@ class Plain(NamedTuple):
 
 
 @given(streams(), PIECES, WANTED, st.lists(st.integers(0, 60), max_size=6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_is_on_the_list(events: list[Event], pieces: list[int], wanted: Wanted, turns: list[int]) -> None:
     tree = grown(events, pieces, by_depth)
     visible, plain = Visible(tree, wanted), Plain(wanted, set())
@@ -70,7 +70,7 @@ def test_what_is_on_the_list(events: list[Event], pieces: list[int], wanted: Wan
 
 
 @given(streams(), st.integers(1, 9), WANTED, st.lists(st.integers(0, 30), max_size=3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_it_grows_as_it_would_have_been_made(
     events: list[Event], piece: int, wanted: Wanted, turns: list[int]
 ) -> None:
@@ -87,7 +87,6 @@ def test_it_grows_as_it_would_have_been_made(
 
 
 @given(streams(), PIECES, WANTED, st.integers(0, 60))
-@settings(deadline=None)
 def test_a_row_that_is_searched_is_shown(events: list[Event], pieces: list[int], wanted: Wanted, row: int) -> None:
     tree = grown(events, pieces, by_depth)
     if row < tree.next and tree.row(row).what in (What.CALL, What.COMMENT):
@@ -104,7 +103,6 @@ def own_time(row: Row) -> int:
 
 
 @given(streams(), PIECES, st.none() | st.integers(1, 3))
-@settings(deadline=None)
 def test_hot_spots(events: list[Event], pieces: list[int], task: int | None) -> None:
     tree = grown(events, pieces, by_depth)
     calls: dict[int, list[Row]] = {}

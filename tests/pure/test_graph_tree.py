@@ -221,19 +221,18 @@ def check(events: list[Event], pieces: list[int], deeper: Deeper) -> None:
 
 
 @given(streams(), PIECES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_of_the_tracer(events: list[Event], pieces: list[int]) -> None:
     check(events, pieces, by_depth)
 
 
 @given(streams(stack=True), PIECES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_of_our_own_pairs(events: list[Event], pieces: list[int]) -> None:
     check(events, pieces, by_stack)
 
 
 @given(streams(), PIECES)
-@settings(deadline=None)
 def test_what_is_inside_stands_below(events: list[Event], pieces: list[int]) -> None:
     """Every row of the task up to `after` is inside, no other is, and nothing is inside of what is not open."""
     tree = grown(events, pieces, by_depth)
@@ -251,7 +250,6 @@ def test_what_is_inside_stands_below(events: list[Event], pieces: list[int]) -> 
 
 
 @given(streams(), PIECES, st.integers(1, 20))
-@settings(deadline=None)
 def test_the_oldest_rows_are_dropped(events: list[Event], pieces: list[int], limit: int) -> None:
     """What is kept says the same as where all is kept, but for parents that are gone."""
     every, some = grown(events, pieces, by_depth), grown(events, pieces, by_depth, limit)

@@ -7,7 +7,7 @@ import lzma
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from events.summary.hist_text import Histogram, parse_hist
@@ -68,7 +68,6 @@ def test_compound_keys_values_and_stacks():
 
 
 @given(st.lists(st.tuples(st.text(st.characters(exclude_characters="}"), max_size=20), st.integers(0, 1 << 40))))
-@settings(deadline=None)
 def test_what_a_process_calls_itself_changes_no_count(entries):
     lines = "".join(f"{{ comm: {name:<50} }} hitcount: {hits:10}\n" for name, hits in entries)
     totals = f"\nTotals:\n    Hits: 7\n    Entries: {len(entries)}\n    Dropped: 2\n"
@@ -104,7 +103,6 @@ def test_a_key_that_looks_like_a_histogram_is_none(forged):
 
 
 @given(st.text(max_size=200))
-@settings(deadline=None)
 def test_any_text_is_read_without_an_error(text):
     parse_hist(text)
     head = "# event histogram\n#\n# trigger info: hist:keys=a,b.log2 [paused]\n#\n"

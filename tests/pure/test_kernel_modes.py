@@ -158,7 +158,7 @@ def test_a_life_leaves_nothing() -> None:
     assert not target.guarded
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.integers(1, 70), st.sampled_from(["refused", "cut", "answer lost"]))
 def test_whatever_fails_nothing_is_left(number: int, kind: str) -> None:
     target = Counting()

@@ -269,7 +269,7 @@ def test_a_second_close_tries_what_failed_in_the_first():
         assert not target.guarded
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     acts=st.lists(st.sampled_from(["arm", "arm bad", "arm triggers", "disarm"]), max_size=8),
     faults=st.sets(st.integers(1, 80), max_size=4),

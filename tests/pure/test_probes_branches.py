@@ -50,7 +50,7 @@ def arm_call(at: int, target: int, link: bool = True) -> bytes:
 
 
 @given(st.integers(0, 1 << 32), st.lists(st.integers(0, 200_000), min_size=1, max_size=12), st.integers(0, 1 << 32))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_x86_calls_are_found_wherever_they_stand(far: int, places: list[int], seed: int) -> None:
     """Calls across the bounds of stretches too; between them stands what looks like calls."""
     rng = random.Random(seed)
@@ -74,7 +74,7 @@ def test_x86_at_every_bound(place: int) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 70_000), st.booleans()), min_size=1, max_size=12), st.integers(0, 1 << 32))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_arm_branches_are_found_wherever_they_stand(places: list[tuple[int, bool]], seed: int) -> None:
     rng = random.Random(seed)
     code = bytearray(rng.choices(b"\x94\x14\x97\x00\xff", k=4 * 70_001))

@@ -30,7 +30,7 @@ def _answer(name: str, command: str, file: str = SWITCH, before: tuple[str, ...]
     return f"{verdict.error.code} {verdict.error.column}" if verdict.error.column is not None else "refused"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(min_value=0, max_value=1 << 32), st.text(" \t\n", max_size=2))
 def test_what_can_be_read_is_printed_back_and_the_rest_is_refused(seed: int, blank: str) -> None:
     btf, facts, _ = kernel("7.2")

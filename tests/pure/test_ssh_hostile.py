@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel import frames
@@ -157,7 +157,7 @@ def test_a_far_side_that_sends_more_than_was_asked_for() -> None:
         end(process)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(st.binary(max_size=200))
 def test_any_garbage_ends_the_line(garbage: bytes) -> None:
     process = parrot(HELLO, PONG, garbage + b"\xff" * 9, then="goes")
@@ -172,7 +172,7 @@ def test_any_garbage_ends_the_line(garbage: bytes) -> None:
         end(process)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(st.binary(min_size=9, max_size=100))
 def test_garbage_to_the_agent_is_the_end_with_undo(garbage: bytes) -> None:
     """Whatever the near side becomes, the agent does not outlive it, and what was guarded is undone."""

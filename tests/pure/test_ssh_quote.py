@@ -47,14 +47,14 @@ def test_a_quoted_word_is_that_word(shell: list[str], text: str) -> None:
     assert words(shell, f"printf '%s|' {quote(text)} end") == f"{text}|end|".encode()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60))
 def test_any_word(text: str) -> None:
     for shell in SHELLS:
         assert words(shell, f"printf '%s' {quote(text)}") == text.encode()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.binary(max_size=300))
 def test_any_data(data: bytes) -> None:
     for shell in SHELLS:

@@ -25,7 +25,6 @@ def _ceil_log2(number: int) -> int:
     return (number - 1).bit_length() if number else 0
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(NUMBERS, max_size=30), max_size=4))
 def test_a_distribution_is_that_of_the_sorted_numbers(pieces):
     found = Distribution()
@@ -52,7 +51,7 @@ def test_negative_numbers_count_as_zero():
 
 
 @given(st.lists(st.lists(st.integers(0, 40), max_size=40), max_size=12), st.integers(1, 50))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_frequent_values_never_claim_what_is_not_so(pieces, limit):
     found, true = Frequent(limit), Counter[int]()
     new = []
@@ -79,7 +78,6 @@ def test_a_value_far_more_frequent_than_others_is_found_among_any_number():
     assert best.key == 1 << 40 and best.hits == 200 * 20 and not found.exact
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-50, 5000)), max_size=20), max_size=6),
     st.sampled_from([2, 4, 16]),
@@ -101,7 +99,6 @@ def test_a_timeline_counts_each_event_once_in_its_interval(pieces, buckets):
         assert line.total(kind) == sum(expected)
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(st.text(max_size=5), st.none(), st.binary(max_size=3)), max_size=30))
 def test_values_of_any_kind_come_back_from_their_keys(values):
     found = of_values(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.figures import bar, duration
@@ -10,7 +10,6 @@ from widgets.safe_text import width
 from widgets.summary_rows import Bar, BarRows, Rate, RateRows, sparkline, squeezed
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=600), st.integers(1, 80))
 def test_neighbours_are_put_together_without_loss(counts, columns):
     found = squeezed(counts, columns)
@@ -20,7 +19,6 @@ def test_neighbours_are_put_together_without_loss(counts, columns):
     assert not any(found) or line[found.index(max(found))] == "█"
 
 
-@settings(deadline=None)
 @given(st.integers(1, 512), st.integers(50, 160), st.sampled_from([50_000_000, 100_000_000, 800_000_000]))
 def test_a_column_of_a_rate_stands_for_the_time_that_is_told(counts, columns, step):
     """Two probes, one with a total of many digits: the lines of both have columns of that time."""
@@ -33,7 +31,6 @@ def test_a_column_of_a_rate_stands_for_the_time_that_is_told(counts, columns, st
     assert RateRows([Rate("vfs_read", (), 5, None)]).legend(columns) == ""
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1), st.integers(1, 60))
 def test_a_bar_is_as_long_as_its_share(share, columns):
     drawn = bar(share, columns)
@@ -42,7 +39,6 @@ def test_a_bar_is_as_long_as_its_share(share, columns):
     assert abs(drawn.count("█") - share * columns) <= 1
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.text(max_size=70), st.integers(0, 1 << 50), st.integers(0, 2)), max_size=5),
     st.integers(20, 160),
