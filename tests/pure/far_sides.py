@@ -59,7 +59,7 @@ def far_side(kind: str, silence: int = 60) -> Iterator[FarSide]:
         far.end()
 
 
-def eventually(look: Callable[[], bool], seconds: float = 10.0) -> bool:
+def eventually(look: Callable[[], bool], seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
     while not look():
         if time.monotonic() > end:
@@ -89,10 +89,10 @@ class Instance:
         (folder / "buffer_percent").write_text("50")
 
     def fill(self, cpu: int, limit: int) -> int:
-        """Write pages until the buffer is full for half a second, or `limit` bytes were taken."""
+        """Write pages until the buffer is full for two seconds, or `limit` bytes were taken."""
         page = os.urandom(4096)
         written = 0
-        while written < limit and select.select([], [self.pipes[cpu]], [], 0.5)[1]:
+        while written < limit and select.select([], [self.pipes[cpu]], [], 2.0)[1]:
             with contextlib.suppress(BlockingIOError):
                 written += os.write(self.pipes[cpu], page)
         return written

@@ -225,7 +225,7 @@ def test_a_start_that_was_killed_leaves_nothing() -> None:
         ours.stdout.close()
         assert folders or os.environ.get("XDG_RUNTIME_DIR")
         line.close()  # the other end goes; what is left of ssh goes with it
-        assert eventually(lambda: not runs(pid), 10)
+        assert eventually(lambda: not runs(pid))
     master = Master(Address("127.0.0.1", "root", 1), "exec sh", ["-F", "none", "-o", "BatchMode=yes"])
     master.close()
     assert not any(folder.exists() for folder in folders), "the next start takes away what a dead one left"

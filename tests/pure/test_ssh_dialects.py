@@ -170,7 +170,7 @@ def test_holds_until_we_remove_the_folder(far: FarSide, tmp_path: Path) -> None:
     assert held() == {"one more/tracing_on", "file"}
     far.dialect.hold(f"{tmp_path}/file")
     far.dialect.close()
-    far.process.wait(10)
+    far.process.wait(60)
 
 
 def end_by_close(far: FarSide) -> None:
@@ -207,7 +207,7 @@ def test_undoes_what_is_guarded_when_we_vanish(far: FarSide, tmp_path: Path, end
     dialect.hold(str(log))
     assert log.read_text() == ""
     end(far)  # type: ignore[operator]
-    far.process.wait(10)
+    far.process.wait(60)
     assert log.read_text() == "'last\\0' first "
     assert not inner.exists()
     with pytest.raises(TargetLost):
@@ -225,7 +225,7 @@ def test_what_someone_else_has_made_meanwhile_is_left_alone(kind: str, theirs: b
         far.dialect.guard(Step(Effect.APPEND, str(events), b"-:synthetic/it's\n", ours.encode()))
         assert far.process.stdin is not None
         far.process.stdin.close()
-        far.process.wait(10)
+        far.process.wait(60)
     assert events.read_text() == made + ("" if theirs else "-:synthetic/it's\n")
 
 
@@ -250,12 +250,12 @@ def test_what_is_guarded_no_more_takes_no_room(kind: str, tmp_path: Path) -> Non
 def test_undoes_after_too_long_a_silence(kind: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("")
-    with far_side(kind, silence=1) as far:
+    with far_side(kind, silence=2) as far:
         far.dialect.guard(Step(Effect.WRITE, str(log), b"undone"))
-        assert not eventually(lambda: far.process.poll() is not None, 2.0), "we talk, so it has to stay"
+        assert not eventually(lambda: far.process.poll() is not None, 4.0), "we talk, so it has to stay"
         line = far.dialect._line if kind == "agent" else far.dialect._shell
         line._quiet.set()  # as if we hung
-        assert eventually(lambda: far.process.poll() is not None, 5.0)
+        assert eventually(lambda: far.process.poll() is not None)
         assert log.read_text() == "undone"
 
 
@@ -265,12 +265,12 @@ def test_a_shell_whose_line_takes_nothing_any_more_undoes(kind: str, tmp_path: P
     log, big = tmp_path / "log", tmp_path / "big"
     log.write_text("")
     big.write_bytes(bytes(1 << 20))
-    with far_side(kind, silence=1) as far:
+    with far_side(kind, silence=2) as far:
         shell = far.dialect._shell  # type: ignore[union-attr]
         far.dialect.guard(Step(Effect.WRITE, str(log), b"undone"))
         with shell._turn:  # nobody talks from here on, and nobody reads
             shell._send(f"1 token\nt_read '{big}' {1 << 20}\n".encode())
-            assert eventually(lambda: log.read_text() == "undone", 30.0)
+            assert eventually(lambda: log.read_text() == "undone")
             shell._lose("nobody reads")
 
 
@@ -280,13 +280,13 @@ def test_leaves_no_process(kind: str, tmp_path: Path) -> None:
         session = os.getsid(far.process.pid)
         far.dialect.read("/proc/version", 10)
         far.dialect.close()
-        far.process.wait(10)
+        far.process.wait(60)
 
         def left() -> list[str]:
             found = subprocess.run(["ps", "-s", str(session), "-o", "stat=,args="], capture_output=True, text=True)
             return [line for line in found.stdout.splitlines() if not line.startswith("Z")]
 
-        assert eventually(lambda: not left(), 3.0), left()
+        assert eventually(lambda: not left()), left()
         assert not runs(far.dialect.pid)
 
 
@@ -295,12 +295,12 @@ def test_the_watcher_of_a_killed_shell_harms_nobody(kind: str) -> None:
     """It must not signal whoever gets the process id next, nor stay."""
     with far_side(kind, silence=24) as far:
         session = os.getsid(far.process.pid)
-        far.process.kill()
-        far.process.wait()
 
         def left() -> str:
             found = subprocess.run(["ps", "-s", str(session), "-o", "stat=,args="], capture_output=True, text=True)
             return "".join(line for line in found.stdout.splitlines(True) if not line.startswith("Z"))
 
-        assert eventually(lambda: "sleep 3" in left(), 3.0), left()
-        assert eventually(lambda: not left(), 10.0), left()
+        assert eventually(lambda: "sleep 3" in left()), left()
+        far.process.kill()
+        far.process.wait()
+        assert eventually(lambda: not left()), left()

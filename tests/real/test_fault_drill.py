@@ -22,11 +22,12 @@ import pytest
 
 from events.recording import Recording
 from kernel.lab.guest import Guest
+from tests.real.code_inside import PROGRAM, put_code
 from tests.real.command import TOP
 from tests.real.conftest import prepared
 from tests.real.processes import descendants, ended, remains, until
 from tests.real.saved import SavedGuests
-from tests.real.test_killed import bundle, machine_of
+from tests.real.test_killed import machine_of
 from tests.real.test_ssh_guest import is_clean, left
 
 MOMENTS = int(os.environ.get("PROBEWRIGHT_DRILL", "12"))
@@ -57,7 +58,8 @@ def moments(victim: str, steps: int) -> list[tuple[str, int, float]]:
 @pytest.fixture(scope="module")
 def drilled(guest_72: Guest) -> Iterator[Guest]:
     """A guest with the application's files in it, and a workload."""
-    subprocess.run([*guest_72.ssh_command, "mkdir -p /pw && tar xz -C /pw"], input=bundle(), check=True, timeout=60)
+    own = ("tests/__init__", "tests/real/__init__", "tests/real/life", "tests/real/drill_inside")
+    put_code(guest_72, PROGRAM, {f"{name}.py": TOP / f"{name}.py" for name in own})
     guest_72.workload(True)
     yield guest_72
     guest_72.workload(False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ import pytest
 
 from kernel.lab.guest import Guest
 from tests.pure.test_otlp import Collector, collector
-from tests.real.command import SPEC, address, finish, run, ssh_to, start
-from tests.real.test_session_guest import TOP, bundle
+from tests.real.code_inside import CORE, put_code
+from tests.real.command import SPEC, TOP, address, finish, run, ssh_to, start
 from tests.real.test_ssh_guest import is_clean, left
 
 __all__ = ["collector"]  # a fixture
@@ -73,9 +72,7 @@ def test_a_stopped_recording_into_files_is_whole(busy: Guest, env: dict[str, str
 
 @pytest.fixture(scope="module")
 def core(guest_72: Guest) -> Guest:
-    subprocess.run([*guest_72.ssh_command, "mkdir -p /pw && tar xz -C /pw"], input=bundle(), check=True, timeout=60)
-    inside = (TOP / "tests/real/headless_inside.py").read_bytes()
-    subprocess.run([*guest_72.ssh_command, "cat >/pw/headless_inside.py"], input=inside, check=True, timeout=60)
+    put_code(guest_72, CORE, {"headless_inside.py": TOP / "tests/real/headless_inside.py"})
     return guest_72
 
 

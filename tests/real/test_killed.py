@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import signal
 import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import platformdirs
 import pytest
 
 from kernel.lab.guest import Guest, boot
 from tests.real import command
-from tests.real.command import SPEC, TOP, address, finish, ssh_to, start
+from tests.real.code_inside import PROGRAM, put_code
+from tests.real.command import SPEC, address, finish, ssh_to, start
 from tests.real.conftest import prepared
 from tests.real.processes import descendants, ended, remains, until
 from tests.real.saved import SavedGuests
@@ -164,29 +162,6 @@ while True:
 """A session on the machine it runs on; what it shows, nobody decodes: numpy is not there."""
 
 
-def bundle() -> bytes:
-    """The command line, to be run where there is nothing but Python."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for package in ("btf", "events", "kernel", "probes", "tui", "tui/cli"):
-            for path in sorted((TOP / package).rglob("*.py")):
-                tar.add(path, str(path.relative_to(TOP)))
-        for path in sorted(Path(platformdirs.__file__).parent.glob("*.py")):
-            tar.add(path, f"platformdirs/{path.name}")
-        for name in ("__init__", "real/__init__", "real/life", "real/drill_inside"):
-            tar.add(TOP / f"tests/{name}.py", f"tests/{name}.py")
-        _add(tar, "hold.py", HOLD)
-        about = b"Metadata-Version: 2.1\nName: probewright\nVersion: 0\n"
-        _add(tar, "probewright-0.dist-info/METADATA", about)
-    return buffer.getvalue()
-
-
-def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
-    info = tarfile.TarInfo(name)
-    info.size = len(data)
-    tar.addfile(info, io.BytesIO(data))
-
-
 def _begin(guest: Guest, what: str) -> int:
     """Run something there until events come; gives its process."""
     script = f"({what}) </dev/null >/tmp/out 2>&1 & echo $!"
@@ -199,7 +174,7 @@ def _begin(guest: Guest, what: str) -> int:
 @pytest.fixture
 def inside(guest_72: Guest) -> Iterator[Guest]:
     """A guest with the command line in it."""
-    subprocess.run([*guest_72.ssh_command, "mkdir -p /pw && tar xz -C /pw"], input=bundle(), check=True, timeout=60)
+    put_code(guest_72, PROGRAM, {"hold.py": HOLD})
     yield guest_72
     guest_72.workload(False)
 

@@ -1,34 +1,21 @@
 """Sessions of the local target on real kernels: our code runs inside the guest, its answers are looked at here."""
 
-import io
 import json
 import subprocess
-import tarfile
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernel.lab.guest import Guest
+from tests.real.code_inside import CORE, put_code
+from tests.real.command import TOP
 
-TOP = Path(__file__).parents[2]
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
-
-
-def bundle() -> bytes:
-    """The core and the script, as a tar file."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for package in ("btf", "events", "kernel", "probes"):
-            for path in sorted((TOP / package).rglob("*.py")):
-                tar.add(path, str(path.relative_to(TOP)))
-        tar.add(TOP / "tests/real/session_inside.py", "session_inside.py")
-    return buffer.getvalue()
 
 
 @pytest.fixture(scope="module")
 def answers(guest: Guest) -> dict[str, Any]:
-    subprocess.run([*guest.ssh_command, "mkdir -p /pw && tar xz -C /pw"], input=bundle(), check=True, timeout=60)
+    put_code(guest, CORE, {"session_inside.py": TOP / "tests/real/session_inside.py"})
     command = "cd /pw && python3 session_inside.py"
     done = subprocess.run([*guest.ssh_command, command], capture_output=True, timeout=240)
     assert done.returncode == 0, done.stderr.decode()
