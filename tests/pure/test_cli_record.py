@@ -66,7 +66,7 @@ def test_what_waits_in_a_queue_is_counted_and_what_comes_later_is_not_in_the_fil
     assert session is not None
     for at in range(5):
         target.pages.queue.put(page_of(number, 1000 * at, 9))
-        assert session.pump.wait(5.0)
+        assert session.pump.wait(60.0)
         if at < 2:
             watch.tick()
         while session.pump.received_bytes < 4096 * (at + 1):  # what one pass has given, one after the other
@@ -105,7 +105,7 @@ def test_what_could_not_be_written_fast_enough_is_not_told_to_be_there(tmp_path,
     session = watch.session
     assert session is not None
     target.pages.queue.put(page_of(number, 1000, 9))
-    assert session.pump.wait(5.0)
+    assert session.pump.wait(60.0)
     assert record._finish(watch) == exported(tmp_path / "x.pwr", capsys) == 0
     assert watch.close() == []
 

@@ -59,13 +59,18 @@ def target() -> Target:
     return Target()
 
 
-def test_the_last_events_are_shown_too(target):
+def test_the_last_events_are_shown_too(target, monkeypatch):
     watch = Watch(Anything(target))
     armed = watch.arm(probe("vfs_read"))
     number, events = id_of(armed), frozenset(event.path for event in armed.plan.events)
     shown: list[Record] = []
-    last = threading.Timer(0.18, target.event, (1000, number))
-    last.start()
+    end_reading = watch.end_reading
+
+    def one_comes_last() -> None:
+        target.event(1000, number)
+        end_reading()
+
+    monkeypatch.setattr(watch, "end_reading", one_comes_last)
     assert follow(watch, argparse.Namespace(seconds=0.2, count=None), events, shown.append) == 1
     assert [record.ts for record in shown] == [1000]
     watch.close()

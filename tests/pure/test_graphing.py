@@ -14,7 +14,7 @@ from tests.real.processes import until
 from tui.graphing import Graphing
 from tui.messages import Disarmed, GraphFailed, GraphStarted
 
-LONG = 10.0
+LONG = 60.0
 """Seconds that nothing here takes."""
 
 

@@ -41,7 +41,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def ends(pid: int, seconds: float = 5.0) -> bool:
+def ends(pid: int, seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
     while alive(pid):
         if time.monotonic() > end:
@@ -68,8 +68,17 @@ def test_failing_program_gives_its_words(work: Work) -> None:
 def test_tick_while_a_program_runs(work: Work, tmp_path: Path) -> None:
     seen: list[bytes] = []
     output = tmp_path / "log"
+
+    def tick() -> None:
+        seen.append(output.read_bytes())
+        if b"one\n" in seen:
+            (tmp_path / "go on").touch()
+
     work.run(
-        ["sh", "-c", "echo one; sleep 0.5; echo two"], output=output, tick=lambda: seen.append(output.read_bytes())
+        ["sh", "-c", "echo one; until [ -e 'go on' ]; do sleep 0.1; done; echo two"],
+        cwd=tmp_path,
+        output=output,
+        tick=tick,
     )
     assert b"one\n" in seen
     assert output.read_bytes() == b"one\ntwo\n"
@@ -80,10 +89,15 @@ def test_cancel_ends_a_program_and_what_it_started(tmp_path: Path) -> None:
     steps: list[Progress] = []
     work = Work(steps.append, cancel)
     work.say("half", 0.5)
-    threading.Timer(0.5, cancel.set).start()
+    told = tmp_path / "pid"
+
+    def once_it_runs() -> None:
+        if told.exists() and told.read_text().endswith("\n"):
+            cancel.set()
+
     with pytest.raises(LabCancelled):
-        work.run(["sh", "-c", f"sleep 100 & echo $! >{tmp_path}/pid; wait"])
-    assert ends(int((tmp_path / "pid").read_text()))
+        work.run(["sh", "-c", f"sleep 100 & echo $! >{told}; wait"], tick=once_it_runs)
+    assert ends(int(told.read_text()))
     with pytest.raises(LabCancelled):
         work.say("more")
     assert steps == [Progress("half", 0.5)]
@@ -91,7 +105,7 @@ def test_cancel_ends_a_program_and_what_it_started(tmp_path: Path) -> None:
 
 def test_wait_until(work: Work) -> None:
     answers = iter([False, False, True])
-    assert wait_until(work, lambda: next(answers), 5)
+    assert wait_until(work, lambda: next(answers), 60)
     assert not wait_until(work, lambda: False, 0.1)
 
 
@@ -134,7 +148,7 @@ def test_kept_program_that_ends_by_itself_keeps_its_folder(tmp_path: Path) -> No
     folder = tmp_path / "folder"
     folder.mkdir()
     kept = start_kept(["sh", "-c", "kill -9 $$"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, remove=folder)
-    assert kept.wait(5) == 128 + signal.SIGKILL
+    assert kept.wait(60) == 128 + signal.SIGKILL
     end_kept(kept)
     end_kept(kept)
     assert folder.exists()
