@@ -57,7 +57,7 @@ def fleets(one: ReturningHost, two: FakeHost) -> Iterator[Callable[..., Fleet]]:
 def fleet(fleets: Callable[..., Fleet]) -> Fleet:
     made = fleets("one", "two")
     made.arm(READ)
-    assert made.wait(20)
+    assert made.wait(60)
     return made
 
 
@@ -85,7 +85,7 @@ def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, tw
     fleet.look()
     until(fleet, lambda: fleet.hosts[1].counts is not None)
     one.refuse = None
-    until(fleet, lambda: is_back(fleet))
+    until(fleet, lambda: is_back(fleet) and len(shown(fleet)) == 3)
     one.event(fleet.now(), pid=3)
     two.event(fleet.now(), pid=4)
     until(fleet, lambda: len(shown(fleet)) == 5)
@@ -106,7 +106,7 @@ def test_a_machine_that_was_booted_anew_is_told_and_its_clock_is_measured_anew(f
     until(fleet, lambda: len(shown(fleet)) == 1)
     one.cut()
     one.boot(behind=4000 * SECOND)
-    until(fleet, lambda: is_back(fleet))
+    until(fleet, lambda: is_back(fleet) and len(shown(fleet)) == 2)
     offset = host.offset(fleet.now())
     assert offset is not None and abs(offset.ns - 4000 * SECOND) <= offset.uncertainty
     now = fleet.now()
@@ -131,7 +131,7 @@ def test_it_is_given_up_after_a_time_or_at_once_where_that_is_of_no_use(fleets, 
     patience = 0.1 if why is AWAY else None
     fleet = fleets("one", "two", patience=patience)
     fleet.arm(READ)
-    assert fleet.wait(20)
+    assert fleet.wait(60)
     one.cut(why)
     until(fleet, lambda: fleet.hosts[0].state is State.LOST)
     assert str(why) in fleet.hosts[0].why
@@ -144,7 +144,7 @@ def test_it_is_given_up_after_a_time_or_at_once_where_that_is_of_no_use(fleets, 
 def test_nobody_tries_where_no_time_is_given(fleets, one):
     fleet = fleets("one", patience=0)
     fleet.arm(READ)
-    assert fleet.wait(20)
+    assert fleet.wait(60)
     one.cut()
     until(fleet, lambda: fleet.hosts[0].state is State.LOST)
     assert one.tried == 0 and "line is cut" in fleet.hosts[0].why
@@ -178,7 +178,7 @@ def test_what_is_ordered_meanwhile_is_armed_when_it_is_back(fleet, one, two):
     until(fleet, lambda: armed_on(two) == ["vfs_read", "vfs_write"])
     one.refuse = None
     until(fleet, lambda: is_back(fleet) and armed_on(one) == ["vfs_read", "vfs_write"])
-    assert fleet.wait(20) and len(fleet.hosts[0].done.lines) == 2
+    assert fleet.wait(60) and len(fleet.hosts[0].done.lines) == 2
 
 
 def test_what_is_taken_away_meanwhile_is_taken_away_when_it_is_back(fleet, one, two):
@@ -221,6 +221,7 @@ def test_a_line_that_is_cut_again_leaves_two_marks(fleet, one):
     for number in (1, 2):
         one.cut()
         until(fleet, partial(is_back, fleet, number))
+        until(fleet, partial(shows, fleet, 2 * number - 1))
         one.event(fleet.now(), pid=number)
         until(fleet, partial(shows, fleet, 2 * number))
     assert [name for _, name in names(fleet)] == [EVENT, "vfs_read"] * 2
