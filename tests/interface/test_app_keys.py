@@ -101,7 +101,8 @@ async def test_how_many_pairs_there_are_is_said_while_following(recording):
         source = ShownCalls(app.watching, app.watching.store)
         while source.calls.behind:
             source.tick()
-        assert f" {source.calls.paired} pairs" in screen_text(app)[1]
+        await until(lambda: f" {source.calls.paired} pairs" in screen_text(app)[1], pilot)
+        assert "● following" in screen_text(app)[1]
 
 
 async def test_what_is_true_no_more_is_said_no_more(recording):

@@ -45,18 +45,18 @@ async def test_every_row_is_shown_while_something_is_said():
         assert "Act" in text[-1]
         assert text[: ROWS - 2] == [f"row {n}" for n in range(ROWS - 2)]
         assert not app.screen.query(Toast)
-        await until(lambda: screen_text(app)[:ROWS] == [f"row {n}" for n in range(ROWS)], pilot, 15)
+        await until(lambda: screen_text(app)[:ROWS] == [f"row {n}" for n in range(ROWS)], pilot)
 
 
 async def test_what_went_wrong_stays_longer_and_the_newest_is_seen():
     app = Bench()
     async with app.run_test(size=(80, 24)) as pilot:
         app.notify("no\x1b[31m[/bad]\nway out", severity="error", markup=False, timeout=60)
-        app.notify("recording", markup=False, timeout=0.3)
-        app.notify("recording", markup=False, timeout=0.3)
+        app.notify("recording", markup=False, timeout=2)
+        app.notify("recording", markup=False, timeout=2)
         await pilot.pause()
         assert screen_text(app)[-3:-1] == [r"! no\x1b[31m[/bad] way out", "• recording"]
-        await until(lambda: screen_text(app)[-2] == r"! no\x1b[31m[/bad] way out", pilot, 5)
+        await until(lambda: screen_text(app)[-2] == r"! no\x1b[31m[/bad] way out", pilot)
 
 
 async def test_a_click_on_what_is_said_presses_no_key():
@@ -70,7 +70,7 @@ async def test_a_click_on_what_is_said_presses_no_key():
         await pilot.pause()
         assert app.acted == 0
         await pilot.click(line, offset=(span.start, 1))
-        await until(lambda: app.acted == 1, pilot, 5)
+        await until(lambda: app.acted == 1, pilot)
 
 
 def test_there_is_room_for_so_many_lines():
