@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from events.record import Record
 from kernel import limits, meter
 from kernel.arming import Mode
 from kernel.connection import Connection
@@ -21,6 +22,7 @@ from kernel.watch import Watch
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.held import hold
+from tests.real.processes import until
 from tui.stacks import stack_rows
 
 pytestmark = pytest.mark.parametrize("guest", ["6.12", "7.2"], indirect=True)
@@ -80,7 +82,17 @@ def watch(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     assert left == []
 
 
-def follow(watch: Watch, until: Callable[[], bool], seconds: float = 20.0) -> bool:
+def came(watch: Watch, enough: Callable[[], bool]) -> bool:
+    """Whether it is so once what comes is brought in; a busy guest may take longer than one settling."""
+
+    def settled() -> bool:
+        watch.settle()
+        return enough()
+
+    return until(settled)
+
+
+def follow(watch: Watch, over: Callable[[], bool], seconds: float = 60.0) -> bool:
     """What the screen does: bring in what came, and ask for the counts each second."""
     end, asked = time.monotonic() + seconds, 0.0
     while time.monotonic() < end:
@@ -88,7 +100,7 @@ def follow(watch: Watch, until: Callable[[], bool], seconds: float = 20.0) -> bo
         if time.monotonic() - asked > 1:
             asked = time.monotonic()
             watch.counts()
-        if until():
+        if over():
             return True
         time.sleep(0.05)
     return False
@@ -162,24 +174,27 @@ def test_a_filter_that_the_kernel_refuses_leaves_the_one_there_was(watch: Watch)
 def test_an_armed_probe_gets_another_filter(watch: Watch, guest: Guest, spec: str) -> None:
     read = "for bs in 5 7; do dd if=/dev/zero of=/dev/null bs=$bs count=30 2>/dev/null; done"
     armed = watch.arm(parse_probe(f"{spec} if count == 5"))
+    number = 30 * len(armed.plan.events)
     guest.run(read)
-    watch.settle()
+    assert came(watch, lambda: watch.store.next_seq >= number)
     before = watch.store.next_seq
     assert {watch.store.record(seq).values["count"] for seq in range(before)} == {5}
     changed = watch.change_filter(armed, "count == 7")
     assert watch.armed == (changed,)
     assert str(changed.plan.probe).endswith("if count == 7")
     guest.run(read)
-    watch.settle()
+    assert came(watch, lambda: watch.store.next_seq >= before + number)
     assert {watch.store.record(seq).values["count"] for seq in range(before, watch.store.next_seq)} == {7}
     with pytest.raises(CannotLower):
         watch.change_filter(changed, "nosuch == 7")
     assert watch.armed == (changed,)
     changed = watch.change_filter(changed, "")
-    before = watch.store.next_seq
+    after = watch.store.next_seq
     guest.run(read)
-    watch.settle()
-    assert {5, 7} <= {watch.store.record(seq).values["count"] for seq in range(before, watch.store.next_seq)}
+    assert came(
+        watch,
+        lambda: {5, 7} <= {watch.store.record(seq).values["count"] for seq in range(after, watch.store.next_seq)},
+    )
 
 
 @pytest.mark.parametrize("hot", ["f vfs_read count", "p vfs_read"])
@@ -196,20 +211,23 @@ def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot
     assert told.failures == ()
     assert watch.session.mode(storm) is Mode.OFF
     assert watch.session.mode(quiet) is Mode.RECORD
-    watch.settle()
+    (stopped,), (going_on,) = storm.plan.events, quiet.plan.events
+
+    def nothing_waits() -> bool:
+        seen = watch._seen().get(stopped.path, 0)
+        follow(watch, lambda: False, 1.0)
+        return watch._seen().get(stopped.path, 0) == seen
+
+    assert came(watch, nothing_waits)
     before = dict(watch._seen())
     guest.run("dd if=/dev/zero of=/dev/null bs=1 count=500 2>/dev/null; cat /proc/version >/dev/null")
-    watch.settle()
-    after = watch._seen()
-    (stopped,), (going_on,) = storm.plan.events, quiet.plan.events
-    assert after.get(stopped.path, 0) == before.get(stopped.path, 0)
-    assert after[going_on.path] > before.get(going_on.path, 0)
+    assert came(watch, lambda: watch._seen().get(going_on.path, 0) > before.get(going_on.path, 0))
+    assert watch._seen().get(stopped.path, 0) == before.get(stopped.path, 0)
     watch.guard.limit = limits.STORM
     watch.switch(storm, Mode.RECORD)
     assert not watch.guard.stopped
     guest.run("dd if=/dev/zero of=/dev/null bs=1 count=500 2>/dev/null")
-    watch.settle()
-    assert watch._seen()[stopped.path] > before.get(stopped.path, 0)
+    assert came(watch, lambda: watch._seen().get(stopped.path, 0) > before.get(stopped.path, 0))
 
 
 def test_triggers_are_added_and_taken_away_by_hand_and_the_stack_is_the_events(watch: Watch, guest: Guest) -> None:
@@ -220,10 +238,15 @@ def test_triggers_are_added_and_taken_away_by_hand_and_the_stack_is_the_events(w
     with pytest.raises(ProbeRefused):
         watch.add_trigger(armed, event, "hist:keys=nosuch")
     guest.run("dd if=/dev/zero of=/dev/null bs=7 count=20 2>/dev/null")
-    watch.settle()
     store = watch.store
-    records = [store.record(seq) for seq in range(store.next_seq)]
-    ours = [one for one in records if one.values.get("count") == 7]
+
+    def sevens() -> list[Record]:
+        records = [store.record(seq) for seq in range(store.next_seq)]
+        return [one for one in records if one.values.get("count") == 7]
+
+    # A stack comes behind its event.
+    assert came(watch, lambda: len(sevens()) >= 20 and bool(stack_rows(watch, sevens()[-1])))
+    ours = sevens()
     assert len(ours) == 20
     for record in ours:
         names = [row.value.partition("+")[0] for row in stack_rows(watch, record)]
@@ -255,8 +278,7 @@ def test_a_bigger_buffer_ends_the_losses_and_loses_nothing(guest: Guest) -> None
         assert watching.counts().lost == lost
         for one in held:
             one.let_go()
-        watching.settle()
-        assert watching.store.next_seq >= kept + 3000
+        assert came(watching, lambda: watching.store.next_seq >= kept + 3000)
     finally:
         assert watching.close() == []
         watching.connection.close()
