@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def nothing_stays() -> Iterator[None]:
     """A module closes its lines and waits for what it started: else the fault would show in the ones after it."""
     yield
-    until(lambda: not sshs(os.getpid()) and not zombies(), 5)
+    until(lambda: not sshs(os.getpid()) and not zombies())
     assert not sshs(os.getpid())
     assert not zombies()
 

@@ -120,7 +120,7 @@ class Server:
         self._process = subprocess.Popen(
             [_BINARY, "-D", "-f", str(config), "-E", str(self.folder / "log")], stdin=subprocess.DEVNULL
         )
-        assert until(self._answers, 10), self.log()
+        assert until(self._answers), self.log()
         return self
 
     def _answers(self) -> bool:
@@ -133,7 +133,7 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(60)
         if self._made_run:
             _RUN.rmdir()
 
@@ -174,7 +174,7 @@ def _wait_for_processes_of(name: str) -> None:
                     return False
         return True
 
-    assert until(gone, 20), f"{name} still runs something"
+    assert until(gone), f"{name} still runs something"
 
 
 def _free_port() -> int:

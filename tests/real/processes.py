@@ -75,7 +75,7 @@ def until(seen: Callable[[], object], seconds: float = 60.0) -> bool:
 
 def remains(pid: int, below: dict[int, str]) -> list[str]:
     """What a process that has ended left here: processes that were below it, guests' folders, sockets of ssh."""
-    until(lambda: all(map(ended, below)), 10)
+    until(lambda: all(map(ended, below)))
     found = [f"process {child} {name}" for child, name in below.items() if not ended(child)]
     found += [str(path) for path in (cache.root() / "run").glob(f"{pid}_*")]
     for base in {tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", tempfile.gettempdir())}:

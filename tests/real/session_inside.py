@@ -98,8 +98,11 @@ def falls_silent(session: Session) -> bool:
     return until(silent)
 
 
-def our_reads(session: Session) -> dict[str, int]:
-    """Read from this thread, a thread and a child that are younger than the probe; events of each."""
+def our_reads(session: Session, least: int = 0) -> dict[str, int]:
+    """Read from this thread, a thread and a child that are younger than the probe; events of each.
+
+    It is waited for `least` of this thread and of the child.
+    """
     tids = {}
 
     def in_thread() -> None:
@@ -118,7 +121,14 @@ def our_reads(session: Session) -> dict[str, int]:
     tids["main"] = threading.get_native_id()
     tids["pump"] = session.pump._thread.native_id or 0 if session.pump._thread else 0
     session.pump.settle(2)
-    found = pids(session, session.pump.drain())
+    found: dict[int, int] = {}
+
+    def enough() -> bool:
+        for tid, number in pids(session, session.pump.drain()).items():
+            found[tid] = found.get(tid, 0) + number
+        return all(found.get(tids[who], 0) >= least for who in ("main", "child"))
+
+    until(enough)
     return {who: found.get(tid, 0) for who, tid in tids.items()}
 
 
@@ -154,7 +164,7 @@ def live(target: LocalTarget, line: str, other: int) -> None:
         clock = session.instance.read("trace_clock")
         # The control: let us in, and our own reading is seen. Each pass is bounded, so it ends all the same.
         target.perform(session.instance.write("set_event_notrace_pid", " "))
-        let_in = our_reads(session)
+        let_in = our_reads(session, 500)
         failures = session.disarm(armed)
         ANSWERS["live"] = {
             "formats": {str(number): found.path for number, found in armed.formats.items()},

@@ -20,6 +20,7 @@ from kernel.session import Session
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
+from tests.real.processes import until
 from tui.ends import ends_of
 
 WRITES = 300
@@ -54,6 +55,19 @@ def _work(watching: Watch, guest: Guest) -> None:
 
 
 def _summary(watching: Watch, event: str) -> Summary:
+    """Of all that the workload did; a busy guest may take longer to send it than one settling."""
+    found: list[Summary] = []
+
+    def all_came() -> bool:
+        watching.settle()
+        found.append(_counted(watching, event))
+        return found[-1].calls.paired >= WRITES
+
+    until(all_came)
+    return found[-1]
+
+
+def _counted(watching: Watch, event: str) -> Summary:
     assert watching.store is not None
     summary = Summary(watching.store)
     summary.use(ends_of(watching.known.plans))

@@ -19,11 +19,12 @@ from kernel.lab.errors import LabCancelled, LabError
 from kernel.lab.guest import Guest, boot
 from kernel.lab.work import Progress, Work
 from tests.real.conftest import prepared
+from tests.real.processes import until
 
 ROOT = Path(__file__).parents[2]
 
 
-def _gone(pid: int, seconds: float = 10.0) -> bool:
+def _gone(pid: int, seconds: float = 60.0) -> bool:
     """Whether a process ends in time; one that nobody waits for counts as ended."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -37,7 +38,7 @@ def _gone(pid: int, seconds: float = 10.0) -> bool:
     return False
 
 
-def _closed(port: int, seconds: float = 10.0) -> bool:
+def _closed(port: int, seconds: float = 60.0) -> bool:
     """Whether nobody listens any more in time: a process is a zombie a moment before its last thread lets go."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -101,10 +102,10 @@ def test_workload_makes_events_and_can_be_stopped(guest_72: Guest) -> None:
     )
     guest_72.workload(True)
     assert guest_72.run("workload state") == b"on\n"
-    assert int(guest_72.run(count)) >= 2
+    assert until(lambda: int(guest_72.run(count)) >= 2)
     guest_72.workload(False)
     assert guest_72.run("workload state") == b"off\n"
-    assert int(guest_72.run(count)) == 0
+    assert until(lambda: int(guest_72.run(count)) == 0)
 
 
 def test_failing_command_raises_its_words(guest_72: Guest) -> None:

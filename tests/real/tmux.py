@@ -41,7 +41,7 @@ class Tmux:
             f"exec {shlex.join(script)}",
         )
         shell = int(self._tmux("display-message", "-p", "#{pane_pid}"))
-        until(lambda: children(shell))
+        assert until(lambda: children(shell)), self.screen()
         self.pid = children(shell)[0]
         """Of the program."""
 
@@ -54,7 +54,7 @@ class Tmux:
         """What stands on the screen now."""
         return self._tmux("capture-pane", "-p")
 
-    def wait(self, seen: Callable[[str], object], seconds: float = 30.0) -> str:
+    def wait(self, seen: Callable[[str], object], seconds: float = 60.0) -> str:
         """The screen, once `seen` says yes to it. Raises TimeoutError with the last one."""
         end = time.monotonic() + seconds
         while True:
@@ -65,7 +65,7 @@ class Tmux:
                 raise TimeoutError(screen)
             time.sleep(0.05)
 
-    def status(self, seconds: float = 30.0) -> int:
+    def status(self, seconds: float = 60.0) -> int:
         """Exit status of the program, once it has ended. Raises TimeoutError."""
         return int(re.findall(r"\[ended (\d+)\]", self.wait(lambda screen: "[ended " in screen, seconds))[-1])
 
