@@ -68,7 +68,9 @@ def test_ansible_reads_the_same_hosts(tmp_path):
     file = tmp_path / "inventory.ini"
     file.write_text(INVENTORY)
     assert ANSIBLE is not None
-    told = subprocess.run([ANSIBLE, "-i", str(file), "--list"], capture_output=True, text=True, check=True).stdout
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(tmp_path / "home")}
+    words = [ANSIBLE, "-i", str(file), "--list"]
+    told = subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
     for group in ("web", "db", "site", "all"):
         assert set(read_json(told).targets(group)) == set(read_ini(INVENTORY).targets(group)), group
 

@@ -14,6 +14,7 @@ from events.batch import Batch
 from events.text import parse_line
 from kernel.far import FarTarget
 from kernel.lab.guest import Guest
+from kernel.session import Session
 from kernel.target import Effect, Step, Stream
 
 
@@ -67,6 +68,15 @@ def hold(target: FarTarget, subbuf_kb: int = 0) -> list[Held]:
 
     target.stream = later  # type: ignore[method-assign]
     return made
+
+
+def read_all(session: Session) -> None:
+    """Have all read that is in the buffers of a session that is switched off; its far side has Python.
+
+    Whatever is performed makes a stream ask the far side before it says that all was read.
+    """
+    session.target.perform(session.instance.write("tracing_on", "0"))
+    assert session.pump.settle(60)
 
 
 def kernel_side(guest: Guest, instance: str) -> list[Event]:

@@ -103,7 +103,7 @@ def test_it_records_fetches_and_leaves_nothing(plays: Plays) -> None:
       dd if=read-me of=/dev/null bs=5 skip=2 count=1 2>/dev/null; cat /no/such/file 2>/dev/null; rm read-me"""
     worker = threading.Thread(target=guest.run, args=(work, 120.0))
     worker.start()
-    done = plays.run("-e", "probewright_seconds=4")
+    done = plays.run("-e", "probewright_seconds=8")
     worker.join()
     assert done.returncode == 0, done.stdout + done.stderr
     assert plays.left() == ""

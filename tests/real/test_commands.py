@@ -265,7 +265,7 @@ def test_a_reader_that_has_seen_enough(guest_72: Guest, env: dict[str, str]) -> 
     process.stdout.readline()
     process.stdout.close()
     said = process.stderr.read()
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     process.stderr.close()
     guest_72.workload(False)
     assert b"Traceback" not in said and b"Error" not in said

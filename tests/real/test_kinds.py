@@ -28,7 +28,7 @@ from probes.facts import Feature
 from probes.plan import PlannedEvent
 from tests.real.command import address, run, ssh_to
 from tests.real.conftest import prepared
-from tests.real.held import Event, assert_same, hold, kernel_side
+from tests.real.held import Event, assert_same, hold, kernel_side, read_all
 from tests.real.saved import SavedGuests
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
@@ -175,6 +175,7 @@ def _events(watch: Watch, first: int) -> list[tuple[Record, Event]]:
     """Our side from row `first` on, once nothing more comes."""
     session, store = watch.session, watch.store
     assert isinstance(session, Session) and store is not None
+    read_all(session)
     while session.pump.wait(1.5) or watch.unsettled:
         watch.tick()
     watch.know_names(watch.names())

@@ -18,6 +18,7 @@ from kernel.watch import Watch
 from probes.facts import Feature
 from probes.presets.judge import Judgement, judge
 from tests.real.conftest import prepared
+from tests.real.held import read_all
 from tests.real.preset_modules import module_archive
 from tests.real.saved import SavedGuests
 
@@ -386,6 +387,7 @@ def _speak(
         assert isinstance(session, Session) and store is not None
         stop = f"echo 0 >{session.instance.path}/tracing_on"  # else what the guest does by itself never ends
         out = guest.run(f"python3 -c {_quoted(script)}; {stop}", timeout=120).decode()
+        read_all(session)
         while session.pump.wait(1.0) or watch.unsettled:
             watch.tick()
         watch.know_names(watch.names())

@@ -26,7 +26,7 @@ session = open_session(target)
 session.arm(plan(session, "read", "p vfs_read"))
 print("armed", flush=True)
 try:
-    time.sleep(60)
+    time.sleep(120)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 time.sleep(1)
@@ -45,7 +45,7 @@ class Terminal:
         if not self.pid:
             os.execv(argv[0], argv)
 
-    def wait_for(self, text: str, seconds: float = 30) -> None:
+    def wait_for(self, text: str, seconds: float = 60) -> None:
         end = time.monotonic() + seconds
         while text not in self.said:
             assert time.monotonic() < end, self.said

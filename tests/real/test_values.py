@@ -27,7 +27,7 @@ from probes.dialect import dialect_of
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.conftest import prepared
-from tests.real.held import Event, Held, assert_same, hold, kernel_side
+from tests.real.held import Event, Held, assert_same, hold, kernel_side, read_all
 from tests.real.saved import SavedGuests
 
 PAGES = ["7.2", "6.12", "6.1", "arm64:6.12", "7.2-64k"]
@@ -120,6 +120,8 @@ def _arm(watch: Watch) -> None:
 
 def _events(run: Run, first: int) -> list[Event]:
     """Our side: the rows from `first` on, once nothing more comes."""
+    if not run.text:
+        read_all(run.session)
     while run.session.pump.wait(1.5) or run.watch.unsettled:
         run.watch.tick()
     assert run.watch.error is None
