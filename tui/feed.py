@@ -49,7 +49,8 @@ class Feed:
         self._watching: Watch | None = None
         self._tick_timer: Timer | None = None
         self._count_timer: Timer | None = None
-        self._asking = False
+        self._asking: Watch | None = None
+        """Whose losses a worker asks for; one that is followed no more may keep its worker waiting."""
         self._fresh = False
         """Whether this watch has shown nothing yet."""
         self._spent = time.thread_time()
@@ -97,8 +98,8 @@ class Feed:
         if watching is None or watching.error is not None:
             self._stop_counting()
             return
-        if not self._asking:  # over a slow line an answer takes longer than a second
-            self._asking = True
+        if self._asking is not watching:  # over a slow line an answer takes longer than a second
+            self._asking = watching
             self._app.run_worker(lambda: self._ask(watching), thread=True, group="count")
         if not watching.live:
             self._stop_counting()
@@ -110,7 +111,8 @@ class Feed:
             with contextlib.suppress(KernelError):  # a line that is gone is told once, by the pump
                 self._app.post_message(Counted(watching, watching.counts(), watching.names()))
         finally:
-            self._asking = False
+            if self._asking is watching:
+                self._asking = None
 
     def _stop_counting(self) -> None:
         if self._count_timer is not None:

@@ -1,0 +1,50 @@
+"""The rhythm of a watch: how often the screen is painted, and who is asked for what was lost."""
+
+from types import SimpleNamespace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui.feed import SHARE, SLOWEST, TICK, Feed, pause_after
+
+
+def test_a_cheap_picture_comes_at_the_usual_pace():
+    assert pause_after(0.0) == pause_after(TICK * SHARE / 2) == TICK
+
+
+@given(st.floats(TICK * SHARE, SLOWEST * SHARE))
+def test_a_dear_one_takes_no_more_than_its_share(cost):
+    assert abs(cost / pause_after(cost) - SHARE) < 1e-9
+
+
+def test_however_dear_what_happens_is_soon_seen():
+    assert pause_after(10.0) == SLOWEST
+
+
+def test_an_answer_that_hangs_keeps_no_other_watch_from_being_asked():
+    """As over a dead line, with another target open by now."""
+    workers, asked = [], []
+
+    def watching(name):
+        return SimpleNamespace(error=None, live=True, on_data=None, names=dict, counts=lambda: asked.append(name))
+
+    app = SimpleNamespace(
+        post_message=lambda message: None,
+        run_worker=lambda work, **_: workers.append(work),
+        set_interval=lambda *_: SimpleNamespace(stop=lambda: None),
+    )
+    feed = Feed(app, lambda: None)
+    feed.follow(watching("dead"))
+    feed.count()
+    feed.count()
+    assert len(workers) == 1, "nobody is asked twice at once"
+    feed.follow(watching("fresh"))
+    feed.count()
+    hanging, answering = workers
+    answering()
+    assert asked == ["fresh"]
+    hanging()
+    feed.count()
+    assert len(workers) == 3
+    workers[2]()
+    assert asked == ["fresh", "dead", "fresh"]
