@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from events.runs import Run
 from events.search import PLAIN, Found, Match, Sieve, Style, step
 from events.subbuffer import WORD_BITS, WORD_MASK, payload
 from events.text import parse_line
+
+_Number = TypeVar("_Number", int, float)
 
 
 class Row(NamedTuple):
@@ -142,6 +144,14 @@ class Store:
         """`group/name` of a format's id."""
         fmt = self.decoder.formats.get(number)
         return fmt.path if fmt else self._inflow.intake.lines.name(number)
+
+    def by_event(self, numbers: Mapping[int, _Number]) -> dict[str, _Number]:
+        """Sums by `group/name` of what is by id: an event that was armed again, or moved, has several ids."""
+        found: dict[str, _Number] = {}
+        for number, value in numbers.items():
+            path = self.event(number)
+            found[path] = found.get(path, 0) + value
+        return found
 
     def use(self, formats: Mapping[int, EventFormat]) -> None:
         """Take formats that hold for what is fed from now on.

@@ -204,7 +204,7 @@ class Watch(Holder):
     def _seen(self) -> dict[str, int]:
         """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""
         store = self.store
-        return {store.event(number): count for number, count in dict(store.totals).items()} if store else {}
+        return store.by_event(dict(store.totals)) if store else {}
 
     def names(self, *, homes: bool = True) -> dict[int, str]:
         """Names of tasks; asks the kernel, and (`homes`) for a moment in which cgroups they are."""

@@ -58,7 +58,7 @@ def _probe(watching: Watch, armed: Armed, counts: Counts | None, name: str) -> P
     paths = [event.path for event in armed.plan.events]
     pace = None
     if store is not None and watching.live:
-        rates = {store.event(number): one for number, one in store.rates().items()}
+        rates = store.by_event(store.rates())
         pace = sum(rates.get(path, 0.0) for path in paths)
     hits = [counts.hits[path] for path in paths if path in counts.hits] if counts else []
     missed = [number for path in paths if (number := counts.nmissed.get(path)) is not None] if counts else []

@@ -104,11 +104,7 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
         return {}
     if not watching.live:
         return {armed.plan.probe.subject: None for armed in watching.armed}
-    rates = (
-        {watching.store.event(number): rate for number, rate in watching.store.rates().items()}
-        if watching.store
-        else {}
-    )
+    rates = watching.store.by_event(watching.store.rates()) if watching.store else {}
     found: dict[str, float | None] = {}
     for armed in watching.armed:
         name = armed.plan.probe.subject

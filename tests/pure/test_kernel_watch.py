@@ -209,6 +209,28 @@ def test_a_cleared_store_knows_what_an_id_means_now(watch, target):
     assert rows(watch, 1) == ["vfs_write"]
 
 
+def test_events_of_one_probe_under_several_ids_are_its_own(watch, target):
+    """Ids are used again: what is armed anew beside another has one that is not its first."""
+    read, write = watch.arm(probe("vfs_read")), watch.arm(probe("vfs_write"))
+    target.event(1000, id_of(write))
+    rows(watch, 1)
+    for armed in (read, write):
+        watch.disarm(armed)
+    target.reuse_ids()
+    write = watch.arm(probe("vfs_write"))
+    target.event(2000, id_of(write))
+    rows(watch, 2)
+    watch.disarm(write)
+    target.reuse_ids()
+    read, write = watch.arm(probe("vfs_read")), watch.arm(probe("vfs_write"))
+    for ts in (3000, 4000):
+        target.event(ts, id_of(write))
+    target.event(5000, id_of(read))
+    rows(watch, 5)
+    assert {path.rpartition("/")[2]: seen for path, seen in watch._seen().items()} == {"vfs_write": 4, "vfs_read": 1}
+    assert sorted(watch.store.by_event(dict.fromkeys(watch.store.totals, 0.5)).values()) == [0.5, 1.0]
+
+
 def test_nobody_is_charged_for_rows_that_were_cleared(watch, target):
     watch.arm(probe("vfs_read"))
     watch.guard.limit = 1000
