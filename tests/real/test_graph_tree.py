@@ -22,6 +22,7 @@ from kernel.watch import Watch
 from probes.graph_plan import GraphPlan
 from probes.syntax.parse import parse_probe
 from tests.real.graph_runs import names_of, run
+from tests.real.held import read_all
 from tui.ends import ends_of
 
 pytestmark = pytest.mark.timeout(600)
@@ -162,6 +163,8 @@ def test_probes_at_both_ends_give_the_tree_that_the_tracer_gives(guest: Guest) -
         pids = guest.run(
             "for one in 1 2 3; do sh -c 'echo $$; exec dd if=/proc/meminfo of=/dev/null bs=64 count=8'; done"
         ).decode()
+        for watch in (graph, probes):
+            read_all(watch.session)
         graph.settle_queue()
         for watch in (graph, probes):
             watch.settle()
