@@ -14,6 +14,8 @@ from textual.pilot import Pilot
 from kernel.open import shipped_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import paste, until
+from widgets.function_list import FunctionList
+from widgets.probe_editor import ProbeEditor
 
 Compare = Callable[..., bool]
 Walk = Callable[[Pilot[Any]], Awaitable[None]]
@@ -38,7 +40,12 @@ async def signature(pilot: Pilot[Any]) -> None:
     await events(pilot)
     await pilot.press("f2")
     await paste(pilot, "vfs_read")
-    await pilot.press("enter", "x", "3", "1", "right")
+    place = pilot.app.compose_place
+    await until(lambda: place.query_one(FunctionList).current == "vfs_read", pilot)
+    await pilot.press("enter")
+    editor = place.query_one(ProbeEditor)
+    await until(lambda: editor.probe is not None and editor.has_focus_within, pilot)
+    await pilot.press("x", "3", "1", "right")
 
 
 @pytest.fixture
