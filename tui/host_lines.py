@@ -8,26 +8,10 @@ from typing import Any, NamedTuple
 
 from events.clock import Offset
 from events.event_names import exported_name
-from kernel.counts import Counts
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.hosts.merged import Merged
-from kernel.watch import Watch
-
-
-class HostLosses(NamedTuple):
-    """Four ways to lose an event, as `widgets.status_bar.Losses` has them."""
-
-    lost: int = 0
-    missed: int = 0
-    dropped: int = 0
-    unread: int = 0
-
-    @property
-    def text(self) -> str:
-        """In a line."""
-        lost, missed, dropped, unread = self
-        return f"lost {lost:,}, missed {missed:,}, dropped {dropped:,}, unread {unread:,}"
+from tui.lost import Lost, lost_of
 
 
 class Account(NamedTuple):
@@ -35,7 +19,7 @@ class Account(NamedTuple):
 
     events: int
     """That were shown."""
-    losses: HostLosses
+    losses: Lost
     late: int
     unshown: int
     offset: Offset | None
@@ -79,21 +63,9 @@ class Account(NamedTuple):
         }
 
 
-def losses_of_host(host: Host) -> HostLosses:
+def losses_of_host(host: Host) -> Lost:
     """What did not reach the list, each kind apart."""
-    return losses_of(host.watch, host.counts) if host.watch is not None else HostLosses()
-
-
-def losses_of(watch: Watch, counts: Counts | None) -> HostLosses:
-    """What did not reach the list of a watch; `counts`: what its kernel says."""
-    store = watch.store
-    if store is None:
-        return HostLosses()
-    seen = store.lost
-    if counts is None:
-        return HostLosses(lost=seen, unread=store.undecodable)
-    missed = sum(number or 0 for number in counts.nmissed.values())
-    return HostLosses(max(seen, counts.lost), missed, counts.dropped, store.undecodable)
+    return lost_of(host.watch, host.counts) if host.watch is not None else Lost()
 
 
 def account_of(fleet: Fleet, host: Host, shown: int) -> Account:

@@ -13,6 +13,7 @@ from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.watch import Watch
 from tui.came import events_of
+from tui.lost import lost_of
 from tui.shown_values import ShownValues
 from tui.stacks import stack_rows
 from widgets.event_detail import DetailField
@@ -62,12 +63,7 @@ def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
     """What did not reach the screen, each kind apart."""
     if watching is None or watching.store is None:
         return Losses()
-    seen, unread = watching.store.lost, watching.store.undecodable
-    gap = math.ceil(sum(cut.seconds for cut in watching.cuts))
-    if counts is None:
-        return Losses(lost=seen, unread=unread, gap=gap)
-    missed = sum(number or 0 for number in counts.nmissed.values())
-    return Losses(lost=max(seen, counts.lost), missed=missed, dropped=counts.dropped, unread=unread, gap=gap)
+    return Losses(*lost_of(watching, counts), gap=math.ceil(sum(cut.seconds for cut in watching.cuts)))
 
 
 def note_of(watching: Watch) -> str:

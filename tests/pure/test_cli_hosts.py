@@ -27,7 +27,8 @@ from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tests.pure.test_otlp import Collector, value_of
 from tui.cli.main import run
 from tui.cli.parser import parse
-from tui.host_lines import Account, HostLosses
+from tui.host_lines import Account
+from tui.lost import Lost
 
 SECOND = 10**9
 RELEASE = "7.2.0-no_vfs_open"
@@ -368,6 +369,6 @@ def test_hits_of_all_hosts_are_by_one_name():
     names = []
     for group in ("pw_169_8p", "pw_136_a9"):
         hits = {f"{group}/read__entry": 7, f"synthetic/{group}__slow_open": 2, "sched/sched_switch": 1}
-        account = Account(0, HostLosses(), 0, 0, None, hits)
+        account = Account(0, Lost(), 0, 0, None, hits)
         names.append(account.json(Host("ssh://one", "one", Limits(), 1))["hits"])
     assert names == [{"read__entry": 7, "slow_open": 2, "sched/sched_switch": 1}] * 2

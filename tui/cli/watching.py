@@ -30,6 +30,7 @@ from tui.cli.comeback import comes_back, tell_cuts
 from tui.cli.journal import Level, saying
 from tui.cli.output import plain
 from tui.cli.stopping import Forced, Stopped, give_out, tell_forced, whole
+from tui.lost import lost_of
 
 _PATIENCE = 0.2
 """Seconds between two looks at the clock."""
@@ -247,13 +248,13 @@ def account(watch: Watch, unprinted: int = 0) -> None:
     counts = watch.counts()
     if counts is None or watch.store is None:
         return
-    missed = sum(number or 0 for number in counts.nmissed.values())
+    lost = lost_of(watch, counts)
     losses = (
-        (counts.lost, "events lost in the ring buffer"),
-        (missed, "calls missed by the probe"),
-        (counts.dropped, "events dropped by probewright"),
+        (lost.lost, "events lost in the ring buffer"),
+        (lost.missed, "calls missed by the probe"),
+        (lost.dropped, "events dropped by probewright"),
         (counts.read_errors, "reads of the ring buffer refused by the kernel"),
-        (watch.store.undecodable, "events that could not be decoded"),
+        (lost.unread, "events that could not be decoded"),
         (unprinted, "calls or events of calls dropped before they were printed"),
     )
     for number, what in losses:
@@ -265,9 +266,7 @@ def account(watch: Watch, unprinted: int = 0) -> None:
 
 def tell_none(watch: Watch) -> None:
     """Say on standard error that no event came, in the words in which several hosts are accounted for."""
-    from tui.host_lines import losses_of
-
-    print(f"probewright: 0 events, {losses_of(watch, watch.counts()).text}", file=sys.stderr)
+    print(f"probewright: 0 events, {lost_of(watch, watch.counts()).text}", file=sys.stderr)
 
 
 def tell_stopped(watch: Watch) -> None:

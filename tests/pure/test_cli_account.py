@@ -1,0 +1,46 @@
+"""What a command says at its end of what did not reach it, in the same numbers as the screen."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from events.batch import Batch, Chunk
+from events.subbuffer import MISSED_EVENTS
+from kernel.watch import Watch
+from tests.pure.test_kernel_watch import Anything, Target, id_of, probe, rows
+from tui.cli.watching import account
+from tui.shown import losses_of
+
+
+@pytest.fixture
+def target() -> Target:
+    return Target()
+
+
+@pytest.fixture
+def watch(target):
+    watch = Watch(Anything(target))
+    yield watch
+    watch.close()
+
+
+def page_after(lost: int, number: int) -> Batch:
+    """A page with one event, before which so many were lost."""
+    data = struct.pack("<IHHi", 2, number, 0, 812)
+    flagged = len(data) | MISSED_EVENTS | 1 << 30  # RB_MISSED_STORED: the number stands behind the data
+    page = struct.pack("<QQ", 1000, flagged) + data + struct.pack("<Q", lost)
+    return Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True)
+
+
+def test_losses_that_only_the_pages_tell_of_are_told_as_on_the_screen(watch, target, capsys):
+    """As of a recording that was cut before its counts were written."""
+    number = id_of(watch.arm(probe("vfs_read")))
+    target.pages.queue.put(page_after(4321, number))
+    assert rows(watch, 1) == ["vfs_read"]
+    counts = watch.counts()
+    assert counts is not None and counts.lost == 0
+    account(watch)
+    assert "4,321 events lost in the ring buffer" in capsys.readouterr().err
+    assert losses_of(watch, counts).lost == 4321

@@ -1,0 +1,41 @@
+"""What did not reach us, for the screens and the commands alike; no screen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kernel.counts import Counts
+from kernel.watch import Watch
+
+
+class Lost(NamedTuple):
+    """Four ways to lose an event, as `widgets.status_bar.Losses` has them."""
+
+    lost: int = 0
+    missed: int = 0
+    dropped: int = 0
+    unread: int = 0
+
+    @property
+    def text(self) -> str:
+        """In a line."""
+        lost, missed, dropped, unread = self
+        return f"lost {lost:,}, missed {missed:,}, dropped {dropped:,}, unread {unread:,}"
+
+
+def lost_of(watch: Watch, counts: Counts | None) -> Lost:
+    """What did not reach us of a watch.
+
+    The pages tell of events that were lost, too: the counts of a recording may be missing or damaged.
+
+    Args:
+        watch: what is armed.
+        counts: what its kernel says; None: nothing yet.
+    """
+    store = watch.store
+    if store is None:
+        return Lost()
+    if counts is None:
+        return Lost(lost=store.lost, unread=store.undecodable)
+    missed = sum(number or 0 for number in counts.nmissed.values())
+    return Lost(max(store.lost, counts.lost), missed, counts.dropped, store.undecodable)
