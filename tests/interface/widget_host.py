@@ -87,6 +87,7 @@ async def until(condition: Callable[[], object], pilot: Pilot[Any], seconds: flo
         await pilot.pause()
         try:
             if condition():
+                await pilot.pause()  # a screen that has just come has its widgets then
                 return
         except (LookupError, NoMatches):
             pass
