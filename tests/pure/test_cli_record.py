@@ -11,6 +11,7 @@ import pytest
 
 import kernel.recorder
 from events.batch import Batch, Chunk
+from events.recording import Recording
 from kernel.errors import TargetLost
 from kernel.open import shipped_recording
 from kernel.watch import Watch
@@ -108,6 +109,15 @@ def test_what_could_not_be_written_fast_enough_is_not_told_to_be_there(tmp_path,
     assert session.pump.wait(60.0)
     assert record._finish(watch) == exported(tmp_path / "x.pwr", capsys) == 0
     assert watch.close() == []
+
+
+def test_the_command_says_how_many_events_could_not_be_written_fast_enough(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(kernel.recorder, "MOST_WAITING", 30_000)
+    path = tmp_path / "x.pwr"
+    assert main(["record", READS, "-o", str(path), "-t", HERE]) == 0
+    dropped = Recording.open(path).meta["counts"]["dropped"]
+    assert dropped > 0
+    assert f"{dropped:,} events came too fast to be written" in capsys.readouterr().err
 
 
 @pytest.mark.timeout(60)

@@ -61,9 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
             if not failed:
                 following = Following(watch, arguments)
                 following.run()
+        recorder = watch.recorder
         if path is not None:
             failed = failed or _recorded(path, watch.stop_recording) or watch.recording_error
-        account(watch, following.dropped if following else 0)
+        account(watch, following.dropped if following else 0, recorder.dropped if recorder else 0)
     except BrokenPipeError as error:
         unread = error
     finally:

@@ -72,8 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
             watch.record_to(path)
             number = follow(watch, arguments, events, _not_shown, idle=lambda: _require_room(watch))
             enough = bool(arguments.count) and number >= arguments.count
+        recorder = watch.recorder
         held = _finish(watch, enough=enough)
-        account(watch)
+        account(watch, unwritten=recorder.dropped if recorder else 0)
     except OSError as error:
         print(f"probewright: {plain(str(path))}: {error.strerror}", file=sys.stderr)
         return REFUSED

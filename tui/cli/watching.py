@@ -243,8 +243,14 @@ def _until_over(watch: Watch, end: float, showing: _Showing, idle: Callable[[], 
                 tell_stopped(watch)
 
 
-def account(watch: Watch, unprinted: int = 0) -> None:
-    """Say on standard error what did not reach us, where something did not; `unprinted`: calls, or their events."""
+def account(watch: Watch, unprinted: int = 0, unwritten: int = 0) -> None:
+    """Say on standard error what did not reach us, where something did not.
+
+    Args:
+        watch: what is armed.
+        unprinted: calls, or events of calls, that were dropped before they were printed.
+        unwritten: events that a recording had no time for.
+    """
     counts = watch.counts()
     if counts is None or watch.store is None:
         return
@@ -256,6 +262,7 @@ def account(watch: Watch, unprinted: int = 0) -> None:
         (counts.read_errors, "reads of the ring buffer refused by the kernel"),
         (lost.unread, "events that could not be decoded"),
         (unprinted, "calls or events of calls dropped before they were printed"),
+        (unwritten, "events came too fast to be written: they are missing in the recording"),
     )
     for number, what in losses:
         if number:
