@@ -37,7 +37,7 @@ class Armed:
     measured: Measured | None = None
     """How often its events happened just before; None: that is not known."""
     key: object = field(default_factory=object, repr=False)
-    """Stays the same when it gets another filter."""
+    """Stays the same when it gets another filter, and when it is armed again as it was."""
 
 
 class ArmedProbes:
@@ -67,8 +67,16 @@ class ArmedProbes:
         """Oldest first."""
         return tuple(self._armed)
 
-    def arm(self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD) -> Armed:
+    def arm(
+        self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD, key: object | None = None
+    ) -> Armed:
         """Define the events of a plan, set filters and triggers, and switch them on, in our instance only.
+
+        Args:
+            plan: what is made.
+            limits: how fast it may be.
+            mode: what it does.
+            key: of the armed probe that it is again; None: it is a new one.
 
         Raises:
             ProbeRefused: the kernel said no; everything of this plan is undone.
@@ -91,7 +99,7 @@ class ArmedProbes:
                     self._arming.define(plan, holding.defined)
                 formats = MappingProxyType(self._arming.read_formats(plan))
                 self._arming.set_filters(plan, holding.defined)
-                armed = Armed(plan, formats, self._measure(plan, holding, limits))
+                armed = Armed(plan, formats, self._measure(plan, holding, limits), key or object())
                 triggers = [(event, text) for event in plan.events for text in event.triggers]
                 with self.stillness.around(text for _, text in triggers):
                     for event, text in triggers:
@@ -141,9 +149,12 @@ class ArmedProbes:
         """What an armed probe does; OFF where it is not armed any more."""
         return self._armed[armed].mode if armed in self._armed else Mode.OFF
 
-    def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> Mapping[int, EventFormat]:
+    def add_trigger(
+        self, armed: Armed, event: PlannedEvent, text: str, *, by_hand: bool = True
+    ) -> Mapping[int, EventFormat]:
         """Give an armed probe's event one more trigger; it goes with the probe.
 
+        `by_hand`: where the probe is armed anew the trigger is wanted again (`kernel.again`).
         Gives formats of what the trigger may put into the buffer. Raises ProbeRefused, FileRefused, TargetLost.
         """
         with self._lock:
@@ -151,6 +162,8 @@ class ArmedProbes:
                 raise TargetUnusable("this probe is not armed any more")
             with self.stillness.around([text]):
                 self._arming.add_trigger(event, text, self._armed[armed])
+            if by_hand:
+                self._armed[armed].by_hand.append((event, text))
             formats = self._arming.read_formats(armed.plan, stacks=True)
             self._formats |= formats
             return MappingProxyType(formats)
@@ -171,6 +184,10 @@ class ArmedProbes:
     def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
         """The triggers of an armed probe, the oldest first; of one that is not armed none."""
         return tuple(self._armed[armed].triggers) if armed in self._armed else ()
+
+    def by_hand(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
+        """Those of its triggers that it was given since it was armed, and is to keep."""
+        return tuple(self._armed[armed].by_hand) if armed in self._armed else ()
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
         """Switch off, let the pump read what is in the buffers, then remove the events, as soon as no probe records.

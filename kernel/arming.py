@@ -43,6 +43,8 @@ class Holding:
     mode: Mode = Mode.OFF
     triggers: list[tuple[PlannedEvent, str]] = field(default_factory=list)
     """Triggers of its events, the oldest first."""
+    by_hand: list[tuple[PlannedEvent, str]] = field(default_factory=list)
+    """Those of them that are not its plan's and are to stay: where it is armed anew it gets them again."""
 
     @property
     def stuck(self) -> bool:
@@ -154,6 +156,8 @@ class Arming:
             step = self._instance.trigger(event.path, f"!{text}")
             self._target.perform(step)
             holding.triggers.remove((event, text))
+            if (event, text) in holding.by_hand:
+                holding.by_hand.remove((event, text))
             holding.defined.forget(step)
 
     def enable(self, plan: Plan, undo: UndoList) -> None:

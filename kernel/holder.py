@@ -13,9 +13,10 @@ from dataclasses import replace
 
 from events.batch import Batch
 from events.format import EventFormat
+from kernel.again import Again, Told, arm_again, told
 from kernel.arming import Mode
 from kernel.connection import Connection, kind_of
-from kernel.errors import GoneForGood, KernelError, ProbeRefused, TargetUnusable
+from kernel.errors import GoneForGood, KernelError, TargetLost, TargetUnusable
 from kernel.guard import Guard
 from kernel.known import Known
 from kernel.limits import Limits
@@ -194,26 +195,36 @@ class Holder:
         return changed
 
     def rearm(self, armed: Armed, plan: Plan) -> Armed:
-        """Take a probe away and arm it by another plan of the same. Raises ProbeRefused, FileRefused, TargetLost.
+        """Take a probe away and arm it by another plan of the same, with what was told to it since.
 
-        Where that is refused, it is armed again as it was.
+        Raises ProbeRefused, FileRefused, TargetUnusable: it is armed again as it was; TargetLost.
         """
+        session = self._session
+        if session is None or armed not in session.armed:
+            raise TargetUnusable(f"{armed.plan.probe.subject} is not armed any more")
+        was = told(session, armed)
         self.disarm(armed)
         try:
-            return self._arm_plan(plan)
-        except ProbeRefused:
-            self._arm_plan(armed.plan)
+            again = self._arm_again(plan, was)
+            if again.refused:
+                self.disarm(again.armed)
+                raise again.refused[0][1]
+        except TargetLost:
             raise
+        except KernelError:
+            self._arm_again(armed.plan, was)
+            raise
+        return again.armed
 
-    def _arm_plan(self, plan: Plan) -> Armed:
+    def _arm_again(self, plan: Plan, was: Told) -> Again:
         with self._lock:
             session = self._open()
             self._inbox += session.pump.drain()
-            armed = session.arm(plan)
-            self._inbox.append(armed)
-            self.known.add(armed)
+            again = arm_again(session, plan, was)
+            self._inbox.append(again.armed)
+            self.known.add(again.armed)
         self.on_data()
-        return armed
+        return again
 
     def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
         """Give an armed probe's event a trigger. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""

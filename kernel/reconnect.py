@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from kernel.again import arm_again, told
 from kernel.errors import GoneForGood, KernelError, NotAsked, TargetLost
 from kernel.far import FarTarget
-from kernel.limits import Limits
 from kernel.line_cut import LineCut
 from kernel.session import Armed, Session
 from kernel.session_start import open_session
@@ -206,7 +206,7 @@ class Reconnecting:
                 if self.watch.wanted_kb:
                     session.resize(self.watch.wanted_kb)
                 for armed in old.armed:
-                    fresh = _armed_again(old, armed, session, self.watch.guard.limit, refused)
+                    fresh = _armed_again(old, armed, session, refused)
                     if fresh is not None:
                         again.append((armed, fresh))
             except BaseException:
@@ -220,29 +220,20 @@ class Reconnecting:
         return Back(cut, tuple(again), tuple(refused))
 
 
-def _armed_again(old: AnySession, armed: Armed, session: Session, storm: float, refused: list[str]) -> Armed | None:
+def _armed_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:
     """Arm a probe of one session in another, with what was done to it by hand; None: it was refused.
 
     Raises TargetLost.
     """
-    name = armed.plan.probe.subject
-    plan = regrouped(armed.plan, old.group, session.group)
+    name, groups = armed.plan.probe.subject, (old.group, session.group)
+    was = told(old, armed)
+    was = was._replace(triggers=tuple((number, renamed(text, *groups)) for number, text in was.triggers))
     try:
-        fresh = session.arm(plan, Limits(0, storm), old.mode(armed))
+        again = arm_again(session, regrouped(armed.plan, *groups), was)
     except TargetLost:
         raise
     except KernelError as error:
         refused.append(f"{name}: {error}")
         return None
-    events = dict(zip([event.path for event in armed.plan.events], plan.events, strict=True))
-    own = {(event.path, text) for event in armed.plan.events for text in event.triggers}
-    for event, text in old.triggers(armed):
-        if (event.path, text) in own or event.path not in events:
-            continue
-        try:
-            session.add_trigger(fresh, events[event.path], renamed(text, old.group, session.group))
-        except TargetLost:
-            raise
-        except KernelError as error:
-            refused.append(f"{name}: {text}: {error}")
-    return fresh
+    refused += [f"{name}: {text}: {error}" for text, error in again.refused]
+    return again.armed

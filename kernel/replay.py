@@ -97,7 +97,13 @@ class ReplaySession:
     def armed(self) -> tuple[Armed, ...]:
         return tuple(self._armed)
 
-    def arm(self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD) -> Armed:  # noqa: ARG002
+    def arm(
+        self,
+        plan: Plan,
+        limits: Limits = UNLIMITED,  # noqa: ARG002 - of what was recorded nothing can change
+        mode: Mode = Mode.RECORD,  # noqa: ARG002
+        key: object | None = None,  # noqa: ARG002
+    ) -> Armed:
         """Show a recorded probe again. Raises ProbeRefused where the recording does not hold it."""
         same = [armed for armed in self.recorded if armed.plan.probe.subject == plan.probe.subject]
         for armed in same:
@@ -130,6 +136,10 @@ class ReplaySession:
     def triggers(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:
         """Those it was recorded with."""
         return tuple((event, text) for event in armed.plan.events for text in event.triggers)
+
+    def by_hand(self, armed: Armed) -> tuple[tuple[PlannedEvent, str], ...]:  # noqa: ARG002
+        """None: what a probe was recorded with is its plan's."""
+        return ()
 
     def change_filters(self, armed: Armed, plan: Plan) -> Armed:  # noqa: ARG002
         """Raises TargetUnusable."""

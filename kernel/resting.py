@@ -40,6 +40,7 @@ class Resting:
         failures += holding.defined.run(down_to=holding.defined.first(self._definitions))
         holding.mode = Mode.OFF
         holding.triggers.clear()
+        holding.by_hand.clear()
         if holding.stuck:
             self._all.append(Rest(plan, holding))
         return failures
