@@ -18,8 +18,9 @@ from events.pairing import idle_task
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Deeper = Callable[[Any, Any], Any]
-"""Whether a call at the first place can be inside a call at the second; for arrays, and for numbers."""
+Deeper = Callable[[Any, Any, Any], Any]
+"""Whether a call at the first place can be inside a call at the second, and whether both are of one function; for
+arrays, and for numbers."""
 
 NOWHERE: Final = -(1 << 62)
 """Place of what encloses everything."""
@@ -92,17 +93,18 @@ def together(parts: Sequence[Brackets]) -> Brackets:
     return Brackets(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))
 
 
-def by_depth(inner: Any, outer: Any) -> Any:  # noqa: ANN401 - arrays or numbers
+def by_depth(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401, ARG001 - arrays or numbers
     """`Deeper` of the tracer's own depth."""
     return inner > outer
 
 
-def by_stack(inner: Any, outer: Any) -> Any:  # noqa: ANN401
+def by_stack(inner: Any, outer: Any, same: Any) -> Any:  # noqa: ANN401
     """`Deeper` of stack pointers: on one stack, which grow downwards, an inner call has the lower one.
 
+    What a function calls as its last act may take its place, but for the function itself; as in `events.pairing`.
     An interrupt has a stack of its own: of two stacks nothing is concluded.
     """
-    return (inner < outer) | (inner >> _STACK_BITS != outer >> _STACK_BITS)
+    return (inner + same <= outer) | (inner >> _STACK_BITS != outer >> _STACK_BITS)
 
 
 _EDGES = {

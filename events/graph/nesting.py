@@ -165,8 +165,9 @@ def _enclose(events: Brackets, firsts: Places, found: Nesting, deeper: Deeper) -
         around = outer[np.searchsorted(outer, inner) - 1]
         found.parent[inner] = around
         is_call = call[inner]
+        is_deeper = deeper(place[inner], place[around], events.function[inner] == events.function[around])
         # A task does nothing while it is off its CPU: that it came back was not seen.
-        wrong[inner] = (is_call & ~deeper(place[inner], place[around])) | (events.what[around] == What.SWITCH)
+        wrong[inner] = (is_call & ~is_deeper) | (events.what[around] == What.SWITCH)
         other = inner[~is_call]
         if len(other):  # as deep as what it is in
             place[other] = place[found.parent[other]]

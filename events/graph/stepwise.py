@@ -59,13 +59,18 @@ class _Stack:
         while self.open and self.open[-1].event.what == What.SWITCH:  # a task does nothing while it is off its CPU
             self.over(event.at)
         if event.what == What.CALL and event.edge != Edge.POINT:
-            while self.open and not self._deeper(event.place, self.open[-1].place):
+            while self.open and not self._is_inside(event):
                 self.over(event.at)
         self._found.level[event.at] = len(self.open)
         self._found.parent[event.at] = self.open[-1].event.at if self.open else -1
         if event.edge == Edge.BEGIN:
             around = self.open[-1].place if self.open else NOWHERE
             self.open.append(_Open(event, event.place if event.what == What.CALL else around))
+
+    def _is_inside(self, event: _Event) -> bool:
+        """Whether a call can be inside of the innermost one."""
+        top = self.open[-1]
+        return bool(self._deeper(event.place, top.place, event.function == top.event.function))
 
     def _leave(self, event: _Event) -> bool:
         """Whether it ends an open call."""
@@ -86,12 +91,22 @@ class _Stack:
                 self.over(start)
                 continue
             part = slice(start, stop)
-            calls = (events.what[part] == What.CALL) & (events.edge[part] == Edge.BEGIN)
-            shows = calls & ~self._deeper(events.place[part], top.place)
+            same = events.function[part] == np.uint64(top.event.function)
+            shows = _outermost(events.edge[part], events.what[part])
+            shows &= ~self._deeper(events.place[part], top.place, same)
             if not shows.any():
                 return
             start += int(np.argmax(shows))
             self.over(start)
+
+
+def _outermost(edge: NDArray[np.uint8], what: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Of pairs and points the begins of calls that are in no other call: what is inside of one shows nothing more."""
+    call = what == What.CALL
+    begin = call & (edge == Edge.BEGIN)
+    height = np.cumsum(begin.astype(np.int64) - (call & (edge == Edge.END)))
+    outermost: NDArray[np.bool_] = begin & (height == 1)
+    return outermost
 
 
 def step_over(

@@ -75,7 +75,9 @@ class Plain:
         while stack and self.rows[stack[-1]].what == What.SWITCH:
             self.over(stack.pop(), Flag.NO_EXIT)
         if call:
-            while stack and (place := self.around(stack)) is not None and not self.deeper(event.place, place):
+            while stack and (place := self.around(stack)) is not None:
+                if self.deeper(event.place, place, event.function == self.rows[stack[-1]].function):
+                    break
                 self.over(stack.pop(), Flag.NO_EXIT)
         if event.what == What.SWITCH and event.edge == Edge.END:
             return  # a thread that comes for the first time
@@ -122,7 +124,9 @@ def streams(draw: st.DrawFn, stack: bool = False) -> list[Event]:
         if choice[3] < 55 and len(calls) < 6:
             what: int = What.CALL if choice[3] > 8 else What.SWITCH if choice[3] > 4 else What.IRQ
             function = 0 if what == What.SWITCH else choice[1] % FUNCTIONS
-            place = (1 << 20) - 64 * len(calls) + (1 << 30) * (what == What.IRQ) if stack else 2 * len(calls)
+            # A function that another one jumps to has the place of that on the stack.
+            level = len(calls) // (1 + choice[2] % 2)
+            place = (1 << 20) - 64 * level + (1 << 30) * (what == What.IRQ) if stack else 2 * len(calls)
             calls.append((what, function, place))
             event = Event(ts, task, Edge.BEGIN, function, place, what)
         elif choice[3] < 95 and calls:
@@ -300,3 +304,26 @@ def test_open_calls_are_bounded(monkeypatch) -> None:
     assert tree.open <= 10
     assert tree.row(tree.next - 1).flags == Flag.OPEN
     assert tree.counts[Flag.NO_EXIT] == 30 - tree.open
+
+
+def test_what_a_function_jumps_to_stands_in_its_place() -> None:
+    """A tail call has the frame of its caller and returns before it; of one function it is one after the other."""
+    f, g, h, other = 1, 2, 3, 4
+    at = -1 << 20
+
+    def calls(*ends: tuple[Edge, int]) -> list[tuple[int, int, int, int]]:
+        events = [Event(n, 5, edge, function, at) for n, (edge, function) in enumerate(ends)]
+        found = []
+        for pieces in ([100], [1]):
+            tree = grown(events, pieces, by_stack)
+            rows = map(tree.row, range(tree.next))
+            found.append([(row.function, row.level, row.leave, int(row.flags)) for row in rows])
+        assert found[0] == found[1]
+        return found[0]
+
+    begin, end = Edge.BEGIN, Edge.END
+    assert calls((begin, f), (begin, g), (end, g), (end, f)) == [(f, 0, 3, 0), (g, 1, 2, 0)]
+    assert calls((begin, f), (begin, f), (end, f)) == [(f, 0, -1, Flag.NO_EXIT), (f, 0, 2, 0)]
+    jumps = (begin, f), (begin, g), (begin, h), (begin, f), (end, f), (end, h), (end, g)
+    told = [(f, 0, 8, 0), (g, 1, 6, 0), (h, 2, 5, 0), (f, 3, 4, 0), (other, 1, 7, Flag.NO_ENTRY)]
+    assert calls(*jumps, (end, other), (end, f)) == told, "one is missed, and the f inside of h shows nothing"
