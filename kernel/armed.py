@@ -90,10 +90,12 @@ class ArmedProbes:
             refuse_joining(plan, [armed.plan for armed in self._armed])
             woken = self._resting.wake(plan)
             holding = woken.holding if woken else self._arming.holding()
+            filtered = woken.plan if woken else plan
             try:
                 leave_out(self.target, self.instance, append=self.follows_forks)
                 if woken:
                     self._arming.change_filters(woken.plan, plan)
+                    filtered = plan
                 else:
                     self._remove_resting(self._resting.in_the_way(plan))
                     self._arming.define(plan, holding.defined)
@@ -108,7 +110,7 @@ class ArmedProbes:
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
                 self._leave_shared([*(one.plan for one in self._armed), plan], len(self._armed), holding)
-                self._lay(plan, holding)
+                self._lay(filtered, holding)  # by the plan whose filters the kernel has
                 raise
             self._armed[armed] = holding
             self._formats |= armed.formats
@@ -138,12 +140,17 @@ class ArmedProbes:
         """Let a probe record, only count, or do nothing; the others go on, and what is in the buffer stays.
 
         An event that another probe has too is switched for both. Returns the steps that failed; close() tries them
-        again. Raises ProbeRefused, FileRefused, TargetLost.
+        again. Raises ProbeRefused, FileRefused, TargetLost: it does what it did.
         """
         with self._lock:
             if armed not in self._armed:
                 return []
-            return self._arming.switch(armed.plan, self._armed[armed], mode)
+            holding = self._armed[armed]
+            try:
+                return self._arming.switch(armed.plan, holding, mode)
+            except BaseException:
+                holding.only(holding.mode)  # a half of it would be taken for the whole the next time
+                raise
 
     def mode(self, armed: Armed) -> Mode:
         """What an armed probe does; OFF where it is not armed any more."""

@@ -55,6 +55,11 @@ class Holding:
         """Events off, counts off; what is defined stays."""
         return self.enabled.run() + self.counted.run()
 
+    def only(self, mode: Mode) -> list[UndoFailure]:
+        """Take back what a mode does not need, half of it or all."""
+        failures = self.enabled.run() if mode is not Mode.RECORD else []
+        return failures + (self.counted.run() if mode is not Mode.COUNT else [])
+
 
 class Arming:
     """Makes events on one target, and switches them in one instance."""
@@ -178,23 +183,22 @@ class Arming:
     def switch(self, plan: Plan, holding: Holding, mode: Mode) -> list[UndoFailure]:
         """From any mode to another; what is defined stays, so that nothing in the buffer is lost.
 
+        Where it is refused, a part of it may be done: see `Holding.only`.
+
         Raises:
             ProbeRefused: it could not be switched on.
             FileRefused: this kernel can't count.
             TargetUnusable: this kernel may not outlive it (`kernel.trampolines`).
             TargetLost: the line is gone.
         """
-        failures: list[UndoFailure] = []
         # The new way before the old one ends: an event that is in use all the time is not patched out and in again.
-        if mode is Mode.RECORD and not holding.enabled:
+        # By the mode, not by what is to be undone: one of its events may be on that could not be switched off.
+        if mode is Mode.RECORD and holding.mode is not Mode.RECORD:
             self.enable(plan, holding.enabled)
         if mode is Mode.COUNT and not holding.counted:
             recorded = [event for event in plan.events if event.recorded]
             Meter(self._instance, holding.counted).start(recorded, passing=False)
-        if mode is not Mode.RECORD:
-            failures += holding.enabled.run()
-        if mode is not Mode.COUNT:
-            failures += holding.counted.run()
+        failures = holding.only(mode)
         holding.mode = mode
         return failures
 

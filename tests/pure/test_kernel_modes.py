@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kernel import leftovers, meter
 from kernel.arming import Mode
-from kernel.errors import FileRefused, KernelError, ProbeRefused, TargetLost, TooFast
+from kernel.errors import FileRefused, KernelError, ProbeRefused, TargetLost, TargetUnusable, TooFast
 from kernel.limits import Limits
 from kernel.meter import TRIGGER
 from kernel.session import Session
@@ -70,6 +70,72 @@ def plan(session: Session, name: str = "a", letter: str = "f", where: str = "") 
     path = f"{session.group}/{name}"
     event = PlannedEvent(session.group, name, f"{letter}:{path} vfs_read", f"-:{path}", filter=where)
     return Plan(Probe(Place("vfs_read")), (event,))
+
+
+def two_ends(session: Session) -> Plan:
+    group = session.group
+    events = [
+        PlannedEvent(group, name, f"p:{group}/{name} {place}", f"-:{group}/{name}")
+        for name, place in (("entry", "vfs_read"), ("exit", "vfs_read%return"))
+    ]
+    return Plan(Probe(Place("vfs_read")), tuple(events))
+
+
+def files_of(target: FakeTarget, session: Session, file: str) -> list[str]:
+    folder = f"{session.instance.path}/events/{session.group}"
+    return [target.files[f"{folder}/{name}/{file}"].decode().strip() for name in ("entry", "exit")]
+
+
+@pytest.mark.parametrize("before", Mode)
+@pytest.mark.parametrize("wanted", [Mode.RECORD, Mode.COUNT])
+@pytest.mark.parametrize("error", [FileRefused("here", errno.ENOMEM), TargetUnusable("not here")])
+def test_a_switch_that_is_refused_half_way_is_whole_the_next_time(before: Mode, wanted: Mode, error: KernelError):
+    if before is wanted:
+        return
+    target = FakeTarget()
+    with open_session(target) as session:
+        armed = session.arm(two_ends(session), mode=before)
+
+        def on() -> tuple[list[bool], list[bool]]:
+            return (
+                [text == "1" for text in files_of(target, session, "enable")],
+                [TRIGGER in text for text in files_of(target, session, "trigger")],
+            )
+
+        was, asked = on(), []
+
+        def refuse_second(step: Step) -> None:
+            if step.path.endswith(("/enable", "/trigger")) and step.data[:1] in (b"1", b"h"):
+                asked.append(step)
+                if len(asked) == 2:
+                    raise error
+
+        target.before = refuse_second
+        with pytest.raises(KernelError):
+            session.switch(armed, wanted)
+        assert session.mode(armed) is before and on() == was
+        assert session.switch(armed, wanted) == [] and session.mode(armed) is wanted
+        assert on() == ([wanted is Mode.RECORD] * 2, [wanted is Mode.COUNT] * 2)
+    assert not target.traces and not target.guarded
+
+
+def test_what_could_not_be_switched_off_is_not_taken_for_all_that_records():
+    target = FakeTarget()
+    with open_session(target) as session:
+        armed = session.arm(two_ends(session))
+
+        def refuse(step: Step) -> None:
+            if step.path.endswith("entry/enable"):
+                raise FileRefused(step.path, errno.EIO)
+
+        target.before = refuse
+        assert session.switch(armed, Mode.OFF) and files_of(target, session, "enable") == ["1", "0"]
+        target.before = lambda step: None
+        assert session.switch(armed, Mode.RECORD) == []
+        assert files_of(target, session, "enable") == ["1", "1"]
+        assert session.switch(armed, Mode.OFF) == []
+        assert files_of(target, session, "enable") == ["0", "0"]
+    assert not target.traces and not target.guarded
 
 
 def with_filter(before: Plan, where: str) -> Plan:

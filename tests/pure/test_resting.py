@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from kernel.arming import Mode
-from kernel.errors import ProbeRefused
+from kernel.errors import FileRefused, ProbeRefused
 from kernel.session import Session
 from kernel.session_start import open_session
 from kernel.target import Step
@@ -112,6 +114,38 @@ def test_what_was_refused_half_way_rests_too_and_is_not_taken_for_whole():
         assert defined(target) == ["two", "one"]
         session.arm(Plan(Probe(Place("vfs_read")), (good, fine)))
         assert defined(target) == ["two", "one", "more"]
+    assert not target.traces
+
+
+def test_what_is_woken_and_refused_rests_by_the_filters_that_the_kernel_has():
+    target = FakeTarget()
+    with open_session(target) as session:
+
+        def both(of_one: str, of_more: str) -> Plan:
+            events = [
+                PlannedEvent(
+                    session.group,
+                    name,
+                    f"p:{session.group}/{name} {place}",
+                    f"-:{session.group}/{name}",
+                    filter=where,
+                )
+                for name, place, where in (("one", "vfs_read", of_one), ("more", "vfs_write", of_more))
+            ]
+            return Plan(Probe(Place("vfs_read")), tuple(events))
+
+        def refuse(step: Step) -> None:
+            if step.path.endswith("more/filter") and b"bad" in step.data:
+                raise FileRefused(step.path, errno.EINVAL)
+
+        session.arm(plan(session, "two"))
+        session.disarm(session.arm(both("count > 1", "")))
+        target.before = refuse
+        with pytest.raises(ProbeRefused):
+            session.arm(both("", "bad == 1"))
+        assert [file_of(target, session, f"{name}/filter") for name in ("one", "more")] == ["count > 1", "0"]
+        session.arm(both("", ""))
+        assert [file_of(target, session, f"{name}/filter") for name in ("one", "more")] == ["0", "0"]
     assert not target.traces
 
 
