@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import pytest
+
+from events.summary.hist_text import Entry, Histogram, Key
 from kernel.errors import TargetLost
+from kernel.histogram import Read
 from kernel.open import shipped_recording
+from probes.hist.kept import TASK, Kept
+from probes.plan import PlannedEvent
 from tui.__main__ import main
 from tui.cli import summary
 from tui.cli.watching import follow
@@ -67,3 +74,16 @@ def test_a_field_that_no_event_has_is_named():
 def test_a_recording_has_no_kernel_that_could_count():
     status, _, err = _run("--hist")
     assert status == 3 and "no kernel here" in err
+
+
+@pytest.mark.parametrize("without_room", [0, 40])
+def test_processes_that_found_no_room_in_the_kernel_are_not_said_to_be_counted(without_room):
+    there = (Entry((Key("common_pid", "execname", "cat             [       812]"),), {"hitcount": 60.0}),)
+    event = PlannedEvent("pw", "vfs_read", "f:pw/vfs_read vfs_read", "-:pw/vfs_read")
+    kept = Kept("vfs_read", TASK, event, "hist:keys=common_pid.execname")
+    assert kept.is_task
+    read = Read(kept, Histogram(kept.trigger, True, there, 60 + without_room, 1, without_room))
+    _, processes = summary._of_kernel(SimpleNamespace(), (read,))
+    assert processes["summary"] == "processes" and processes["others"] == without_room
+    assert processes["exact"] is (without_room == 0)
+    assert next(summary._lines(processes)).endswith(", approximate") is (without_room > 0)

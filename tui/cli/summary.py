@@ -177,7 +177,8 @@ def _of_kernel(watch: Watch, reads: tuple[Read, ...]) -> Iterator[dict[str, Any]
             subject = Subject(read.kept.event.path, read.kept.what)
             shown = kernel_values(watch, read, subject)
             yield _values(subject, shown, read.histogram.hits, exact=not read.histogram.dropped)
-    yield _values(Subject(), kernel_tasks(reads), hits, exact=True)
+    had_room = not any(read.histogram.dropped for read in reads if read.kept.is_task)
+    yield _values(Subject(), kernel_tasks(reads), hits, exact=had_room)
 
 
 def _log2(powers: Iterable[Power]) -> list[list[int]]:
