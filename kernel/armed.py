@@ -139,15 +139,17 @@ class ArmedProbes:
     def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
         """Let a probe record, only count, or do nothing; the others go on, and what is in the buffer stays.
 
-        An event that another probe has too is switched for both. Returns the steps that failed; close() tries them
-        again. Raises ProbeRefused, FileRefused, TargetLost: it does what it did.
+        An event that another probe has too is switched for both, and one that got another filter meanwhile is the
+        same probe. Returns the steps that failed; close() tries them again. Raises ProbeRefused, FileRefused,
+        TargetLost: it does what it did.
         """
         with self._lock:
-            if armed not in self._armed:
+            now = next((one for one in self._armed if one.key is armed.key), None)
+            if now is None:
                 return []
-            holding = self._armed[armed]
+            holding = self._armed[now]
             try:
-                return self._arming.switch(armed.plan, holding, mode)
+                return self._arming.switch(now.plan, holding, mode)
             except BaseException:
                 holding.only(holding.mode)  # a half of it would be taken for the whole the next time
                 raise

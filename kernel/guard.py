@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernel.arming import Mode
@@ -48,8 +48,6 @@ class Guard:
         self._clock = clock
         self._lock = threading.Lock()
         self._untold: list[Stopped] = []
-        self.stopped: Mapping[Armed, Stopped] = {}
-        """What was stopped and was not switched on again."""
 
     @property
     def limit(self) -> float:
@@ -77,36 +75,19 @@ class Guard:
             storms = self._storms.look(look_at(counts, seen, self._clock()), watched)
         for storm in storms:  # without the lock: the screen must not wait for the kernel
             failures: object = ()
-            armed = on[storm.number]
+            key = on[storm.number].key  # it may get another filter meanwhile, or go
             with contextlib.suppress(KernelError):  # a line that is gone is told by the pump
-                failures = switch(armed, Mode.OFF)
+                failures = switch(on[storm.number], Mode.OFF)
             left = tuple(failures) if isinstance(failures, list) else ()
-            with self._lock:
-                # It may have got another filter meanwhile, or be gone.
-                now = next((one for one in session.armed if one.key is armed.key), None)
-                if now is None:
-                    continue
-                told = Stopped(now, storm.rate, self.limit, left)
-                self._untold.append(told)
-                self.stopped = {**self.stopped, told.armed: told}
+            now = next((one for one in session.armed if one.key is key), None)
+            if now is not None and session.mode(now) is Mode.OFF:
+                with self._lock:
+                    self._untold.append(Stopped(now, storm.rate, self.limit, left))
 
     def restart(self) -> None:
         """The store was emptied."""
         with self._lock:
             self._storms.restart()
-
-    def forget(self, armed: Armed) -> None:
-        """It was switched on again, or is gone."""
-        with self._lock:
-            self.stopped = {one: told for one, told in self.stopped.items() if one is not armed}
-
-    def changed(self, before: Armed, after: Armed) -> None:
-        """It has another filter now, and is stopped if it was."""
-        with self._lock:
-            self.stopped = {
-                after if one is before else one: replace(told, armed=after) if one is before else told
-                for one, told in self.stopped.items()
-            }
 
     def take(self) -> list[Stopped]:
         """What was stopped and nobody was told of yet."""

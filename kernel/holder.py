@@ -130,7 +130,6 @@ class Holder:
             if self._session is None:
                 return []
             failures = self._session.disarm(armed)
-            self.guard.forget(armed)
             self._inbox += self._session.pump.drain()
             if any(event.frame for event in armed.plan.events):
                 # It may come back under the same name: a call of then must not be paired with one of now.
@@ -149,8 +148,6 @@ class Holder:
                 self._inbox += session.pump.drain()
                 self._inbox.append(Batch((), drained=False, after_gap=True))
             failures = session.switch(armed, mode)
-        if mode is not Mode.OFF:
-            self.guard.forget(armed)
         self.on_data()
         return failures
 
@@ -190,7 +187,6 @@ class Holder:
                 self._inbox.append(Batch((), drained=False, after_gap=True))
             self._inbox.append(changed)  # a recording that is being written has to know its plan
             self.known.change(armed.plan, changed.plan)
-            self.guard.changed(armed, changed)
         self.on_data()
         return changed
 

@@ -287,11 +287,11 @@ async def test_a_storm_is_told(living):
         await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
         app.watching.guard.limit = 1000
         end = time.monotonic() + 20
-        while not app.watching.guard.stopped and time.monotonic() < end:
+        (armed,) = app.watching.armed
+        while app.watching.session.mode(armed) is not Mode.OFF and time.monotonic() < end:
             found.overrun += 100_000
             await pilot.pause(0.3)
         await until(lambda: any("was stopped" in one.text for one in app.said), pilot)
-        (armed,) = app.watching.armed
         assert app.watching.session.mode(armed) is Mode.OFF
     app.watching.close()
     assert not found.traces

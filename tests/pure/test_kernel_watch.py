@@ -13,8 +13,9 @@ import pytest
 import kernel.recorder
 from events.batch import Batch, Chunk
 from events.recording import Recording
+from kernel.arming import Mode
 from kernel.connection import Connection
-from kernel.errors import KernelError, ProbeRefused, TargetUnusable
+from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
 from probes.check import armable
@@ -244,9 +245,9 @@ def test_nobody_is_charged_for_rows_that_were_cleared(watch, target):
     look(10_000, 10_000)
     watch.forget()
     look(20_000, 10_000)
-    assert not watch.guard.stopped
+    assert not watch.guard.take()
     look(30_000, 20_000)
-    assert watch.guard.stopped
+    assert watch.guard.take()
 
 
 def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, target, tmp_path):
@@ -339,18 +340,40 @@ def test_a_recording_has_the_plan_of_the_filter_that_holds(watch, target, tmp_pa
     assert replayed.armed[0].plan == changed.plan
 
 
-def test_what_was_stopped_stays_so_under_another_filter_and_is_forgotten_with_its_probe(watch, target):
+def test_a_probe_that_gets_another_filter_while_it_is_stopped_is_stopped(watch, target):
+    """Between the look that finds it too fast and the switch, a person is as quick."""
     armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
     watch.guard.limit = 10
     watch.guard._clock = iter(range(0, 100, 10)).__next__
+
+    def switch(which, mode):
+        watch.change_filter(armed, "a == 2")
+        return watch.switch(which, mode)
+
     for written in (0, 10**9):
-        watch.guard.look(watch.session, replace(watch.session.counts(), written=written), {}, watch.switch)
-    assert list(watch.guard.stopped) == [armed]
-    changed = watch.change_filter(armed, "a == 2")
-    assert list(watch.guard.stopped) == [changed]
-    assert watch.guard.stopped[changed].armed is changed
-    watch.disarm(changed)
-    assert not watch.guard.stopped
+        watch.guard.look(watch.session, replace(watch.session.counts(), written=written), {}, switch)
+    (now,), (told,) = watch.armed, watch.guard.take()
+    assert now is not armed and told.armed is now
+    assert watch.session.mode(now) is Mode.OFF
+    assert target.files[f"{watch.session.instance.path}/events/{now.plan.events[0].path}/enable"] == b"0"
+    assert not watch.guard.take(), "it is told once"
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_what_was_not_stopped_is_not_told(watch, gone):
+    armed = watch.arm(probe("vfs_read"))
+    watch.guard.limit = 10
+    watch.guard._clock = iter(range(0, 100, 10)).__next__
+
+    def switch(which, mode):
+        if gone:
+            watch.disarm(which)
+            return watch.switch(which, mode)
+        raise TargetLost("cut")
+
+    for written in (0, 10**9):
+        watch.guard.look(watch.session, replace(watch.session.counts(), written=written), {}, switch)
+    assert not watch.guard.take() and (armed in watch.armed) is not gone
 
 
 def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):

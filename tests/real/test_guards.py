@@ -203,7 +203,7 @@ def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot
     storm = watch.arm(parse_probe(hot), at_any_rate=True)
     watch.guard.limit = 1000
     work = Work(guest, BUSY)
-    assert follow(watch, lambda: bool(watch.guard.stopped))
+    assert follow(watch, lambda: watch.session.mode(storm) is Mode.OFF)
     work.stop()
     (told,) = watch.guard.take()
     assert told.armed is storm
@@ -225,7 +225,7 @@ def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot
     assert watch._seen().get(stopped.path, 0) == before.get(stopped.path, 0)
     watch.guard.limit = limits.STORM
     watch.switch(storm, Mode.RECORD)
-    assert not watch.guard.stopped
+    assert watch.session.mode(storm) is Mode.RECORD
     guest.run("dd if=/dev/zero of=/dev/null bs=1 count=500 2>/dev/null")
     assert came(watch, lambda: watch._seen().get(stopped.path, 0) > before.get(stopped.path, 0))
 
