@@ -219,8 +219,7 @@ async def test_rows_that_are_dropped_from_the_store():
         await pilot.press("home")
         store.first_seq, store.next_seq = 600, 5000
         app.widget.table.tick()
-        await pilot.pause(0.4)
-        assert " 600 " in app.line(1)
+        await until(lambda: " 600 " in app.line(1), pilot)
         await pilot.press("down")
         assert app.widget.table.cursor == 601
 
