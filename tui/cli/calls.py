@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from tui.calls import ShownCalls
 
 
+_MOST_BEHIND = 1 << 13
+"""Events that may wait to be paired; a batch takes a few milliseconds."""
+
+
 class Calls:
     """Takes events as they come; those that are no end of a call go on to who shows events."""
 
@@ -40,30 +44,47 @@ class Calls:
         self._json = as_json
         self._calls: ShownCalls | None = None
         self._row = 0
+        self._gone = 0
         self._asked = asked
+
+    @property
+    def dropped(self) -> int:
+        """Calls, and events before they were looked at, that had to go before they could be printed."""
+        return self._gone + (self._calls.calls.unseen if self._calls else 0)
 
     def show(self, record: Record) -> None:
         """One event: prints it, or the calls that it ends."""
         from tui.calls import ShownCalls
 
-        ends = {event.path for plan in self._watch.known.plans for event in plan.events if event.frame}
-        if record.event not in ends:
-            self._other(record)
-            return
         if self._calls is None:
             if self._watch.store is None:
                 return
             self._calls = ShownCalls(self._watch, self._watch.store)
-        self._calls.tick()
-        for row in range(max(self._row, self._calls.first), self._calls.next):
-            self._print(self._calls, row)
-        self._row = self._calls.next
+        ends = {event.path for plan in self._watch.known.plans for event in plan.events if event.frame}
+        is_end = record.event in ends
+        if not is_end:
+            self._other(record)
+        # Also where ends are rare: what nobody looks at would be dropped for what comes next.
+        if is_end or self._calls.calls.behind > _MOST_BEHIND:
+            self._catch_up(self._calls)
+
+    def _catch_up(self, calls: ShownCalls) -> None:
+        """Print all calls that have ended by now: of the last event there is no later one that would do it."""
+        behind = True
+        while behind:
+            calls.tick()
+            behind = calls.calls.behind > 0
+            self._gone += max(0, calls.first - self._row)
+            for row in range(max(self._row, calls.first), calls.next):
+                self._print(calls, row)
+            self._row = calls.next
 
     def _print(self, calls: ShownCalls, row: int) -> None:
         try:
             entry, leave = calls.records(row)
             call = calls.call(row)
         except IndexError:  # dropped meanwhile
+            self._gone += 1
             return
         last = leave or entry
         if last is None or last.event not in self._asked or (call.latency or 0) < self._leasts.get(call.function, 0):

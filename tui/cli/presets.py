@@ -38,9 +38,9 @@ class ToArm(NamedTuple):
         """The most of these."""
         return max(self.leasts.values(), default=0)
 
-    def shown(self, watch: Watch, show: Show, asked: Collection[str], *, as_json: bool) -> Show:
-        """What is called with each event; `asked`: paths of those that are wanted."""
-        return Calls(watch, show, asked, self.leasts, as_json=as_json).show if self.calls else show
+    def calls_of(self, watch: Watch, show: Show, asked: Collection[str], *, as_json: bool) -> Calls | None:
+        """Who shows calls, where these are shown; `show`: other events, `asked`: paths of those that are wanted."""
+        return Calls(watch, show, asked, self.leasts, as_json=as_json) if self.calls else None
 
 
 def is_name(word: str) -> bool:

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target, arming=True)
     # What is given out has not to be kept: a service shall not take what a screen may.
     watch = Watch(connection, _EXPORTED_BYTES if wanted else STORE_BYTES, limits_of(arguments))
-    status = DONE
+    status, unprinted = DONE, 0
     unread: BrokenPipeError | None = None
     try:
         armed = expand(asked, connection)
@@ -63,10 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
             elif wanted is not None:
                 status = _export(watch, arguments, wanted, events)
             else:
-                _print(watch, arguments, events, armed)
+                unprinted = _print(watch, arguments, events, armed)
         if arguments.count_only:
             tell_counts(watch)
-        account(watch)
+        account(watch, unprinted)
     except BrokenPipeError as error:
         unread = error
     finally:
@@ -77,7 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     return REFUSED if left else status
 
 
-def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ToArm) -> None:
+def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ToArm) -> int:
+    """Until the end; gives how many calls, or events of calls, were dropped before they were printed."""
     source = source_of(watch, events) if arguments.json else Source()
 
     def show(record: Record) -> None:
@@ -86,9 +87,11 @@ def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, fro
         else:
             print(line(_line(watch, record, events[record.event])))
 
-    came = follow(watch, arguments, events, armed.shown(watch, show, events, as_json=arguments.json))
+    calls = armed.calls_of(watch, show, events, as_json=arguments.json)
+    came = follow(watch, arguments, events, calls.show if calls else show)
     if not came and not arguments.count_only:
         tell_none(watch)
+    return calls.dropped if calls else 0
 
 
 def _export(watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]]) -> int:
