@@ -125,8 +125,15 @@ class Calls:
         if self._at < columns.first:  # some were dropped before they were looked at
             self._add(_rows(self._pairing.forget()))
             self.unseen += columns.first - self._at
-        self._take(ends_among(self._store, columns, self._ends))
+        ends, at = ends_among(self._store, columns, self._ends), 0
         self._at = columns.first + len(columns)
+        for boot in self._store.anew:
+            if columns.first <= boot < self._at:  # no call outlives it
+                until = int(np.searchsorted(ends.seqs, boot))
+                self._take(Ends._make(column[at:until] for column in ends))
+                self._add(_rows(self._pairing.forget()))
+                at = until
+        self._take(Ends._make(column[at:] for column in ends))
 
     def call(self, row: int) -> Call:
         """What a row is. Raises IndexError where it was dropped, or there is none yet."""

@@ -30,7 +30,9 @@ class Gaps:
         self._ends[first:after] = [end]
 
     def between(self, start: int, end: int) -> bool:
-        """Whether something may have been lost from `start` to `end`."""
+        """Whether something may have been lost from `start` to `end`; where time went back between them, it has."""
+        if end < start:  # the clock began again
+            return True
         first = bisect_left(self._ends, start)
         return start <= self._forgotten or (first < len(self._starts) and self._starts[first] <= end)
 
@@ -45,7 +47,10 @@ class Gaps:
         self._forgotten = -1
 
     def before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether something may have been lost between each time stamp and the one in front of it; the first: no."""
+        """Whether something may have been lost between each time stamp and the one in front of it; the first: no.
+
+        All are of one clock: that one is a little earlier, as of an event that came late, says nothing.
+        """
         broken = np.zeros(len(stamps), np.bool_)
         if len(stamps) < 2 or not self.between(int(stamps[0]), int(stamps[-1])):
             return broken

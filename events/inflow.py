@@ -67,7 +67,8 @@ class Inflow:
         """What comes from now on is of a clock that has begun again; nothing is held back any more."""
         self._merger = Merger()
         self._last_ts = 0
-        self.gaps.begin_anew()
+        self._gap_from = None  # the boot is a gap
+        self.intake.begin_anew()
 
     def forget(self, ts: int) -> None:
         """Nothing is asked any more of what was before a time."""

@@ -73,6 +73,12 @@ class Intake:
             known[current] = fmt
             self.lines.use(current, fmt)
 
+    def begin_anew(self) -> None:
+        """What comes from now on is of a clock that has begun again."""
+        self._read_to.clear()
+        self.lines.begin_anew()
+        self.gaps.begin_anew()
+
     def take(self, chunks: Sequence[Chunk]) -> list[Taken]:
         """What each chunk holds."""
         return self._take(chunks, [self._text(chunk) if chunk.text else self._lay(chunk) for chunk in chunks])

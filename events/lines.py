@@ -53,6 +53,11 @@ class LineIndex:
         """Whether an event waits that may go on behind its line, 0 or 1: it has a quote that is not closed."""
         return int(self._rest.endswith(b"\n"))
 
+    def begin_anew(self) -> None:
+        """Times of what comes from now on are of a clock that has begun again."""
+        self._last.clear()
+        self._lost_on.clear()
+
     def index(self, data: bytes, first_slab: int, final: bool = False) -> Indexed:
         """Take the next piece; `final`: nothing goes on behind the last line's end."""
         text = self._rest + data

@@ -119,7 +119,8 @@ class Store:
         """What comes from now on is of a clock that has begun again: it is younger than all that is here."""
         self.flush()
         self._inflow.begin_anew()
-        self.anew = (*(seq for seq in self.anew if seq > self.first_seq), self.next_seq)
+        if self.next_seq not in self.anew:
+            self.anew = (*(seq for seq in self.anew if seq > self.first_seq), self.next_seq)
 
     @property
     def held(self) -> int:

@@ -53,7 +53,10 @@ class GrowingTree:
         deadline = time.monotonic() + budget
         piece = PIECE if self.behind > _MUCH else _LEAST
         while self._at < store.next_seq:
-            stop = min(self._at + piece, store.next_seq)
+            if self._at in store.anew:  # no call outlives a boot
+                self.tree.gap()
+                self._last = -1
+            stop = min(self._at + piece, store.next_seq, *(boot for boot in store.anew if boot > self._at))
             self._take(self._read(self._at, stop))
             self._at = stop
             if time.monotonic() >= deadline:

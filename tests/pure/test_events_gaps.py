@@ -35,6 +35,11 @@ def test_an_end_before_its_start_is_a_point() -> None:
     assert not gaps.between(0, 6)
 
 
+def test_where_time_went_back_something_may_have_been_lost() -> None:
+    assert Gaps().between(1000, 10)
+    assert not Gaps().between(10, 1000)
+
+
 @given(SPANS, st.lists(st.integers(0, 70), max_size=20), st.integers(0, 70))
 def test_many_times_as_one_by_one(spans: list[tuple[int, int]], times: list[int], before: int) -> None:
     gaps = Gaps()

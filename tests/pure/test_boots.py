@@ -1,0 +1,101 @@
+"""A machine that is booted anew while it is watched: its clock begins again, and nothing goes on over that."""
+
+from __future__ import annotations
+
+import struct
+from itertools import product
+
+import pytest
+
+from events.batch import Batch, Chunk
+from events.calls import Calls
+from events.decode import Decoder
+from events.format import HeaderPage, parse_format
+from events.graph.growing import GrowingTree
+from events.graph.tree import Flag
+from events.pairing import Alone, Call, EndOf
+from events.store import Store
+from events.subbuffer import MISSED_EVENTS
+from tests.events_data import entry, event, page
+
+HEADER = HeaderPage()
+FORMAT = """name: {name}
+ID: {number}
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:u64 frame;\toffset:8;\tsize:8;\tsigned:0;
+
+print fmt: "frame=%Lu", REC->frame
+"""
+F_IN, F_OUT, G_IN, G_OUT = range(700, 704)
+FORMATS = {number: parse_format(FORMAT.format(name=f"e{number}", number=number), "g") for number in range(700, 704)}
+ENDS = {f"g/e{number}": EndOf((number - 700) // 2, bool(number % 2), "frame", 0, ()) for number in FORMATS}
+TASK = 7
+FRAME = 0xFFFFC90000003E00
+SECOND = 10**9
+
+
+def new_store() -> Store:
+    return Store(Decoder(dict(FORMATS), HEADER))
+
+
+def feed(store: Store, ts: int, *numbers: int, frame: int = FRAME, lost: bool = False) -> None:
+    """Events of one task, a nanosecond from one to the next."""
+    data = b"".join(event(entry(number, TASK, struct.pack("<Q", frame)), 1) for number in numbers)
+    made = page(ts, data, HEADER, MISSED_EVENTS if lost else 0)
+    store.feed(Batch((Chunk(0, made),), drained=True))
+
+
+def calls_of(store: Store) -> set[Call]:
+    calls = Calls(store)
+    calls.use(ENDS)
+    while calls.behind:
+        calls.tick()
+    return {calls.call(row) for row in range(calls.first, calls.next)}
+
+
+@pytest.mark.parametrize(("began", "again"), product((1000, 10), (1, 20)))
+def test_no_call_goes_on_over_a_boot(began: int, again: int) -> None:
+    """Also where the machine runs for longer than it had when the call began."""
+    store = new_store()
+    feed(store, began * SECOND, F_IN)
+    feed(store, 2000 * SECOND, 999)  # of another tool
+    store.begin_anew()
+    feed(store, again * SECOND, G_IN, G_OUT, F_OUT, frame=FRAME)
+    store.flush()
+    assert calls_of(store) == {Call(0, None, Alone.LOST), Call(1, 2), Call(None, 3, Alone.NO_ENTRY)}
+    growing = GrowingTree(store, ENDS)
+    while growing.tick(1):
+        pass
+    rows = map(growing.tree.row, range(growing.tree.next))
+    assert [(row.seq, row.leave, row.level, row.flags) for row in rows] == [
+        (0, -1, 0, Flag.LOST),
+        (1, 2, 0, 0),
+        (3, 3, 0, Flag.NO_ENTRY),
+    ]
+    assert growing.tree.open == 0
+
+
+@pytest.mark.parametrize("booted", [False, True])
+def test_what_was_lost_before_a_boot_is_seen_with_what_came_after_it(booted: bool) -> None:
+    store = new_store()
+    feed(store, 1000 * SECOND, F_IN)
+    feed(store, 1001 * SECOND, F_OUT, lost=True)
+    if booted:
+        store.begin_anew()
+    feed(store, (10 if booted else 2000) * SECOND, G_IN, G_OUT)
+    store.flush()
+    assert calls_of(store) == {Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST), Call(2, 3)}
+
+
+def test_what_is_lost_right_after_a_boot_is_told() -> None:
+    """A sub-buffer of before says nothing of when the first one of now was lost."""
+    store = new_store()
+    feed(store, 1000 * SECOND, F_IN, F_OUT)
+    store.begin_anew()
+    feed(store, 10 * SECOND, F_IN, lost=True)
+    store.flush()
+    assert store.lost_between(9 * SECOND, 10 * SECOND)
+    assert not store.lost_between(11 * SECOND, 12 * SECOND)
