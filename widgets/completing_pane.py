@@ -39,7 +39,7 @@ class CompletingPane(Vertical):
             key_display="enter",
             show=False,
             id="spec.take_marked",
-            tooltip="Take the marked completion",
+            tooltip="Take the marked completion; of a pattern none is marked before ↓",
         ),
         Binding("up", "choose(-1)", "Up", show=False, id="spec.up", tooltip="Completion above"),
         Binding("down", "choose(1)", "Down", show=False, id="spec.down", tooltip="Completion below; opens the list"),

@@ -33,7 +33,7 @@ class SpecEditor(TypeAhead, Input):
             "Arm",
             key_display="enter",
             id="spec.submit",
-            tooltip="Take the suggested name, else arm what is written",
+            tooltip="Arm what is written (a pattern, too); where a name is suggested, take it",
         ),
         Binding("ctrl+z", "undo", "Undo", id="spec.undo", tooltip="Take back what was typed or ticked last"),
         Binding("ctrl+y,ctrl+shift+z", "redo", "Redo", show=False, id="spec.redo", tooltip="Do it again"),

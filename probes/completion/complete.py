@@ -20,7 +20,7 @@ from probes.completion.synthetic import complete_synthetic
 from probes.facts import Feature, TargetFacts
 from probes.probe import Kind
 from probes.static_events import ON
-from probes.syntax.text import Word, split
+from probes.syntax.text import Word, is_pattern, split
 
 __all__ = ["complete"]
 
@@ -133,8 +133,9 @@ def _functions(head: str, word: Word, known: Known) -> Completions:
     end = word.start + len(word.text)
     items: list[Completion] = []
     exact = known.function(name)
+    pattern = is_pattern(name)
     there = _attaches(head, exact.kinds)
-    if there and (not colon or exact.module == module):
+    if (pattern and percent) or (there and (not colon or exact.module == module)):
         ends = _ENDS if head[0] != "r" else _ENDS[:1]
         items += [
             Completion(f"{symbol}{suffix} ", What.PLACE, f"{name}{suffix}", about=about)
@@ -147,7 +148,10 @@ def _functions(head: str, word: Word, known: Known) -> Completions:
             for one in known.functions(name)
             if one.name != name and _attaches(head, one.kinds) and (not colon or one.module == module)
         ][:_MOST_PLACES]
-    urge = Urge.USUAL if there and (not percent or word.text in (f"{symbol}{e}" for e, _ in _ENDS)) else Urge.NEEDED
+    whole = not percent or word.text in (f"{symbol}{e}" for e, _ in _ENDS)
+    if pattern and whole:  # it stands for all that fit: one of these is something else
+        return Completions(word.start, end, tuple(items), Urge.STANDS)
+    urge = Urge.USUAL if there and whole else Urge.NEEDED
     if items:
         return Completions(word.start, end, tuple(items), urge)
     note = exact.reason if exact.module or exact.prototype else "no function has this in its name"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from probes.dialect import dialect_of
@@ -14,7 +13,7 @@ from probes.probe import Kind, Place, Probe, When
 from probes.refusal import CannotLower, own
 from probes.rules.hints import hint_for
 from probes.rules.place import no_number_hint
-from probes.syntax.text import glob, kstrtoul
+from probes.syntax.text import glob, is_pattern, kstrtoul
 from probes.verdict import Refusal
 
 COLD = ".cold"
@@ -64,7 +63,7 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
     if kstrtoul(place.symbol) is not None:
         told = f"{place.symbol}: an address of this boot; after the next one something else is there"
         return replace(_kprobe(probe, facts, by_name=False), losses=(told,))
-    if re.search(r"[*?\[]", place.symbol):
+    if is_pattern(place.symbol):
         return _pattern(probe, facts, column)
     count = _count(place, facts)
     others = index_of(facts).count(place.symbol) - count  # an fprobe would take them too

@@ -85,6 +85,11 @@ def simple_strtoul(text: str, base: int = 0, saturates: bool = False) -> tuple[i
     return min(number, ULONG_MAX) if saturates else number & ULONG_MAX, text[end:]
 
 
+def is_pattern(name: str) -> bool:
+    """Whether a name stands for all functions that fit it (`glob`)."""
+    return any(letter in name for letter in "*?[")
+
+
 def glob(pattern: str) -> re.Pattern[str]:
     r"""Make of a pattern what matches the whole of a name (lib/glob.c): `*`, `?`, `[a-z]`, `[!a-z]`, `\\`."""
     made, at = "", 0

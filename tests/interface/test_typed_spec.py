@@ -19,7 +19,14 @@ from widgets.spec_pane import SpecPane
 
 
 async def typed(pilot: Pilot[None], text: str) -> None:
-    names = {" ": "space", "%": "percent_sign", "-": "minus", ">": "greater_than_sign", "_": "underscore"}
+    names = {
+        " ": "space",
+        "*": "asterisk",
+        "%": "percent_sign",
+        "-": "minus",
+        ">": "greater_than_sign",
+        "_": "underscore",
+    }
     await pilot.press(*(names.get(letter, letter) for letter in text))
     await pilot.pause()
 
@@ -64,6 +71,22 @@ async def test_a_novice_gets_there_by_completion_alone(kernel_only, size):  # no
         assert editor.probe is not None
         assert editor.probe.fetchargs == (name,)
         assert not found.chosen  # Enter would arm now
+
+
+async def test_enter_leaves_a_pattern_as_it_is(kernel_only):  # noqa: F811
+    """It stands for all functions that fit: one of their names comes with Tab, or where it was marked."""
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, _ = await editing(app, pilot)
+        await typed(pilot, "f vfs_re*")
+        await until(lambda: spec.shown.verdict and spec.shown.verdict.ok and spec.shown.text == "f vfs_re*", pilot)
+        assert spec.query_one(CompletionList).opened
+        assert spec.query_one(CompletionList).chosen is None
+        await pilot.press("enter")
+        await pilot.pause()
+        assert spec.editor.value == "f vfs_re*"
+        await pilot.press("backspace", "asterisk", "tab")
+        await until(lambda: spec.editor.value == "f vfs_read", pilot)
 
 
 async def test_what_is_typed_is_ticked_and_what_is_ticked_is_typed(kernel_only):  # noqa: F811

@@ -185,6 +185,18 @@ def test_places_can_be_attached_to() -> None:
         assert Kind.KPROBE in known("7.2").function(item.label).kinds
 
 
+@pytest.mark.parametrize("typed", ["vfs_re*", "vfs_rea?", "vfs_re[an]*", "vfs_re*%return", "no_such_function_*"])
+@pytest.mark.parametrize("head", ["f", "p"])
+def test_a_pattern_stands_as_it_is(head: str, typed: str) -> None:
+    assert offered(f"{head} {typed}").urge is Urge.STANDS
+
+
+def test_where_a_pattern_is_probed_is_completed() -> None:
+    found = offered("f vfs_re*%re")
+    assert [one.text for one in found.items] == ["vfs_re*%return "]
+    assert found.urge is Urge.NEEDED
+
+
 def test_tracepoints_and_events() -> None:
     assert "sched_switch " in texts("t sched_sw")
     assert "prev->" in texts("t sched_switch ")
