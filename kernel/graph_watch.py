@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from pathlib import Path
 
 from kernel.connection import Connection
 from kernel.errors import KernelError
@@ -62,9 +61,3 @@ class GraphWatch(Watch):
             arrived, self._inbox = self._inbox, []
             return arrived
         return super()._next()
-
-    def record_to(self, path: Path) -> None:
-        """As that of a watch; the formats are those of the tracer."""
-        if self._session is None:
-            raise ValueError("the tracer does not run")
-        self._tape.begin(path, self._session, self._lock, self._formats)

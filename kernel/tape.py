@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import MappingProxyType
 
 from events.batch import Batch
 from events.format import EventFormat
@@ -31,33 +30,38 @@ class Tape:
         self._connection = connection
         self._homes = homes
         self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
+        self._written = 0
+        """How much of what comes next the recording before has already; what ids mean stands in each of them."""
 
     def begin(
         self,
         path: Path,
         session: AnySession,
-        still: threading.Lock,
-        formats: Mapping[int, EventFormat] = MappingProxyType({}),
+        known: Callable[[], AbstractContextManager[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]],
     ) -> None:
-        """Write what comes from now on. Raises OSError, KernelError where one is being written.
+        """Write what is given to `write` from now on. Raises OSError, KernelError where one is being written.
 
         Args:
             path: of the new file.
-            session: what is armed.
-            still: held while nothing may be armed.
-            formats: of all events that may come, also of those that no probe makes.
+            session: what reads.
+            known: what is armed and what each id means, as what is given next was made; inside nothing is given.
         """
         with self._changing:
             if self.recorder is not None:
                 raise KernelError(f"{self.recorder.path} is being written already")
             self.error = ""
             recorder = Recorder(path, self._connection)
-            with still:
-                recorder.begin(session.header, session.armed, formats)
+            with known() as (armed, formats):
+                recorder.begin(session.header, armed, formats)
                 self.recorder = recorder
 
     def write(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
-        """Write what came, if it is wanted."""
+        """Write what came, if it is wanted, and the recording before does not have it."""
+        there, self._written = self._written > 0, max(0, self._written - 1)
+        if not (there and isinstance(entry, Batch)):
+            self._put(entry)
+
+    def _put(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
         recorder = self.recorder  # a worker may end it at any time
         if recorder is None:
             return
@@ -76,20 +80,23 @@ class Tape:
     def end(
         self,
         session: AnySession | None,
-        queued: Callable[[], AbstractContextManager[Iterable[Batch | Mapping[int, EventFormat] | Armed]]],
+        queued: Callable[[], AbstractContextManager[Sequence[Batch | Mapping[int, EventFormat] | Armed]]],
         counts: Callable[[], Counts | None],
     ) -> Path | None:
         """Finish it with the last names of a session and its counts; gives its path. Raises OSError.
 
         Args:
             session: what is armed.
-            queued: what was read and not written yet; inside nobody else writes.
+            queued: what was read and is still to be given to `write`; inside nobody else writes.
             counts: what was lost.
         """
         with self._changing:
             with queued() as entries:
-                for entry in entries:
-                    self.write(entry)
+                if self.recorder is not None:
+                    for place, entry in enumerate(entries):
+                        if place >= self._written or not isinstance(entry, Batch):
+                            self._put(entry)
+                    self._written = len(entries)
                 recorder, self.recorder = self.recorder, None
             if recorder is None:
                 return None

@@ -231,14 +231,21 @@ class Watch(Holder):
         return self._tape.error
 
     def record_to(self, path: Path) -> None:
-        """Write all events that come from now on to a recording. Raises OSError, KernelError where one is written."""
+        """Write all events that have no row yet to a recording. Raises OSError, KernelError where one is written."""
         if self._session is None:
             raise ValueError("nothing is armed")
-        self._tape.begin(path, self._session, self._lock)
+        self._tape.begin(path, self._session, self._entered)
 
     def stop_recording(self) -> Path | None:
         """Finish the recording with what was read by now; gives its path. Raises OSError."""
         return self._tape.end(self._session, self._queued, self._lost)
+
+    @contextlib.contextmanager
+    def _entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:
+        """What is armed and what each id means, both as of the last tick: what waits was made under no later ones."""
+        with self._entering, self._lock:
+            waiting = {id(entry) for entry in self._inbox}
+            yield tuple(armed for armed in self.armed if id(armed) not in waiting), self._formats
 
     def _lost(self) -> Counts | None:
         """What was lost so far; where the line is cut, as of the last look."""

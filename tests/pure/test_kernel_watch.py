@@ -272,6 +272,52 @@ def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, ta
     assert [plan.probe.subject for plan in replayed.known.plans] == ["vfs_read", "vfs_write"]
 
 
+def replay_of(path: Path) -> Watch:
+    """All of a recording."""
+    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed.begin()
+    while not replayed.ended:
+        replayed.tick()
+    return replayed
+
+
+def test_what_waits_when_a_recording_begins_is_read_under_its_own_formats(watch, target, tmp_path):
+    first = watch.arm(probe("vfs_read"))
+    watch.tick()
+    target.event(1000, id_of(first))
+    assert watch.session.pump.wait(60.0)
+    watch.disarm(first)
+    target.reuse_ids()
+    second = watch.arm(probe("vfs_write"))
+    assert id_of(first) == id_of(second)
+    watch.record_to(tmp_path / "x.pwr")
+    target.event(2000, id_of(second))
+    expected = ["vfs_read", "vfs_write"]
+    assert rows(watch, 2) == expected
+    watch.stop_recording()
+    replayed = replay_of(tmp_path / "x.pwr")
+    assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(replayed.store.next_seq)] == expected
+
+
+def test_an_event_is_in_one_of_two_recordings_in_a_row_and_its_probe_in_both(watch, target, tmp_path):
+    number = id_of(watch.arm(probe("vfs_read")))
+    for name, ts in (("1.pwr", 1000), ("2.pwr", 2000)):
+        watch.record_to(tmp_path / name)
+        target.event(ts, number)
+        assert watch.session.pump.wait(60.0)
+        watch.stop_recording()  # before a tick brought it in
+    watch.record_to(tmp_path / "3.pwr")
+    target.event(3000, number)
+    assert rows(watch, 3) == ["vfs_read"] * 3
+    watch.stop_recording()
+    for name, ts in (("1.pwr", 1000), ("2.pwr", 2000), ("3.pwr", 3000)):
+        replayed = replay_of(tmp_path / name)
+        store = replayed.store
+        assert [store.record(seq).ts for seq in range(store.next_seq)] == [ts]
+        assert store.record(0).event.endswith("/vfs_read")
+        assert [armed.plan.probe.subject for armed in replayed.armed] == ["vfs_read"]
+
+
 def test_a_recording_that_is_ended_has_what_was_read_by_then(watch, target, tmp_path):
     first = watch.arm(probe("vfs_read"))
     path = tmp_path / "x.pwr"
