@@ -30,6 +30,8 @@ _MOST_CHANGES: Final = 256
 """Of one thread id; where it was before those is not known any more."""
 _FARTHEST: Final = 256
 """Parents of parents that are asked."""
+_YOUNGEST: Final = 1 << 62
+"""A row that comes behind all."""
 _IDLE: Final = 0
 """Thread id of the idle tasks, which are in no cgroup but the first."""
 
@@ -79,6 +81,15 @@ class _Since(NamedTuple):
     """Thread id of whom it was forked from at that time; -1: it was not."""
 
 
+class _Boot(NamedTuple):
+    """What was known of the tasks of one boot, whose ids and times begin anew at the next."""
+
+    first: int
+    """Sequence number of its first row in the store."""
+    tasks: dict[int, list[_Since]]
+    """By thread id, the oldest first."""
+
+
 def _insert(known: list[_Since], since: _Since) -> None:
     """Behind what is as old: a look may have been younger than what is read only now."""
     insort(known, since, key=lambda one: one.ts)
@@ -100,11 +111,28 @@ class Cgroups:
         self._recorded = recorded or {}
         self._numbers: dict[str, int] = {}
         self._hierarchy = 0
-        self._tasks: dict[int, list[_Since]] = {}
-        """By thread id, the oldest first."""
+        self._boots = [_Boot(0, {})]
+        """The youngest is the last."""
         self.know(self._recorded, _ALWAYS)
 
+    @property
+    def _tasks(self) -> dict[int, list[_Since]]:
+        """Of the boot that runs."""
+        return self._boots[-1].tasks
+
     # -- what is known ----------------------------------------------------------------------------------------------
+
+    def begin_anew(self, first: int, oldest: int) -> None:
+        """The machine was booted: threads of the row `first` and later are others; rows before `oldest` are gone."""
+        ends = [*(boot.first for boot in self._boots[1:]), first]
+        kept = [boot for boot, end in zip(self._boots, ends, strict=True) if end > oldest]
+        self._boots = [*kept, _Boot(first, {})]
+        self.unknown.clear()
+        self.know(self._recorded, _ALWAYS)
+
+    def forget_rows(self) -> None:
+        """The rows of the store are counted from 0 again, and none of an earlier boot is among them."""
+        self._boots = [_Boot(0, self._tasks)]
 
     def know(self, homes: Mapping[int, Home], now: int) -> None:
         """Take what was looked up at a time in nanoseconds, or a little later."""
@@ -168,17 +196,18 @@ class Cgroups:
 
     # -- what is asked ----------------------------------------------------------------------------------------------
 
-    def path_of(self, pid: int, ts: int) -> str | None:
-        """The cgroup of a thread at a time in nanoseconds; None: not known."""
-        number = self.number_of(pid, ts)
+    def path_of(self, pid: int, ts: int, seq: int = _YOUNGEST) -> str | None:
+        """The cgroup of a thread at a time in nanoseconds, for a row of the store; None: not known."""
+        number = self.number_of(pid, ts, seq)
         return self.paths[number] if number >= 0 else None
 
-    def number_of(self, pid: int, ts: int, ask: bool = True) -> int:
-        """Number of the cgroup of a thread at a time; -1: not known, which is noted where `ask` is true."""
+    def number_of(self, pid: int, ts: int, seq: int = _YOUNGEST, *, ask: bool = True) -> int:
+        """Number of the cgroup of a thread at a time, for a row; -1: not known, which is noted if `ask`."""
         if pid == _IDLE:
             return self._number("/")
+        tasks = self._tasks_at(seq)
         for _ in range(_FARTHEST):
-            known = self._tasks.get(pid, [])
+            known = tasks.get(pid, [])
             at = bisect_right(known, ts, key=lambda one: one.ts) - 1
             if at < 0:
                 break
@@ -189,27 +218,42 @@ class Cgroups:
             self.unknown.add(pid)
         return -1
 
+    def _tasks_at(self, seq: int) -> dict[int, list[_Since]]:
+        return next((boot.tasks for boot in reversed(self._boots) if boot.first <= seq), {})
+
     def _at(self, since: _Since) -> int:
         """Number of the cgroup; -1: not known."""
         return since.cgroup if since.cgroup >= 0 else self.number_of(since.parent, since.ts, ask=False)
 
-    def numbers_of(self, pids: NDArray[np.int32], stamps: Ints) -> Ints:
-        """Number of the cgroup of each thread at its time; -1: not known."""
+    def numbers_of(self, pids: NDArray[np.int32], stamps: Ints, seqs: Ints) -> Ints:
+        """Number of the cgroup of each thread at its time, for rows in order; -1: not known."""
         import numpy as np
 
+        bounds = np.searchsorted(seqs, [boot.first for boot in self._boots[1:]])
+        parts = zip(*(np.split(column, bounds) for column in (pids, stamps, seqs)), strict=True)
+        return np.concatenate([self._numbers_of(*part) for part in parts])
+
+    def _numbers_of(self, pids: NDArray[np.int32], stamps: Ints, seqs: Ints) -> Ints:
+        """Of rows of one boot."""
+        import numpy as np
+
+        if not len(seqs):
+            return seqs
+        seq = int(seqs[0])
+        known = self._tasks_at(seq)
         tasks, places = np.unique(pids, return_inverse=True)
         order = np.argsort(places, kind="stable")
         ends = np.cumsum(np.bincount(places, minlength=len(tasks)))
         found = np.empty(len(pids), np.int64)
         for pid, rows in zip(tasks.tolist(), np.split(order, ends[:-1]), strict=True):
-            changes = [since.ts for since in self._tasks.get(pid, []) if since.ts != _ALWAYS]
+            changes = [since.ts for since in known.get(pid, []) if since.ts != _ALWAYS]
             if not changes:
-                found[rows] = self.number_of(pid, int(stamps[rows[-1]]))
+                found[rows] = self.number_of(pid, int(stamps[rows[-1]]), seq)
                 continue
             parts = np.searchsorted(changes, stamps[rows], "right")
             for part in np.unique(parts).tolist():
                 own = rows[parts == part]
-                found[own] = self.number_of(pid, int(stamps[own[0]]))
+                found[own] = self.number_of(pid, int(stamps[own[0]]), seq)
         return found
 
 

@@ -209,14 +209,14 @@ class InCgroup(Comparison):
 
     def of_record(self, record: Record) -> bool:
         """Whether it holds of one event."""
-        path = self.cgroups.path_of(record.pid, record.ts)
+        path = self.cgroups.path_of(record.pid, record.ts, record.seq)
         return path is not None and self.holds(path)
 
     def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of all
         """Of which rows it holds."""
         import numpy as np
 
-        numbers = self.cgroups.numbers_of(table.pids, table.stamps)
+        numbers = self.cgroups.numbers_of(table.pids, table.stamps, table.seqs)
         holds = np.array([self.holds(path) for path in self.cgroups.paths] + [False])
         found: Mask = holds[numbers]  # -1: the last, of what is not known
         return found

@@ -121,6 +121,7 @@ class Store:
         self._inflow.begin_anew()
         if self.next_seq not in self.anew:
             self.anew = (*(seq for seq in self.anew if seq > self.first_seq), self.next_seq)
+            self.cgroups.begin_anew(self.next_seq, self.first_seq)
 
     @property
     def held(self) -> int:

@@ -68,6 +68,13 @@ class Homes:
                 _remember(self.known, pid, home)
                 _remember(self._found, pid, home)
 
+    def begin_anew(self) -> None:
+        """The machine was booted: thread ids are those of other tasks now, and what was found is of no use."""
+        with self._lock:
+            self._found.clear()
+            self._names.clear()
+            self._alive.clear()
+
     def take(self) -> dict[int, Home]:
         """What was found since this was last asked."""
         with self._lock:

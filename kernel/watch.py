@@ -154,6 +154,7 @@ class Watch(Holder):
                 new += self.store.feed(entry)
                 if booted:
                     self.store.begin_anew()
+                    self.homes.begin_anew()
             elif not isinstance(entry, Batch):
                 formats = entry.formats if isinstance(entry, Armed) else entry
                 self.store.use(formats)
@@ -179,6 +180,7 @@ class Watch(Holder):
         """Begin with an empty store; what is armed stays, and so do the formats."""
         if self.store is not None:
             cgroups = self.store.cgroups
+            cgroups.forget_rows()
             self.store = self._new_store(self._formats, self.store.decoder.header, self.store.cmdlines)
             self.store.cgroups = cgroups
             self.guard.restart()

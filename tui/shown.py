@@ -131,5 +131,5 @@ def rank_of(name: str) -> int:
 
 def _cgroup_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     """Where the task was, where that is known."""
-    path = watching.store.cgroups.path_of(record.pid, record.ts) if watching.store else None
+    path = watching.store.cgroups.path_of(record.pid, record.ts, record.seq) if watching.store else None
     return (DetailField("cgroup", path, "", -1, 0, b""),) if path else ()

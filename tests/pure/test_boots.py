@@ -9,6 +9,8 @@ import pytest
 
 from events.batch import Batch, Chunk
 from events.calls import Calls
+from events.cgroups import Cgroups, Home
+from events.condition_text import condition
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.graph.growing import GrowingTree
@@ -99,3 +101,39 @@ def test_what_is_lost_right_after_a_boot_is_told() -> None:
     store.flush()
     assert store.lost_between(9 * SECOND, 10 * SECOND)
     assert not store.lost_between(11 * SECOND, 12 * SECOND)
+
+
+def test_a_task_is_where_the_one_of_its_boot_was() -> None:
+    store = new_store()
+    groups = store.cgroups
+    groups.know({TASK: Home("/old.service")}, 0)
+    feed(store, 1000 * SECOND, F_IN)
+    store.flush()
+    groups.know({TASK: Home("/moved.service")}, 1500 * SECOND)
+    store.begin_anew()
+    feed(store, 10 * SECOND, F_IN)
+    feed(store, 1600 * SECOND, F_IN)
+    store.flush()
+
+    def told() -> list[str | None]:
+        return [groups.path_of(TASK, store.row(seq).ts, seq) for seq in range(3)]
+
+    assert told() == ["/old.service", None, None], "where that of before was says nothing"
+    assert groups.unknown == {TASK}
+    groups.know({TASK: Home("/new.service")}, 1600 * SECOND)
+    assert told() == ["/old.service", "/new.service", "/new.service"]
+    found = [condition(f"cgroup == {name}", {}, store.comm, groups) for name in ("old", "moved", "new")]
+    expected = [[True, False, False], [False, False, False], [False, True, True]]
+    assert [[one(store.record(seq)) for seq in range(3)] for one in found] == expected
+    assert [one.candidates(store.columns(0, 3)).tolist() for one in found] == expected
+
+
+def test_of_boots_whose_rows_are_gone_nothing_is_kept() -> None:
+    groups = Cgroups({TASK: Home("/recorded")})
+    assert groups.path_of(TASK, 0, 5) == "/recorded"
+    for boot in (10, 20, 30):
+        groups.know({TASK: Home(f"/{boot}")}, 5)
+        groups.begin_anew(boot, 15)
+    assert [groups.path_of(TASK, 9, seq) for seq in (5, 15, 25, 35)] == [None, "/20", "/30", "/recorded"]
+    groups.forget_rows()
+    assert groups.path_of(TASK, 9, 0) == "/recorded"

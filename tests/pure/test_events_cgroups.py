@@ -164,16 +164,21 @@ def test_a_fork_costs_the_same_however_many_there_were() -> None:
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(1, 6), st.integers(1, 6), st.integers(0, 50)), max_size=25),
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 50)), min_size=1, max_size=40),
+    st.integers(0, 41),
 )
 def test_columns_say_what_single_answers_say(
-    told_: list[tuple[bool, int, int, int]], asked: list[tuple[int, int]]
+    told_: list[tuple[bool, int, int, int]], asked: list[tuple[int, int]], boot: int
 ) -> None:
     groups = Cgroups()
     groups.know({1: Home("/a"), 2: Home("/b")}, 0)
     for is_fork, one, other, ts in sorted(told_, key=lambda one: one[3]):
         groups.learn(fork(ts, one, other) if is_fork else move(ts, one, f"/{other}"))
+    groups.begin_anew(boot, 0)
+    groups.know({1: Home("/c"), 3: Home("/a")}, 0)
+    groups.learn(fork(20, 3, 2))
     pids, stamps = (np.array(column) for column in zip(*asked, strict=True))
-    assert groups.numbers_of(pids.astype(np.int32), stamps).tolist() == [groups.number_of(*one) for one in asked]
+    found = groups.numbers_of(pids.astype(np.int32), stamps, np.arange(len(asked))).tolist()
+    assert found == [groups.number_of(*one, seq) for seq, one in enumerate(asked)]
 
 
 FORMAT = parse_format(
