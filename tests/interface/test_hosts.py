@@ -77,9 +77,10 @@ async def test_states_side_by_side_and_one_list(lan, monkeypatch):
         assert re.search(r"gone +✗ unreachable", rows[3]), rows
         assert all(len(row) <= 80 for row in rows)
         assert re.search(r"±\d\S*[µm]?s *$", rows[1]), "the clock"
+        before = fleet.now() - SECOND
         lan.hosts["web1"].event(fleet.now(), pid=11)
         await until(lambda: re.search(r"\d\d:\d\d:\d\d\.\d{6} +web1 +0 +\S+-11 +vfs_read", text(app)), pilot)
-        lan.hosts["web2.example.com"].event(fleet.now() - SECOND, pid=22)
+        lan.hosts["web2.example.com"].event(before, pid=22)
         await until(lambda: re.search(r"web2.*\(late\) +0 +\S+-22", text(app)), pilot)
         await until(lambda: app.screen._line.state.shown == 2, pilot)
         with monkeypatch.context() as patch:
