@@ -178,11 +178,14 @@ class ArmedProbes:
             return MappingProxyType(formats)
 
     def add_event(self, armed: Armed, event: PlannedEvent) -> None:
-        """Make an event that an armed probe's triggers fire; it goes with it. Raises ProbeRefused, TargetLost."""
+        """Make an event that a probe's triggers fire, once; it goes with it. Raises ProbeRefused, TargetLost."""
         with self._lock:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
-            self._arming.define(Plan(armed.plan.probe, (event,)), self._armed[armed].defined)
+            holding = self._armed[armed]
+            if event not in holding.made:
+                self._arming.define(Plan(armed.plan.probe, (event,)), holding.defined)
+                holding.made.append(event)
 
     def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
         """Take a trigger away; one that is not there is no error. Raises FileRefused, TargetLost."""

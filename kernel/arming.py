@@ -45,6 +45,8 @@ class Holding:
     """Triggers of its events, the oldest first."""
     by_hand: list[tuple[PlannedEvent, str]] = field(default_factory=list)
     """Those of them that are not its plan's and are to stay: where it is armed anew it gets them again."""
+    made: list[PlannedEvent] = field(default_factory=list)
+    """Events beside its plan's, which its triggers fire."""
 
     @property
     def stuck(self) -> bool:

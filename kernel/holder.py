@@ -49,6 +49,8 @@ class Holder:
         """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
         """Called from any thread when there is something to tick for."""
+        self.on_comeback: Callable[[], None] = lambda: None
+        """Called when a line that was cut is back, from the thread that made it: it may wait for the kernel."""
         self._session: AnySession | None = None
         self._lock = threading.Lock()
         self._inbox: list[Entry] = []

@@ -217,6 +217,7 @@ class Reconnecting:
         cut = self.watch.exchange(make)
         if self._booted:
             self.watch.connection.forget_symbols()
+        self.watch.on_comeback()
         return Back(cut, tuple(again), tuple(refused))
 
 

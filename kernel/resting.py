@@ -41,6 +41,7 @@ class Resting:
         holding.mode = Mode.OFF
         holding.triggers.clear()
         holding.by_hand.clear()
+        holding.made.clear()
         if holding.stuck:
             self._all.append(Rest(plan, holding))
         return failures
