@@ -250,7 +250,7 @@ def test_the_rate_is_of_hits_and_of_what_passes() -> None:
         assert armed.measured is not None
         (rate,) = armed.measured.rates.values()
         assert 8 < rate.hits / rate.records < 12
-        assert armed.measured.hits > 1000
+        assert armed.measured.hits * armed.measured.seconds > 999
         assert triggers_of(target) == ""
         assert session.mode(armed) is Mode.RECORD
 

@@ -223,7 +223,7 @@ def test_a_cut_line_leaves_nothing(guest_72: Guest, dialect: str) -> None:
         session.close()
     finally:
         target.close()
-    assert not sshs(os.getpid())
+    assert until(lambda: not sshs(os.getpid()))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
