@@ -23,3 +23,5 @@ class Batch(NamedTuple):
     """True: every CPU was read until it was empty, so whatever comes later is younger than this pass."""
     after_gap: bool = False
     """True: passes before this one were dropped; without chunks: a probe was taken away here, and calls went by."""
+    booted: bool = False
+    """True: the machine was booted anew behind this pass: times that follow are of a clock that began again."""

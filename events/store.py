@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -164,6 +164,14 @@ class Store:
 
     def feed(self, *batches: Batch) -> int:
         """Take passes over all CPUs, the oldest first (several cost less at once); gives the number of new rows."""
+        new = at = 0
+        for boot in [number for number, batch in enumerate(batches) if batch.booted]:
+            new += self._feed(batches[at : boot + 1]) + self.flush()
+            self.begin_anew()
+            at = boot + 1
+        return new + self._feed(batches[at:])
+
+    def _feed(self, batches: Sequence[Batch]) -> int:
         return sum(self._append(run) for run in self._inflow.feed(batches))
 
     def flush(self) -> int:

@@ -31,4 +31,4 @@ class LineCut(NamedTuple):
         # In the place of a task's name, which every view shows, stands how much is missing.
         task = f"{self.seconds:.1f} s lost"[:16]
         line = f'\n  {task}-0 [000] {ts}: {EVENT}: seconds={self.seconds:.1f} note="{self.text}"\n'
-        return Batch((Chunk(-1, line.encode(), text=True),), drained=False, after_gap=True)
+        return Batch((Chunk(-1, line.encode(), text=True),), drained=False, after_gap=True, booted=self.booted)

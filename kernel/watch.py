@@ -150,10 +150,9 @@ class Watch(Holder):
         new = self.store.feed(*cast("list[Batch]", entries)) if are_batches else 0
         for entry in entries:
             if isinstance(entry, LineCut):
-                booted, entry = entry.booted, self._marked(entry)
+                entry = self._marked(entry)
                 new += self.store.feed(entry)
-                if booted:
-                    self.store.begin_anew()
+                if entry.booted:
                     self.homes.begin_anew()
             elif not isinstance(entry, Batch):
                 formats = entry.formats if isinstance(entry, Armed) else entry
@@ -236,7 +235,7 @@ class Watch(Holder):
         """Write all events that have no row yet to a recording. Raises OSError, KernelError where one is written."""
         if self._session is None:
             raise ValueError("nothing is armed")
-        self._tape.begin(path, self._session, self._entered)
+        self._tape.begin(path, self._session, self._entered, self._lost)
 
     def stop_recording(self) -> Path | None:
         """Finish the recording with what was read by now; gives its path. Raises OSError."""

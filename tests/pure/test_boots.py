@@ -137,3 +137,18 @@ def test_of_boots_whose_rows_are_gone_nothing_is_kept() -> None:
     assert [groups.path_of(TASK, 9, seq) for seq in (5, 15, 25, 35)] == [None, "/20", "/30", "/recorded"]
     groups.forget_rows()
     assert groups.path_of(TASK, 9, 0) == "/recorded"
+
+
+def test_a_boot_among_passes_that_are_given_at_once_is_where_it_was() -> None:
+    def passes(*booted: bool) -> list[Batch]:
+        data = event(entry(F_IN, TASK, struct.pack("<Q", FRAME)), 1)
+        return [
+            Batch((Chunk(0, page((100 - 10 * number) * SECOND, data, HEADER)),), number % 2 > 0, booted=boot)
+            for number, boot in enumerate(booted)
+        ]
+
+    store = new_store()
+    given = store.feed(*passes(True, False, True)) + store.feed(*passes(False)) + store.flush()
+    assert (given, len(store)) == (4, 4)
+    assert store.anew == (1, 3)
+    assert [store.row(seq).ts // SECOND for seq in range(4)] == [100, 80, 90, 100]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.chunks import LARGEST_CHUNK, ChunkKind
+from events.chunks import LARGEST_CHUNK, ChunkKind, pack_batch, unpack_batches
 from events.decode import Decoder
 from events.recording import Codec, Recording, RecordingError, RecordingWriter
 from events.store import Store
@@ -43,6 +43,12 @@ def recorded(codec: Codec = Codec.ZLIB, name: str = "my") -> bytes:
     writer.meta({"ended": True})
     writer.close()
     return file.getvalue()
+
+
+@given(st.lists(st.tuples(st.binary(max_size=9), st.booleans(), st.booleans(), st.booleans())))
+def test_passes_come_out_as_they_went_in(passes: list[tuple[bytes, bool, bool, bool]]) -> None:
+    batches = [Batch((Chunk(0, data), Chunk(-1, data, text=True)), *flags) for data, *flags in passes]
+    assert list(unpack_batches(b"".join(map(pack_batch, batches)))) == batches
 
 
 @pytest.mark.parametrize("codec", list(Codec))

@@ -13,6 +13,7 @@ import pytest
 from events.batch import Batch
 from events.recording import Recording
 from events.store import Store
+from events.summary.summary import Summary
 from kernel import reconnect
 from kernel.arming import Mode
 from kernel.connection import Connection
@@ -26,7 +27,7 @@ from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 from tests.fake_target import FACTS, Served
 from tests.pure.far_sides import eventually
-from tests.pure.test_kernel_watch import Anything, Stream, Target, id_of, probe
+from tests.pure.test_kernel_watch import Anything, Stream, Target, id_of, probe, replay_of
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -237,6 +238,34 @@ def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
     assert "booted anew" in str(store.record(1).values["note"])
     assert [store.record(seq).ts for seq in (0, 2, 3, 4)] == [90_000, 10, 20, 30]
     assert store.late == 0
+
+
+def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Watch, tmp_path: Path) -> None:
+    second = 10**9
+    old = watch.arm(probe("vfs_read"))
+    watch.record_to(tmp_path / "a.pwr")
+    for ts in (1000, 1001, 1002):
+        side.event(ts * second, id_of(old))
+    shown(watch, 3)
+    cut(side, watch)
+    side.files[BOOT] = b"two\n"
+    assert Reconnecting(watch).run().cut.booted
+    for ts in (10, 11, 12):
+        side.event(ts * second, id_of(watch.armed[0]))
+    shown(watch, 7)
+    watch.stop_recording()
+    replayed = replay_of(tmp_path / "a.pwr")
+
+    def told(store: Store | None) -> tuple[object, ...]:
+        assert store is not None
+        summary = Summary(store)
+        summary.tick(60)
+        line = summary.timeline
+        counts = {kind: line.counts(kind)[: line.used] for kind in line.kinds}
+        return store.anew, store.late, len(store), store.at_time(11 * second), line.used * line.width, counts
+
+    assert told(replayed.store) == told(watch.store)
+    assert told(replayed.store)[:4] == ((4,), 0, 7, 5)
 
 
 def test_another_kernel_is_not_probed_with_plans_of_this_one(side: Side, watch: Watch) -> None:
