@@ -9,6 +9,7 @@ from kernel.connection import Connection
 from probes.attaching.reasons import Instead
 from probes.fetcharg import FetchArg
 from probes.fields import Node, Tree
+from probes.syntax.text import is_pattern
 from widgets.signature import Signature
 
 
@@ -63,6 +64,8 @@ def signature_of(connection: Connection, name: str, twin: Instead | None = None)
         name: of the function.
         twin: the one of several of that name that was chosen.
     """
+    if is_pattern(name):
+        return _of_pattern(connection, name)
     function, about = connection.function(name), connection.catalog.attachability(name)
     if twin is not None:
         about = replace(about, kinds=twin.kinds)
@@ -78,6 +81,13 @@ def signature_of(connection: Connection, name: str, twin: Instead | None = None)
         trouble=function.reason if not about.kinds else "",
         about=about,
     )
+
+
+def _of_pattern(connection: Connection, pattern: str) -> Signature:
+    """What can be recorded of each function that fits: their arguments have numbers, for names differ."""
+    tree = connection.tree(pattern)
+    told = f"all functions that fit {pattern} (of each: $arg1, $arg2, …, $retval, $comm, $stack)"
+    return Signature(pattern, told, [FieldNode(tree, node) for node in tree.roots()])
 
 
 def signature_unread(name: str, module: str) -> Signature:

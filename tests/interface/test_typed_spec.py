@@ -8,8 +8,8 @@ from textual.pilot import Pilot
 from kernel.connection import Connection
 from kernel.errors import TargetLost
 from probes.fetcharg import FetchArg, variable
-from probes.probe import Kind, When
-from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording  # noqa: F401
+from probes.probe import Kind, Place, Probe, When
+from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says  # noqa: F401
 from tests.interface.widget_host import until
 from tui.app import Probewright
 from widgets.completion_list import CompletionList
@@ -87,6 +87,22 @@ async def test_enter_leaves_a_pattern_as_it_is(kernel_only):  # noqa: F811
         assert spec.editor.value == "f vfs_re*"
         await pilot.press("backspace", "asterisk", "tab")
         await until(lambda: spec.editor.value == "f vfs_read", pilot)
+
+
+@pytest.mark.parametrize("size", [SIZE, (80, 24)])
+async def test_of_a_pattern_it_is_said_what_can_be_recorded(kernel_only, size):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=size) as pilot:
+        await open_compose(app, pilot)
+        app.edit_filter(Probe(Place("vfs_re*")))
+        editor, spec = app.compose_place.query_one(ProbeEditor), app.compose_place.query_one(SpecPane)
+        await until(lambda: says(app, "all functions that fit vfs_re*"), pilot)
+        assert not says(app, "no such function")
+        assert spec.shown.verdict is not None and spec.shown.verdict.ok
+        await pilot.press("escape")
+        await until(lambda: isinstance(app.focused, FieldList), pilot)
+        await pilot.press("2")
+        assert str(editor.probe) == "f vfs_re* $comm"
 
 
 async def test_what_is_typed_is_ticked_and_what_is_ticked_is_typed(kernel_only):  # noqa: F811

@@ -160,6 +160,7 @@ class ComposeScreen(ProbeCommands):
         spec.action_filter()
 
     def _show_signature(self, name: str, probe: Probe) -> None:
+        from probes.syntax.text import is_pattern
         from tui.signature import signature_of, signature_unread
 
         connection, (editor, _) = self.open_connection(), self.panes()
@@ -168,7 +169,7 @@ class ComposeScreen(ProbeCommands):
         editor.show(signature_unread(name, module) if module else signature_of(connection, name), probe)
         if module:
             self._read_types(connection, module, name)
-        else:
+        elif not is_pattern(name):
             self.explain(connection, name)
 
     def explaining(self) -> ProbeEditor:
