@@ -6,7 +6,9 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from events.batch import Batch
 from events.format import EventFormat
@@ -17,6 +19,8 @@ from kernel.homes import Homes
 from kernel.recorder import Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession
+
+Key = TypeVar("Key", int, str)
 
 
 class Tape:
@@ -32,12 +36,15 @@ class Tape:
         self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
         self._written = 0
         """How much of what comes next the recording before has already; what ids mean stands in each of them."""
+        self._before: Counts | None = None
+        """What was lost before it was asked for."""
 
     def begin(
         self,
         path: Path,
         session: AnySession,
         known: Callable[[], AbstractContextManager[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]],
+        counts: Callable[[], Counts | None],
     ) -> None:
         """Write what is given to `write` from now on. Raises OSError, KernelError where one is being written.
 
@@ -45,11 +52,15 @@ class Tape:
             path: of the new file.
             session: what reads.
             known: what is armed and what each id means, as what is given next was made; inside nothing is given.
+            counts: what was lost so far.
         """
         with self._changing:
             if self.recorder is not None:
                 raise KernelError(f"{self.recorder.path} is being written already")
             self.error = ""
+            # What is lost while the file is begun is lost among the events that wait for it; of a recording that is
+            # recorded again, all was.
+            self._before = None if self._connection.holds_events else counts()
             recorder = Recorder(path, self._connection)
             with known() as (armed, formats):
                 recorder.begin(session.header, armed, formats)
@@ -88,7 +99,7 @@ class Tape:
         Args:
             session: what is armed.
             queued: what was read and is still to be given to `write`; inside nobody else writes.
-            counts: what was lost.
+            counts: what was lost so far.
         """
         with self._changing:
             with queued() as entries:
@@ -105,5 +116,31 @@ class Tape:
                 if session is not None:
                     names = session.cmdlines()
                     self._homes.look(names)
-            recorder.close(names, counts(), self._homes.known)
+            recorder.close(names, _since(self._before, counts()), self._homes.known)
             return recorder.path
+
+
+def _since(before: Counts | None, now: Counts | None) -> Counts | None:
+    """What of some counts came since others; one that is smaller has begun anew since, as that of an event's hits."""
+    if before is None or now is None:
+        return now
+
+    def left(many: Mapping[Key, int], fewer: Mapping[Key, int | None]) -> dict[Key, int]:
+        return {key: _more(number, fewer.get(key) or 0) for key, number in many.items()}
+
+    missed = {path: number for path, number in now.nmissed.items() if number is not None}
+    return replace(
+        now,
+        overrun=left(now.overrun, before.overrun),
+        full=left(now.full, before.full),
+        nmissed={**now.nmissed, **left(missed, before.nmissed)},
+        hits=left(now.hits, before.hits),
+        dropped=_more(now.dropped, before.dropped),
+        dropped_bytes=_more(now.dropped_bytes, before.dropped_bytes),
+        read_errors=_more(now.read_errors, before.read_errors),
+        written=_more(now.written, before.written),
+    )
+
+
+def _more(now: int, before: int) -> int:
+    return now - before if now >= before else now

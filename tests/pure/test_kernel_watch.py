@@ -15,8 +15,10 @@ from events.batch import Batch, Chunk
 from events.recording import Recording
 from kernel.arming import Mode
 from kernel.connection import Connection
+from kernel.counts import Counts
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.recording import RecordingTarget
+from kernel.tape import _since
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
@@ -452,13 +454,31 @@ def test_a_probe_of_a_recording_needs_no_file_of_that_machine(target, tmp_path):
 def test_a_recording_holds_what_was_lost_also_where_the_line_was_cut(watch, target, tmp_path, cut):
     watch.arm(probe("vfs_read"))
     stats = f"{watch.session.instance.path}/per_cpu/cpu0/stats"
-    target.files[stats] = target.files[stats].replace(b"overrun: 0", b"overrun: 7", 1)
-    watch.record_to(tmp_path / "x.pwr")
-    assert watch.counts().lost == 7
+    zero = target.files[stats]
+    target.files[stats] = zero.replace(b"overrun: 0", b"overrun: 1000", 1)
+    assert watch.counts().lost == 1000
+    watch.record_to(tmp_path / "x.pwr")  # what was lost before is none of its events
+    target.files[stats] = zero.replace(b"overrun: 0", b"overrun: 1007", 1)
+    assert watch.counts().lost == 1007
     target.lost = cut
     watch.stop_recording()
     target.lost = False
     assert Recording.open(tmp_path / "x.pwr").meta["counts"]["overrun"] == {"0": 7}
+    replayed = replay_of(tmp_path / "x.pwr")
+    replayed.record_to(tmp_path / "y.pwr")  # again: it holds the same events
+    replayed.stop_recording()
+    assert Recording.open(tmp_path / "y.pwr").meta["counts"]["overrun"] == {"0": 7}
+
+
+def test_what_begins_anew_while_it_is_recorded_is_not_less_than_nothing():
+    zeros = Counts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
+    before = replace(zeros, nmissed={"pw/a": 5, "pw/b": None}, dropped=3, hits={"pw/a": 100, "pw/b": 100})
+    now = replace(zeros, nmissed={"pw/a": 9, "pw/b": None, "pw/c": 1}, dropped=5, hits={"pw/a": 130, "pw/b": 20})
+    since = _since(before, now)
+    assert since == replace(
+        zeros, nmissed={"pw/a": 4, "pw/b": None, "pw/c": 1}, dropped=2, hits={"pw/a": 30, "pw/b": 20}
+    )
+    assert _since(None, now) is now and _since(before, None) is None
 
 
 def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):
