@@ -29,6 +29,7 @@ from tui.cli.attach import told
 from tui.cli.comeback import comes_back, tell_cuts
 from tui.cli.journal import Level, saying
 from tui.cli.output import plain
+from tui.cli.showing import Showing
 from tui.cli.stopping import Forced, Stopped, give_out, tell_forced, whole
 from tui.lost import lost_of
 
@@ -111,69 +112,6 @@ def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, f
     return events
 
 
-class _Showing:
-    """How far the events were shown, or counted."""
-
-    def __init__(
-        self,
-        watch: Watch,
-        most: int,
-        events: Collection[str],
-        show: Callable[[Record], None],
-        count: Callable[[], int] | None,
-        passed: Callable[[Record], None],
-    ) -> None:
-        self.number = 0
-        self._watch = watch
-        self._most = most
-        self._events = events
-        self._show = show
-        self._count = count
-        self._passed = passed
-        self._next_seq = 0
-
-    @property
-    def enough(self) -> bool:
-        return bool(self._most) and self.number >= self._most
-
-    def tick(self) -> None:
-        """Show what is new, of what came by now a part."""
-        with whole():
-            self._watch.tick(0.0)  # what is new is shown before it could be dropped for what comes next
-            self._new()
-
-    def finish(self) -> None:
-        """Show all that was read, also what waits in a queue or for events of other CPUs; nothing comes after it."""
-        with whole():
-            self._watch.end_reading()
-        while True:
-            self.tick()
-            if self.enough or not self._watch.behind:
-                break
-        with whole():
-            if self._watch.store is not None:
-                self._watch.store.flush()
-            self._new()
-
-    def _new(self) -> None:
-        store = self._watch.store
-        if store is None:
-            return
-        if self._count is not None:
-            self.number = self._count()
-            return
-        for seq in range(max(self._next_seq, store.first_seq), store.next_seq):
-            if self.enough:
-                break
-            record = store.record(seq)
-            self._next_seq = seq + 1
-            if record.event in self._events:
-                self.number += 1
-                self._show(record)
-            else:
-                self._passed(record)
-
-
 def follow(
     watch: Watch,
     arguments: argparse.Namespace,
@@ -189,7 +127,7 @@ def follow(
     and gives how many there were in all. `idle` is called a few times a second, whether events come or not; `passed`
     with those that are none of `events`. An end that is `Forced` is told, and nothing is shown after it.
     """
-    showing = _Showing(watch, arguments.count or 0, events, show, count, passed)
+    showing = Showing(watch, arguments.count or 0, events, show, count, passed)
     try:
         _show_all(watch, arguments, events, showing, idle)
     except Forced:
@@ -203,7 +141,7 @@ def _show_all(
     watch: Watch,
     arguments: argparse.Namespace,
     events: Collection[str],
-    showing: _Showing,
+    showing: Showing,
     idle: Callable[[], None],
 ) -> None:
     with contextlib.suppress(Stopped):
@@ -220,18 +158,20 @@ def _show_all(
             break
 
 
-def _until_over(watch: Watch, end: float, showing: _Showing, idle: Callable[[], None]) -> None:
+def _until_over(watch: Watch, end: float, showing: Showing, idle: Callable[[], None]) -> None:
     came = threading.Event()
     watch.on_data = came.set
     asked, pause = 0.0, _PATIENCE
     while (now := time.monotonic()) < end:
         # What comes may be held back until it is sure that no other CPU has older events: then one looks again soon.
-        pause = _SOON if came.wait(min(pause, end - now)) else _PATIENCE
+        pause = _SOON if came.wait(min(pause, end - now)) or showing.waiting else _PATIENCE
         came.clear()
         if due := now - asked >= _NAMES_EVERY:
             with contextlib.suppress(TargetLost):  # the pump tells
                 watch.know_names(watch.names(homes=asked > 0))
             asked = now
+        if showing.wants_names:
+            showing.learn_names()
         showing.tick()
         idle()
         give_out()
