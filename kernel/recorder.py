@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import queue
 import threading
 import time
@@ -166,6 +167,10 @@ class Recorder:
                     self._write_formats(entry)
             except OSError as error:
                 self._error = error
+                return
+            except Exception as error:  # nobody writes any more then, which is told as of a disk
+                self._error = OSError(errno.EIO, f"what came can't be written ({type(error).__name__}: {error})")
+                self._error.__cause__ = error
                 return
 
     def _write_pages(self, batch: Batch) -> None:

@@ -507,6 +507,25 @@ def test_a_full_disk_is_told_while_it_is_recorded(watch, target):
     assert watch.live
 
 
+def test_what_cannot_be_written_ends_a_recording_as_a_full_disk_does(watch, target, tmp_path, monkeypatch):
+    number = id_of(watch.arm(probe("vfs_read")))
+    watch.record_to(tmp_path / "x.pwr")
+    recorder = watch.recorder
+
+    def broken(*_: object) -> None:
+        raise ValueError("no such codec")
+
+    monkeypatch.setattr(recorder._writer, "pages", broken)
+    target.event(1000, number)
+    assert rows(watch, 1) == ["vfs_read"]
+    recorder._thread.join(60.0)
+    target.event(2000, number)
+    assert rows(watch, 2) == ["vfs_read"] * 2
+    assert watch.recorder is None
+    assert "x.pwr: what came can't be written (ValueError: no such codec)" in watch.recording_error
+    assert watch.live
+
+
 def test_a_second_recording_is_refused_while_the_first_begins(watch, target, tmp_path, monkeypatch):
     watch.arm(probe("vfs_read"))
     begins, go_on = threading.Event(), threading.Event()
