@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from kernel.errors import FileRefused
 from kernel.meter import hits_of
 from kernel.pump import Pump
 from kernel.tracefs import Instance, Profile, Tracefs
 from probes.plan import PlannedEvent
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,10 @@ class Counts:
     """Events that were written to the ring buffer, the lost ones included."""
     hits: Mapping[str, int] = field(default_factory=dict)
     """By `group/event`, of the probes that are armed now: how often they ran. Of kprobes and kretprobes, and of what
-    is only counted."""
+    is only counted; of a probe that came back with its line also what was seen before."""
 
     def after(self, earlier: Counts | None) -> Counts:
-        """These together with those of a session before, whose line was cut; `hits` are of this one."""
+        """These together with those of a session before, whose line was cut; see `ended`."""
         if earlier is None:
             return self
         return replace(
@@ -48,7 +51,33 @@ class Counts:
             dropped_bytes=earlier.dropped_bytes + self.dropped_bytes,
             read_errors=earlier.read_errors + self.read_errors,
             written=earlier.written + self.written,
+            hits=_together(earlier.hits, self.hits),
         )
+
+    def ended(self, pump: Pump, earlier: Counts | None, groups: tuple[str, str]) -> Counts:
+        """These as they are when their session has ended: the pump still knows what it dropped since they were read.
+
+        Args:
+            pump: of the session.
+            earlier: of the sessions before it, which these have in them.
+            groups: of its events, and of the next session's: hits go on under the name that the event has there.
+        """
+        old, new = groups
+        return replace(
+            self,
+            dropped=pump.dropped_events + (earlier.dropped if earlier else 0),
+            dropped_bytes=pump.dropped_bytes + (earlier.dropped_bytes if earlier else 0),
+            read_errors=pump.read_errors + (earlier.read_errors if earlier else 0),
+            hits={
+                f"{new}/{path.removeprefix(f'{old}/')}" if path.startswith(f"{old}/") else path: number
+                for path, number in self.hits.items()
+            },
+        )
+
+    def without_hits(self, events: Iterable[PlannedEvent]) -> Counts:
+        """These, and nothing of what events were hit that are not armed any more."""
+        gone = {event.path for event in events}
+        return replace(self, hits={path: number for path, number in self.hits.items() if path not in gone})
 
     @property
     def lost(self) -> int:
@@ -137,8 +166,8 @@ class LossCounter:
         return {}
 
 
-def _together(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
-    return {cpu: one.get(cpu, 0) + other.get(cpu, 0) for cpu in {*one, *other}}
+def _together(one: Mapping[Key, int], other: Mapping[Key, int]) -> dict[Key, int]:
+    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
 
 
 def _missed(events: Sequence[PlannedEvent], profile: Mapping[str, Profile]) -> dict[str, int | None]:

@@ -248,12 +248,18 @@ class Holder:
             old.pump.close()
             self._inbox += [*old.pump.drain(), cut, *session.armed]
             session.pump.on_data = self._tell
-            self._session = session
+            self._follow(session)
             for armed in session.armed:
                 self.known.add(armed)
+                for event, text in session.triggers(armed):
+                    self.known.add_trigger(event, text)
             self.guard.restart()
         self.on_data()
         return cut
+
+    def _follow(self, session: AnySession) -> None:
+        """From here on this is the session; no more comes of the one before."""
+        self._session = session
 
     def _open(self) -> AnySession:
         if self._closed:

@@ -27,7 +27,7 @@ from kernel.homes import Homes
 from kernel.limits import Limits
 from kernel.line_cut import LineCut
 from kernel.recorder import Recorder
-from kernel.session import Armed
+from kernel.session import Armed, Session
 from kernel.sessions import AnySession
 from kernel.tape import Tape
 from kernel.undo import UndoFailure
@@ -77,6 +77,8 @@ class Watch(Holder):
         self._counted: Counts | None = None
         self._earlier: Counts | None = None
         """What was lost before the line was cut, as far as it was known."""
+        self._accounting = threading.Lock()
+        """Held, for a moment, while the session and what belongs to it change together."""
         self._entering = threading.Lock()
         """Held, for a moment, while what came is on its way into the store and the recording."""
 
@@ -186,21 +188,44 @@ class Watch(Holder):
 
     def counts(self) -> Counts | None:
         """What was lost so far; asks the kernel, and stops a probe that is too fast (see `guard`)."""
-        session = self._session
+        return self._look(guarded=bool(self.connection.target.owner))
+
+    def _look(self, *, guarded: bool) -> Counts | None:
+        with self._accounting:
+            session, earlier = self._session, self._earlier
         if session is None:
             return None
         counts = session.counts()
-        if self.connection.target.owner:
+        if guarded:
             self.guard.look(session, counts, self._seen(), self.switch)
-        self._counted = counts.after(self._earlier)
-        return self._counted
+        told = counts.after(earlier)
+        with self._accounting:
+            if session is self._session:  # another one begins with what the last look at this one told
+                self._counted = told
+        return told
+
+    def disarm(self, armed: Armed) -> list[UndoFailure]:
+        """As that of a holder; its hits are forgotten with it."""
+        failures = super().disarm(armed)
+        with self._accounting:
+            if self._earlier is not None:
+                self._earlier = self._earlier.without_hits(armed.plan.events)
+        return failures
 
     def exchange(self, make: Callable[[AnySession], tuple[AnySession, LineCut]]) -> LineCut:
         """As that of a holder; what was lost until then still counts."""
         cut = super().exchange(make)
-        self._earlier, self._told = self._counted, False
         self.cuts = (*self.cuts, cut)
         return cut
+
+    def _follow(self, session: AnySession) -> None:
+        with self._accounting:
+            old = self._session
+            if isinstance(old, Session):
+                last = self._counted or Counts({}, {}, {}, 0, 0, 0)
+                self._earlier = self._counted = last.ended(old.pump, self._earlier, (old.group, session.group))
+            super()._follow(session)
+            self._told = False
 
     def _seen(self) -> dict[str, int]:
         """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""
@@ -252,7 +277,7 @@ class Watch(Holder):
         """What was lost so far; where the line is cut, as of the last look."""
         if self._session is not None:
             with contextlib.suppress(KernelError):
-                self._counted = self._session.counts().after(self._earlier)
+                return self._look(guarded=False)
         return self._counted
 
     @contextlib.contextmanager
