@@ -22,8 +22,15 @@ if TYPE_CHECKING:
     from probes.verdict import Verdict
 
 
+_WHOLE_DAY = 86400.0
+"""Seconds; longer than anything takes that is waited for."""
+
+
 class ArmingApp(TargetApp):
     """Each of its doings waits for the kernel in a worker (`tui.arming`) and is told by a message."""
+
+    _taping = ""
+    """What is being done about a recording; empty: nothing is."""
 
     @abstractmethod
     def look(self) -> None:
@@ -45,16 +52,25 @@ class ArmingApp(TargetApp):
         """What is to be said of other machines on which a probe was not armed; empty: nothing."""
         return ""
 
-    @work(thread=True, group="arm")
     def arm(self, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False) -> None:
         """Arm a probe, and go where its events come; one that is too fast is asked about first."""
+        if self.watching is not None:
+            self._say_until(f"arming {probe} …", f"arm {probe}")
+            self._arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only)
+
+    def _say_until(self, doing: str, topic: str) -> None:
+        """Say what a worker does, for as long as it does it: who hears of its end forgets the topic, or has news."""
+        self.notify(doing, markup=False, timeout=_WHOLE_DAY, topic=topic)
+
+    @work(thread=True, group="arm")
+    def _arm(self, watching: Watch, probe: Armable, *, at_any_rate: bool, count_only: bool) -> None:
         from tui import arming
 
-        if self.watching is not None:
-            self.post_message(arming.arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only))
+        self.post_message(arming.arm(watching, probe, at_any_rate=at_any_rate, count_only=count_only))
 
     @on(ProbeArmed)
     def _armed(self, event: ProbeArmed) -> None:
+        self.forget(f"arm {event.probe}")
         self.forget("arming")
         for loss in event.losses:
             self.notify(loss, markup=False)
@@ -67,6 +83,8 @@ class ArmingApp(TargetApp):
 
     @on(FoundTooFast)
     def _found_too_fast(self, event: FoundTooFast) -> None:
+        self.forget(f"arm {event.probe}")
+
         def chosen(answer: str) -> None:
             if answer == "filter":
                 self.edit_filter(event.probe)
@@ -90,6 +108,7 @@ class ArmingApp(TargetApp):
 
     @on(ProbeRejected)
     def _rejected(self, event: ProbeRejected) -> None:
+        self.forget(f"arm {event.probe}")
         if event.verdict is not None:
             self.refused(event.probe, event.verdict)
         text = f"{event.text}\n{event.remedy}".strip()
@@ -114,22 +133,24 @@ class ArmingApp(TargetApp):
         self.look()
         self.refresh_places()
 
+    def toggle_recording(self, path: Path, watching: Watch) -> None:
+        """Write events to a recording from now on, or finish the one that is written; one of both at a time."""
+        if not self._taping:
+            recorder = watching.recorder
+            begins = f"beginning to record to {path} …: what the kernel is goes in first"
+            self._taping = begins if recorder is None else f"finishing {recorder.path.name} …"
+            self._tape(path if recorder is None else None, watching)
+        self._say_until(self._taping, "recording")
+
     @work(thread=True, group="arm")
-    def record(self, path: Path, watching: Watch) -> None:
-        """Write events to a recording from now on."""
+    def _tape(self, path: Path | None, watching: Watch) -> None:
         from tui import arming
 
-        self.post_message(arming.record(watching, path))
-
-    @work(thread=True, group="arm")
-    def stop_recording(self, watching: Watch) -> None:
-        """Finish the recording."""
-        from tui import arming
-
-        self.post_message(arming.stop_recording(watching))
+        self.post_message(arming.record(watching, path) if path else arming.stop_recording(watching))
 
     @on(Recorded)
     def _recorded(self, event: Recorded) -> None:
+        self._taping = ""
         severity: SeverityLevel = "error" if event.failed else "information"
         self.notify(event.text, severity=severity, markup=False, topic="recording")
         self.refresh_places()

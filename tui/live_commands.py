@@ -69,17 +69,21 @@ class LiveCommands(Screen[None]):
 
     def meant(self) -> Armed | None:
         """The armed probe that a key is about; None: it is said why there is none."""
-        armed = self.bench.watching.armed if self.bench.watching else ()
+        watching = self.bench.watching
+        armed = watching.armed if watching is not None else ()
+        recorded = watching is not None and not watching.connection.target.owner
         event = self._event_under_cursor()
         meant = [one for one in armed if not event or any(planned.path == event for planned in one.plan.events)]
         if len(meant) == 1:
             return meant[0]
         if not armed:
-            self.notify("nothing is armed", markup=False)
+            self.notify("this recording holds no probe" if recorded else "nothing is armed", markup=False)
         elif event:
-            self.notify("the probe of this event is disarmed already", markup=False)
+            gone = "taken away" if recorded else "disarmed"
+            self.notify(f"the probe of this event is {gone} already", markup=False)
         else:
-            self.notify("several probes are armed: space, then put the cursor on an event of one", markup=False)
+            several = "the recording holds several probes" if recorded else "several probes are armed"
+            self.notify(f"{several}: space, then put the cursor on an event of one", markup=False)
         return None
 
     def action_disarm_all(self) -> None:
@@ -90,14 +94,13 @@ class LiveCommands(Screen[None]):
     def action_record(self) -> None:
         """Begin to write a recording beside where probewright was started, or end it."""
         watching = self.seen
+        if watching is not None and not watching.connection.target.owner:
+            self.notify("this is a recording: it stands in its file; o exports what is in it", markup=False)
+            return
         if watching is None or not watching.live:
             self.notify("nothing is armed that could be recorded", markup=False)
             return
-        if watching.recorder is not None:
-            self.bench.stop_recording(watching)
-        else:
-            self.bench.record(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")), watching)
-        self.refresh_state()
+        self.bench.toggle_recording(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")), watching)
 
     def action_export(self) -> None:
         """Give the events out in a format of other tools."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
+
 import pytest
 
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.widget_host import screen_text, until
+from tui import arming
 from tui.calls import ShownCalls, detail_of_call
 from tui.messages import Recorded
 from widgets.choose import Choose
@@ -80,7 +84,7 @@ async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
         watching = app.watching
         assert watching and watching.store
         await pilot.press("d")
-        await until(lambda: "several probes are armed" in screen_text(app)[-2], pilot)
+        await until(lambda: "the recording holds several probes" in screen_text(app)[-2], pilot)
         first, all_armed = watching.store.record(0).event, len(watching.armed)
         await pilot.press("home", "d")
         await until(lambda: len(watching.armed) == all_armed - 1, pilot)
@@ -88,8 +92,58 @@ async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
         await until(lambda: len(watching.armed) == 1, pilot)
         assert first not in {event.path for event in watching.armed[0].plan.events}
         await pilot.press("d")
-        await until(lambda: "the probe of this event is disarmed already" in screen_text(app)[-2], pilot)
+        await until(lambda: "the probe of this event is taken away already" in screen_text(app)[-2], pilot)
         assert len(watching.armed) == 1
+
+
+async def test_a_recording_is_not_recorded_again(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("w")
+        await until(lambda: "this is a recording" in screen_text(app)[-2], pilot)
+
+
+async def test_it_is_said_that_a_probe_is_being_armed_until_it_is(recording, monkeypatch):
+    go_on, arm = threading.Event(), arming.arm
+
+    def slow(*args, **options):
+        go_on.wait(60)
+        return arm(*args, **options)
+
+    monkeypatch.setattr(arming, "arm", slow)
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await pilot.press("f2")
+        await pick(app, pilot, "vfs_read")
+        await pilot.press("enter")
+        await until(lambda: "• arming f vfs_read …" in screen_text(app), pilot)
+        go_on.set()
+        await until(lambda: not any("arming" in one.text for one in app.said), pilot)
+
+
+async def test_a_recording_is_begun_once_and_its_beginning_is_told(recording, monkeypatch):
+    go_on, begun = threading.Event(), []
+
+    def slow(watching, path):
+        begun.append(path)
+        go_on.wait(60)
+        return Recorded(f"recording to {path}")
+
+    monkeypatch.setattr(arming, "record", slow)
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        for name in ("a.pwr", "b.pwr"):
+            app.toggle_recording(Path(name), app.watching)
+            await until(lambda: "• beginning to record to a.pwr" in "\n".join(screen_text(app)), pilot)
+        go_on.set()
+        await until(lambda: "• recording to a.pwr" in screen_text(app), pilot)
+        assert begun == [Path("a.pwr")]
+        assert "beginning" not in "\n".join(screen_text(app))
+        app.toggle_recording(Path("b.pwr"), app.watching)
+        await until(lambda: "• recording to b.pwr" in screen_text(app), pilot)
 
 
 async def test_how_many_pairs_there_are_is_said_while_following(recording):
