@@ -2,6 +2,7 @@
 
 KernelError
 ├── TargetUnusable      nothing can be armed there (no tracefs, lockdown, not root, host not reached)
+│   ├── NotAmongSeveral it can be a target alone, and was named with others
 │   ├── NotAsked        ssh has a question, and nobody could be asked
 │   └── GoneForGood     what a lost target was will not come back (guest ended, another kernel runs there)
 ├── TargetLost          it was there and is gone (line cut, guest ended)
@@ -38,6 +39,10 @@ class TargetUnusable(KernelError):
     def __init__(self, message: str, remedy: str = "", troubles: tuple[Trouble, ...] = ()) -> None:
         super().__init__(message, remedy)
         self.troubles = troubles
+
+
+class NotAmongSeveral(TargetUnusable):
+    """It was named with other targets, and can be one alone only."""
 
 
 class NotAsked(TargetUnusable):

@@ -76,7 +76,7 @@ def choose(
 
 def require_target(spec: str) -> None:
     """Look whether a word can be a target at all, without opening it. Raises TargetUnusable."""
-    if spec in ("auto", "local", "lab") or spec.startswith(("ssh://", "lab:", "lab,")):
+    if not names_file(spec):
         return
     try:
         there = bool(spec) and spec != "." and Path(spec).expanduser().exists()
@@ -84,6 +84,11 @@ def require_target(spec: str) -> None:
         raise TargetUnusable(f"{spec}: {error}", f"targets are {HELP}") from error
     if not there:
         raise TargetUnusable(f"{spec}: neither a kind of target nor a file", f"targets are {HELP}")
+
+
+def names_file(spec: str) -> bool:
+    """Whether a word is the path of a recording, or of saved facts, and no kind of target."""
+    return spec not in ("auto", "local", "lab") and not spec.startswith(("ssh://", "lab:", "lab,"))
 
 
 def _auto(default_recording: Path | str | None) -> Choice:

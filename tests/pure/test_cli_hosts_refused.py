@@ -22,7 +22,7 @@ from kernel.open import Progress, choose, shipped_recording
 from kernel.reconnect import what_becomes
 from tests.pure.fake_hosts import AnyProbe, FakeHost, Lan, ReturningHost
 from tui.__main__ import main
-from tui.cli.main import run
+from tui.cli.main import USAGE, run
 from tui.cli.parser import parse
 
 HOSTS = ["-t", "ssh://one", "-t", "ssh://two"]
@@ -102,6 +102,15 @@ def test_what_was_there_stays_where_nothing_was_armed(hosts: Lan, capsys: pytest
     assert run(parse(["run", "f vfs_raed", *HOSTS, "-o", str(path), "--overwrite"])) == 1
     assert path.read_text() == "mine"
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("word", [str(shipped_recording()), "auto"])
+def test_what_can_be_a_target_alone_only_is_wrong_usage_before_any_is_opened(
+    word: str, hosts: Lan, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tui.cli.hosts, "Fleet", lambda *_, **__: pytest.fail("it goes on"))
+    assert run(parse(["run", "f vfs_read", "-t", word, *HOSTS])) == USAGE
+    assert f"{word}: " in capsys.readouterr().err
 
 
 def test_a_guest_that_has_ended_has_nothing_to_be_cleaned():

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from kernel.errors import KernelError, ProbeRefused, TooFast
+from kernel.errors import KernelError, NotAmongSeveral, ProbeRefused, TooFast
 from probes.presets.errors import PresetError
 from tui.cli.early import reaching
 
@@ -63,6 +63,8 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         return USAGE
     except TooFast as error:
         return fail(error, REFUSED)
+    except NotAmongSeveral as error:
+        return fail(error, USAGE)
     except KernelError as error:
         return fail(error, UNUSABLE)
     except KeyboardInterrupt:
