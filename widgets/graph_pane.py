@@ -91,6 +91,7 @@ class GraphPane(TablePane):
         self.table.display = True
         self.screen.set_focus(self.table)
         self.turned()
+        self.post_message(TailTable.Followed(self.table.following))  # the line above says other things
 
     def action_ask(self, what: str) -> None:
         """Ask for a time."""

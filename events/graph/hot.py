@@ -18,7 +18,7 @@ class HotSpot(NamedTuple):
     function: int
     """Its address."""
     calls: int
-    """Those of which both ends were seen, or whose end says how long it took."""
+    """Those that are kept of which both ends were seen, or whose end says how long it took."""
     total: int
     """Of all of them. A call inside of a call of the same function counts in both."""
     own: int
@@ -42,7 +42,10 @@ class Spent(NamedTuple):
 
 
 def spent(tree: CallTree, task: int | None = None) -> Spent:
-    """The calls of a tree, or of one task, of which it is known how long they took."""
+    """The calls that a tree has kept, or those of one task, of which it is known how long they took.
+
+    How many more there were says `CallTree.left_out`.
+    """
     columns = tree.columns
     duration = columns.column("duration")
     wanted = (columns.column("what") == What.CALL) & (duration >= 0)

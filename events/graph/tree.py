@@ -84,6 +84,8 @@ class CallTree:
         """Ends without a partner, by the reason; those of task switches do not count."""
         self.closed = 0
         """Calls and interrupts of which both ends were seen."""
+        self.left_out = 0
+        """Calls that were dropped, the oldest; without those whose end was missed, or seen alone and untimed."""
         self.latest = 0
         """Youngest time stamp."""
         self.changed = 0
@@ -150,7 +152,13 @@ class CallTree:
         self._go_on(both, found, rows, before, segments, waiting)
         self.latest = max(self.latest, int(events.ts[-1]))
         if len(self.columns) > self._limit:
-            self.columns.drop(len(self.columns) - self._limit)
+            self._drop(len(self.columns) - self._limit)
+
+    def _drop(self, count: int) -> None:
+        """Drop the oldest rows."""
+        what, duration, flags = (self.columns.column(name)[:count] for name in ("what", "duration", "flags"))
+        self.left_out += int(((what == What.CALL) & ((duration >= 0) | (flags & Flag.OPEN != 0))).sum())
+        self.columns.drop(count)
 
     def _number(self, both: Brackets, found: Nesting, held: int, held_rows: Ints) -> tuple[Ints, Ints]:
         """The row of each event, and the row that comes next at its time; the first ones have theirs already."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from events.graph.brackets import What
+from events.graph.growing import GrowingTree
+from events.graph.hot import spent
 from events.graph.tree import Flag
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tui.views.graph import GraphView
-from widgets.figures import duration
+from widgets.figures import duration, grouped
 from widgets.graph_pane import GraphPane
 from widgets.probe_editor import ProbeEditor
 
@@ -183,6 +186,23 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
         await until(lambda: app.compose_place.is_current, pilot)
         editor = app.compose_place.query_one(ProbeEditor)
         await until(lambda: editor.probe is not None and editor.probe.place.symbol == "vfs_read", pilot)
+
+
+async def test_hot_spots_tell_what_they_leave_out(recording, monkeypatch):
+    """Rows are dropped when there are too many: what was in them is not forgotten silently."""
+    monkeypatch.setattr("tui.graph.GrowingTree", partial(GrowingTree, limit=100))
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view, pane = await open_hot_spots(app, pilot)
+        every = GrowingTree(view.shown.store, {})
+        while every.tick(1):
+            pass
+        left_out = len(spent(every.tree).function) - sum(spot.calls for spot in pane.hot.spots.spots)
+        assert left_out > 0
+        note = f"without the oldest {grouped(left_out)} calls; "
+        await until(lambda: note in screen_text(app)[1], pilot)
+        await pilot.press("h")
+        await until(lambda: note not in screen_text(app)[1], pilot)
 
 
 async def test_errors_are_counted_only_where_it_is_known_what_calls_returned(recording):

@@ -122,6 +122,16 @@ def test_hot_spots(events: list[Event], pieces: list[int], task: int | None) -> 
     assert own == sorted(own, reverse=True)
 
 
+@given(streams(), PIECES, st.integers(1, 20))
+def test_hot_spots_and_what_they_leave_out_are_all_calls(events: list[Event], pieces: list[int], limit: int) -> None:
+    every, some = grown(events, pieces, by_depth), grown(events, pieces, by_depth, limit)
+    dropped = [every.row(row) for row in range(some.first) if every.row(row).what == What.CALL]
+    timed = [row for row in dropped if row.duration >= 0]
+    assert len(spent(some).function) + len(timed) == len(spent(every).function)
+    assert len(timed) <= some.left_out <= len(dropped)
+    assert some.left_out - len(timed) <= sum(row.duration < 0 and not row.flags & Flag.NO_ENTRY for row in dropped)
+
+
 def test_rows_that_the_tree_drops_leave_the_list() -> None:
     tree = CallTree(by_depth, limit=50)
     visible = Visible(tree)

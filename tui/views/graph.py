@@ -109,11 +109,16 @@ class GraphView(TableView):
 
     @property
     def place(self) -> Place:
-        """Where the tree stands; hot spots are of all that came, paused or not."""
+        """Where the tree stands; hot spots are of all that is kept, paused or not."""
         return Place() if self.pane.table is self.pane.hot else super().place
 
     def note(self, watching: Watch) -> str:
-        """How far it is, and what has only one end."""
+        """How far it is, and what has only one end; above hot spots, what they leave out."""
+        left_out = self._shown.tree.left_out if self._shown and self.pane.table is self.pane.hot else 0
+        without = f"without the oldest {grouped(left_out)} calls; " if left_out else ""
+        return without + self._note(watching)
+
+    def _note(self, watching: Watch) -> str:
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
             if watching.live and not watching.armed:
                 return "no call came yet"
