@@ -44,3 +44,15 @@ def test_losses_that_only_the_pages_tell_of_are_told_as_on_the_screen(watch, tar
     account(watch)
     assert "4,321 events lost in the ring buffer" in capsys.readouterr().err
     assert losses_of(watch, counts).lost == 4321
+
+
+def test_events_that_stand_behind_younger_ones_are_told(watch, target, capsys):
+    number = id_of(watch.arm(probe("vfs_read")))
+    target.event(2000, number)
+    assert rows(watch, 1) == ["vfs_read"]
+    account(watch)
+    assert capsys.readouterr().err == ""
+    target.event(1000, number)
+    assert rows(watch, 2) == ["vfs_read"] * 2
+    account(watch)
+    assert "1 events came late: they stand behind younger ones" in capsys.readouterr().err

@@ -201,6 +201,7 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0) -> None:
         (lost.dropped, "events dropped by probewright"),
         (counts.read_errors, "reads of the ring buffer refused by the kernel"),
         (lost.unread, "events that could not be decoded"),
+        (watch.store.late, "events came late: they stand behind younger ones"),
         (unprinted, "calls or events of calls dropped before they were printed"),
         (unwritten, "events came too fast to be written: they are missing in the recording"),
     )
