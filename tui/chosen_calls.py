@@ -29,7 +29,9 @@ class ChosenCalls:
     def __init__(self, watching: Watch, store: Store) -> None:
         self.every = ShownCalls(watching, store)
         self.order: tuple[EventColumn, bool] | None = None
-        """Always None: calls are in the order in which they ended."""
+        """By latency, and whether the longest comes first; None: in the order in which they ended."""
+        self._ordered: list[int] | None = None
+        """Numbers of calls in another order than that of time, as of one moment."""
         self._watching = watching
         self._store = store
         self._chosen: SelectedCalls | None = None
@@ -39,11 +41,15 @@ class ChosenCalls:
     @property
     def first(self) -> int:
         """Oldest row."""
+        if self._ordered is not None:
+            return 0
         return self._chosen.first if self._chosen else self.every.first
 
     @property
     def next(self) -> int:
         """Row that comes next."""
+        if self._ordered is not None:
+            return len(self._ordered)
         return self._chosen.next if self._chosen else self.every.next
 
     @property
@@ -79,6 +85,26 @@ class ChosenCalls:
     def choose(self, text: str) -> None:
         """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
         self._select(condition(text, self.sorts, self._store.comm, self._store.cgroups) if text.strip() else None)
+        self.unsort()
+
+    def sort(self, descending: bool) -> None:
+        """Show the newest of what is chosen now by latency; what has none stands at the end."""
+        from events.ordered import MOST
+        from widgets.event_rows import EventColumn
+
+        self.unsort()
+        shown = [self._row(row) for row in range(max(self.first, self.next - MOST), self.next)]
+        numbers = self.every.calls.numbers(shown[0], shown[-1] + 1) if shown else None
+        took = numbers.took.tolist() if numbers else []
+        paired = numbers.paired.tolist() if numbers else []
+        timed = [row for row in shown if paired[row - shown[0]]]
+        timed.sort(key=lambda row: took[row - shown[0]], reverse=descending)
+        self._ordered = [*timed, *(row for row in shown if not paired[row - shown[0]])]
+        self.order = EventColumn(LATENCY), descending
+
+    def unsort(self) -> None:
+        """In the order of time again, with what comes."""
+        self._ordered, self.order = None, None
 
     def _select(self, wanted: Condition | None) -> None:
         from events.selected_calls import SelectedCalls
@@ -101,7 +127,7 @@ class ChosenCalls:
         if wanted.tasks(self._store.cmdlines) == self._named:
             return False
         self._select(wanted)
-        return True
+        return self._ordered is None  # what was put in order is of one moment
 
     def call(self, row: int) -> CallText:
         """What is shown of a row. Raises IndexError where it was dropped."""
@@ -127,10 +153,12 @@ class ChosenCalls:
         return 0
 
     def row_at(self, ts: int) -> int | None:
-        """The first row from which on calls with a later end follow; None: all ended before.
+        """The first row from which on calls with a later end follow; None: all ended before, or they are by latency.
 
         Rows are in the order in which calls were known to be over: an end without an entry stands a little later.
         """
+        if self._ordered is not None:
+            return None
         numbers = self.every.calls.numbers(self.every.first, self.every.next)
         later = numbers.last >= self._store.at_time(ts)
         if self._chosen:
@@ -144,7 +172,7 @@ class ChosenCalls:
 
     def find(self, text: str, start: int, direction: int, budget: float) -> Found:
         """One bounded step of a search for a text among what is shown."""
-        if self._chosen is None:
+        if self._chosen is None and self._ordered is None:
             return self.every.find(text, start, direction, budget)
         deadline = time.monotonic() + budget
         row = max(start, self.first) if direction > 0 else min(start, self.next - 1)
@@ -158,4 +186,8 @@ class ChosenCalls:
         return Found(None, row, True)
 
     def _row(self, row: int) -> int:
+        if self._ordered is not None:
+            if row < 0:
+                raise IndexError(row)
+            return self._ordered[row]
         return self._chosen.row(row) if self._chosen else row

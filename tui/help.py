@@ -94,6 +94,7 @@ PANES: Final = {
     "ChosenPane": Pane("Only some", "LiveScreen"),
     "FilterLine": Pane("The filter's line", "LiveScreen"),
     "EventsPane": Pane("Columns, order, marks", "LiveScreen"),
+    "CallsPane": Pane("Order of calls", "LiveScreen"),
     "GraphTable": Pane("The tree of calls", "LiveScreen"),
     "GraphPane": Pane("What of the tree is shown", "LiveScreen"),
     "SummaryPanel": Pane("Summary", "LiveScreen"),

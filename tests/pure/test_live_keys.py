@@ -28,7 +28,8 @@ def _bindings() -> Iterator[tuple[str, str]]:
         for binding in vars(keeper).get("BINDINGS", ()):
             assert isinstance(binding, Binding)
             for key in binding.key.split(","):
-                yield key, binding.tooltip or binding.description
+                if meaning := binding.tooltip or binding.description:  # else the key says what to do instead
+                    yield key, meaning
     for command in COMMANDS:
         if command.place in ("live", "app"):
             for key in command.keys.split(","):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual.binding import Binding, BindingType
+
 from events.condition import LATENCY
 from tui.calls import detail_of_call, note_of_calls
 from tui.chosen_calls import ChosenCalls
@@ -24,8 +26,24 @@ if TYPE_CHECKING:
 _UNITS: Final = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 
 
+_TYPED: Final = "f chooses calls: latency > 10us, comm == cat, ret < 0"
+_EVENTS: Final = "columns, marks, colours and the filter of the kernel are among the events: e"
+
+
 class CallsPane(ChosenPane):
     """A table over `ChosenCalls`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "S",
+            "sort",
+            "Sort",
+            show=False,
+            tooltip="By this column, calls by latency: one way, the other, in the order of time again",
+        ),
+        Binding("full_stop,exclamation_mark", f"instead('{_TYPED}')", show=False),
+        Binding("K,m,apostrophe,H,A,less_than_sign,greater_than_sign,C", f"instead('{_EVENTS}')", show=False),
+    ]
 
     HINT = "latency > 10us && ret < 0; Enter shows only these, empty: all"
     shown: ChosenCalls | None
@@ -34,6 +52,30 @@ class CallsPane(ChosenPane):
         """Rows anew: other ones."""
         if self.shown is not None:
             self.table.show(CallRows(self.shown))
+            if self.shown.order is not None:
+                self.table.move_to(0)
+
+    def action_sort(self) -> None:
+        """By latency, the longest first; the shortest first; by time again."""
+        if self.shown is None:
+            return
+        if self.shown.order is None or self.shown.order[1]:
+            self.shown.sort(descending=self.shown.order is None)
+        else:
+            self.shown.unsort()
+        self.refill()
+
+    def action_instead(self, what: str) -> None:
+        """Say where a key of the events would do something."""
+        self.notify(what, markup=False)
+
+    @property
+    def note(self) -> str:
+        """In which order, for the line above."""
+        if self.shown is None or self.shown.order is None:
+            return ""
+        order = "the longest first" if self.shown.order[1] else "the shortest first"
+        return f"by latency, {order}; what comes is left out: S"
 
 
 class CallsView(TableView):
@@ -77,7 +119,7 @@ class CallsView(TableView):
             return note_of(watching)
         if not ends_of(watching.known.plans):
             return "no probe has both ends of a call: F2, b, Enter"
-        return note_of_calls(self.pane.shown.every.calls)
+        return self.pane.note or note_of_calls(self.pane.shown.every.calls)
 
     def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Both ends of the call. Raises IndexError where they were dropped."""
