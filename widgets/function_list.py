@@ -95,8 +95,10 @@ class FunctionList(Vertical):
     class SpecificationWanted(Message):
         """A `:` was typed in front of a name, where none has it: a specification is to be typed."""
 
-    def __init__(self) -> None:
+    def __init__(self, close_first: Callable[[], bool] = lambda: False) -> None:
+        """`close_first`: closes what Escape is for before it is for the search; False: there is nothing."""
         super().__init__()
+        self._close_first = close_first
         self.border_title = "functions"
         self._input = _NameLine("part of a name")
         self._query = ""
@@ -216,5 +218,6 @@ class FunctionList(Vertical):
         self.focus_search()
 
     def action_clear(self) -> None:
-        """Empty the search line."""
-        self._input.value = ""
+        """Empty the search line; what was opened over it is closed before."""
+        if not self._close_first():
+            self._input.value = ""

@@ -198,9 +198,12 @@ class SpecPane(CompletingPane):
         self.screen.set_focus(self._filter)
 
     def action_leave(self) -> None:
-        """Close the list; else leave the filter as it was before, or the text as it is."""
+        """Close the list, or the lines; else leave the filter as it was before, or the text as it is."""
         if self.found_list.opened:
             self.close_list()
+            return
+        if self.lowered and not self.has_class("-filtering"):
+            self.action_lowered()
             return
         with self.prevent(Input.Changed):
             self._filter.value = self.shown.filter

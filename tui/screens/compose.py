@@ -57,7 +57,7 @@ class ComposeScreen(ProbeCommands):
     def __init__(self) -> None:
         super().__init__()
         self._status = TopLine()
-        self._functions = FunctionList()
+        self._functions = FunctionList(self._close_lines)
         self._editor: ProbeEditor | None = None
         self._spec: SpecPane | None = None
         self._wanted = ""
@@ -245,7 +245,15 @@ class ComposeScreen(ProbeCommands):
 
     def on_probe_editor_left(self, event: ProbeEditor.Left) -> None:
         event.stop()
-        self.action_search()
+        if not self._close_lines():
+            self.action_search()
+
+    def _close_lines(self) -> bool:
+        """Take the lines that would be written off the screen; False: they are not there."""
+        shown = self._spec is not None and self._spec.lowered
+        if shown:
+            self.action_lowered()
+        return shown
 
     def on_spec_pane_arm_requested(self, event: SpecPane.ArmRequested) -> None:
         event.stop()
