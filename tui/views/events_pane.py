@@ -10,6 +10,7 @@ from textual.message import Message
 
 from events.condition_text import joined
 from events.record import Record
+from tui.saying import SayingApp
 from tui.shown_events import ShownEvents
 from tui.views.chosen_pane import ChosenPane
 from tui.views.event_clauses import clause_of, kernel_clause_of
@@ -18,6 +19,9 @@ from widgets.event_rows import EventRows
 from widgets.figures import grouped
 
 _HUES: Final = ("", "task", "event")
+_COLUMN_FIRST: Final = "first choose a column (right)"
+_EVENT_FIRST: Final = "first put the cursor on an event (space)"
+_BOTH_FIRST: Final = "first put the cursor on an event (space) and on a column (right)"
 
 
 class EventsPane(ChosenPane):
@@ -27,7 +31,13 @@ class EventsPane(ChosenPane):
         Binding("full_stop", "only(True)", "Only this", key_display=".", tooltip="Only events with this value"),
         Binding("exclamation_mark", "only(False)", "Not this", key_display="!", show=False, tooltip="Only others"),
         Binding("K", "in_kernel", "In kernel", show=False, tooltip="Record only events with this value from now on"),
-        Binding("S", "sort", "Sort", show=False, tooltip="By this column: up, down, in the order of time again"),
+        Binding(
+            "S",
+            "sort",
+            "Sort",
+            show=False,
+            tooltip="By this column, calls by latency: one way, the other, in the order of time again",
+        ),
         Binding("H", "hide", "Hide", show=False, tooltip="Hide this column"),
         Binding("A", "show_all", "All columns", show=False, tooltip="Show what was hidden"),
         Binding(
@@ -107,6 +117,16 @@ class EventsPane(ChosenPane):
     def turn(self, step: int) -> None:
         """The keys are about another column."""
         self._change(self.choice.turned(step))
+        self._done_first()
+
+    def _done_first(self) -> None:
+        """Ask no more for what has been chosen."""
+        if not isinstance(self.app, SayingApp):
+            return
+        column, event = self.choice.current is not None, self.record is not None
+        for there, wanted in ((column, _COLUMN_FIRST), (event, _EVENT_FIRST), (column and event, _BOTH_FIRST)):
+            if there:
+                self.app.take_back(wanted)
 
     def action_move_column(self, step: int) -> None:
         """Elsewhere."""
@@ -153,8 +173,9 @@ class EventsPane(ChosenPane):
         """Only events that have, or have not, the value under the cursor."""
         record, column = self.record, self.choice.current
         if record is None or column is None:
-            self.notify("first put the cursor on an event (space) and on a column (right)", markup=False)
+            self.notify(_BOTH_FIRST, markup=False)
             return
+        self._done_first()
         try:
             clause = clause_of(record, column, same, self.shown.sorts if self.shown else ())
         except ValueError as error:
@@ -166,8 +187,9 @@ class EventsPane(ChosenPane):
         """Have the kernel record only what has the value under the cursor."""
         record, column = self.record, self.choice.current
         if record is None or column is None:
-            self.notify("first put the cursor on an event (space) and on a column (right)", markup=False)
+            self.notify(_BOTH_FIRST, markup=False)
             return
+        self._done_first()
         try:
             self.post_message(self.KernelFilterWanted(kernel_clause_of(record, column)))
         except ValueError as error:
@@ -177,7 +199,7 @@ class EventsPane(ChosenPane):
         """By the current column: up, down, by time again."""
         column = self.choice.current
         if self.shown is None or column is None:
-            self.notify("first choose a column (right)", markup=False)
+            self.notify(_COLUMN_FIRST, markup=False)
             return
         by, descending = self.shown.order or (None, False)
         if by == column and descending:
@@ -203,8 +225,9 @@ class EventsPane(ChosenPane):
         """Mark the event under the cursor, or no more."""
         record = self.record
         if record is None or self._rows is None:
-            self.notify("first put the cursor on an event (space)", markup=False)
+            self.notify(_EVENT_FIRST, markup=False)
             return
+        self._done_first()
         self.marks ^= {record.seq}
         self._rows.forget()
         self.table.repaint_row(self.table.cursor)
