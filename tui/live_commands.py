@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from tui.views.view import View
 
 
+_STACKS = ("ftrace/kernel_stack", "ftrace/user_stack")
+"""Events that the kernel adds to those of probes; they name no probe."""
+
+
 class LiveCommands(Screen[None]):
     """What a key does with probes that are armed and with their events."""
 
@@ -78,6 +82,10 @@ class LiveCommands(Screen[None]):
             return meant[0]
         if not armed:
             self.notify("this recording holds no probe" if recorded else "nothing is armed", markup=False)
+        elif event in _STACKS:
+            self.notify(
+                "this is the stack of an event: put the cursor on that, on the same CPU before it", markup=False
+            )
         elif event:
             gone = "taken away" if recorded else "disarmed"
             self.notify(f"the probe of this event is {gone} already", markup=False)

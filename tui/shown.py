@@ -6,6 +6,7 @@ import math
 from itertools import chain
 
 from events.condition import Condition
+from events.export.stacks import stack_of
 from events.field_sort import Sort, sorts_of
 from events.record import Record, detail
 from events.text import show
@@ -112,8 +113,11 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
     named = dict(ShownValues(watching.known).values(record))
     rows = []
+    callers = "" if stack_of(record) is None else "caller"  # all of them stand as rows of the stack
     for one in detail(record):
         field = one.field
+        if field.name == callers:
+            continue
         value = named.get(field.name) or watching.known.namer.text(one.value, field=field)
         number = show(one.value)
         # An address has one way to be read, and the name of a system call stands behind its number.

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
+from tests.interface.test_app import application, kernel_only, open_compose, pick, recording, says
 from tests.interface.widget_host import screen_text, until
 from tui import arming
 from tui.calls import ShownCalls, detail_of_call
 from tui.messages import Recorded
+from tui.views.calls import CallsPane
 from widgets.choose import Choose
+from widgets.field_list import FieldList
 from widgets.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
 from widgets.spec_editor import SpecEditor
+from widgets.spec_pane import SpecPane
 
 __all__ = ["kernel_only", "recording"]
 
@@ -212,3 +216,80 @@ async def test_a_condition_that_is_none_says_why(recording, text, why):
         assert "count > 4096" in screen_text(app)[-2]
         await pilot.press(*text, "enter")
         await until(lambda: screen_text(app)[-2].endswith(why), pilot)
+
+
+async def test_calls_are_put_in_the_order_of_their_latency(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("x")
+        pane = app.live_place.query_one(CallsPane)
+        await until(lambda: pane.shown and pane.shown.every.calls.paired and not pane.shown.every.calls.behind, pilot)
+
+        def latencies():
+            rows = range(pane.shown.first, pane.shown.next)
+            return [pane.shown.call(row).latency for row in rows]
+
+        by_time = latencies()
+        known = [one for one in by_time if one is not None]
+        unknown = [None] * (len(by_time) - len(known))
+        for wanted, words in ((sorted(known, reverse=True), "the longest first"), (sorted(known), "the shortest")):
+            await pilot.press("S")
+            await until(partial(says, app, f"by latency, {words}"), pilot)
+            assert latencies() == [*wanted, *unknown]
+        await pilot.press("S")
+        await until(lambda: "by latency" not in screen_text(app)[1], pilot)
+        assert latencies() == by_time
+
+
+@pytest.mark.parametrize(("key", "words"), [("m", "among the events: e"), (".", "f chooses calls: latency > 10us")])
+async def test_a_key_of_the_events_says_among_calls_what_to_do_instead(recording, key, words):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("x", key)
+        await until(lambda: words in screen_text(app)[-2], pilot)
+
+
+@pytest.mark.parametrize("place", ["functions", "fields", "text"])
+async def test_escape_closes_the_lines_first(kernel_only, place):
+    app = application(kernel_only)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        functions, spec = app.compose_place.query_one(FunctionList), app.compose_place.query_one(SpecPane)
+        await pilot.press("l")
+        await until(lambda: spec.lowered, pilot)
+        if place != "fields":
+            await pilot.press("f2" if place == "functions" else "f6")
+        wanted = {"functions": PickLine, "fields": FieldList, "text": SpecEditor}[place]
+        await until(lambda: isinstance(app.focused, wanted), pilot)
+        await pilot.press("escape")
+        await until(lambda: not spec.lowered, pilot)
+        assert isinstance(app.focused, wanted)
+        assert functions.query_text == "vfs_read"
+
+
+async def test_what_was_asked_for_is_asked_no_more_once_it_is_done(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("S")
+        await until(lambda: "• first choose a column (right)" in screen_text(app), pilot)
+        await pilot.press("right")
+        await until(lambda: not says(app, "first choose a column"), pilot)
+        await pilot.press("full_stop")
+        await until(lambda: says(app, "first put the cursor on an event"), pilot)
+        await pilot.press("home", "full_stop")
+        await until(lambda: not says(app, "first put the cursor on an event"), pilot)
+
+
+async def test_of_a_stack_it_is_said_where_its_probe_is_found(recording, monkeypatch):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        place = app.live_place
+        monkeypatch.setattr(place, "_event_under_cursor", lambda: "ftrace/kernel_stack")
+        assert place.meant() is None
+        await until(lambda: says(app, "this is the stack of an event: put the cursor on that"), pilot)
+        assert not says(app, "taken away already")

@@ -17,6 +17,7 @@ from kernel.counts import Counts
 from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
+from tests.pure.test_export_calls import stack_record
 from tui.losses import names_of
 from tui.shown import detail_of, fields_of, losses_of
 from tui.shown_events import ShownEvents
@@ -52,6 +53,15 @@ def test_times_are_whole_at_every_width_also_those_of_marked_events(marked):
         for row in range(30):
             time = MARK * (row in marked) + seconds(events.record(row).ts)
             assert "".join(piece.text for piece in rows.pieces(row, width)).lstrip().startswith(f"{time} ")
+
+
+def test_the_details_of_a_stack_have_every_caller_not_the_eight_of_its_format():
+    watch, _, _ = shown()
+    rows = detail_of(watch, stack_record([*range(0x1000, 0x1009)]))
+    stack = [row.value for row in rows if row.name in ("stack", "")]
+    assert len(stack) == 9
+    assert "caller" not in {row.name for row in rows}
+    assert next(row.value for row in rows if row.name == "size") == "9"
 
 
 def test_no_row_is_missed():
