@@ -137,7 +137,7 @@ class ArmingApp(TargetApp):
         """Write events to a recording from now on, or finish the one that is written; one of both at a time."""
         if not self._taping:
             recorder = watching.recorder
-            begins = f"beginning to record to {path} …: what the kernel is goes in first"
+            begins = f"beginning {path}: types and symbols go in first …"
             self._taping = begins if recorder is None else f"finishing {recorder.path.name} …"
             self._tape(path if recorder is None else None, watching)
         self._say_until(self._taping, "recording")

@@ -141,7 +141,7 @@ async def test_a_recording_is_begun_once_and_its_beginning_is_told(recording, mo
         await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
         for name in ("a.pwr", "b.pwr"):
             app.toggle_recording(Path(name), app.watching)
-            await until(lambda: "• beginning to record to a.pwr" in "\n".join(screen_text(app)), pilot)
+            await until(lambda: says(app, "• beginning a.pwr: types and symbols go in first …"), pilot)
         go_on.set()
         await until(lambda: "• recording to a.pwr" in screen_text(app), pilot)
         assert begun == [Path("a.pwr")]
