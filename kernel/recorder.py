@@ -111,7 +111,7 @@ class Recorder:
         self._check()
         size = sum(len(chunk.data) for chunk in batch.chunks)
         with self._lock:
-            if self._waiting + size > MOST_WAITING:
+            if self._waiting + size > MOST_WAITING and not batch.booted:  # all times behind it need that mark
                 self.dropped += sum(events_in(chunk, self._header) for chunk in batch.chunks)
                 self.dropped_bytes += size
                 self._after_gap = True

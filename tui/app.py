@@ -184,6 +184,9 @@ class Probewright(LineApp):
             self.live_place.tick()
         if self.watching is not None and (error := self.watching.take_error()):
             self.tell_error(self.watching, error)
+        if self.graphing.watching is not None and (error := self.graphing.watching.take_error()):
+            text = f"{error}; F4 opens the target anew"
+            self.notify(text, title="the call graph has ended", severity="error", markup=False, topic="graph")
 
     def line_changed(self) -> None:
         self.refresh_bindings()

@@ -10,8 +10,10 @@ import pytest
 from textual.pilot import Pilot
 
 from kernel import reconnect
-from kernel.errors import GoneForGood, TargetUnusable
+from kernel.errors import GoneForGood, TargetLost, TargetUnusable
+from kernel.graph_watch import GraphWatch
 from kernel.line_cut import EVENT
+from probes.graph_plan import GraphPlan
 from tests.interface.widget_host import screen_text, until
 from tests.pure.test_kernel_watch import Anything, id_of, probe
 from tests.pure.test_ssh_reconnect import Side
@@ -127,3 +129,16 @@ async def test_who_leaves_does_not_wait_for_the_line(monkeypatch: pytest.MonkeyP
         await until(lambda: keys(app) == {"reconnect", "give_up"} and len(side.asked) == 1, pilot)
         await pilot.press("ctrl+q")
     assert side.traces == []
+
+
+async def test_a_call_graph_that_its_line_ended_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No probe need be armed beside it."""
+    async with live(Side()) as (app, _):
+        graph = GraphWatch(app.watching.connection, GraphPlan())
+        errors = iter([TargetLost("the line was cut")])
+        monkeypatch.setattr(graph, "take_error", lambda: next(errors, None))
+        app.graphing.watching = graph
+        for _ in range(2):
+            app._ticked()
+        (told,) = (one for one in app.said if one.title == "the call graph has ended")
+        assert told.text == "the line was cut; F4 opens the target anew"

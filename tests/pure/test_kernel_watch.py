@@ -17,6 +17,7 @@ from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
+from kernel.line_cut import LineCut
 from kernel.recording import RecordingTarget
 from kernel.tape import _since
 from kernel.watch import Watch
@@ -556,6 +557,20 @@ def test_a_second_recording_is_refused_while_the_first_begins(watch, target, tmp
     assert refused == [f"{path} is being written already"]
     assert watch.stop_recording() == path
     assert Recording.open(path).plans
+
+
+def test_a_boot_is_in_the_recording_however_slow_the_disk(watch, tmp_path, monkeypatch):
+    """The times behind it mean nothing without it."""
+    watch.arm(probe("vfs_read"))
+    path = tmp_path / "x.pwr"
+    watch.record_to(path)
+    monkeypatch.setattr(kernel.recorder, "MOST_WAITING", 0)
+    recorder = watch.recorder
+    recorder.pages(LineCut(3.0, booted=True).batch(0))
+    recorder.pages(LineCut(3.0, booted=False).batch(0))
+    assert recorder.dropped > 0
+    watch.stop_recording()
+    assert [batch.booted for batch in Recording.open(path).batches()] == [True]
 
 
 def test_a_disk_that_is_too_slow_costs_events_that_are_counted(watch, target, tmp_path, monkeypatch):
