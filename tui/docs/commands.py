@@ -10,7 +10,8 @@ STATUS = (
     ("1", "refused, or nothing found"),
     ("2", "usage; also a preset that is wrong, or not there"),
     ("3", "the target can't be used"),
-    ("130", "ended by Ctrl+C or a signal, before what was asked for was done"),
+    ("4", "of several hosts, only some did it"),
+    ("130", "Ctrl+C or a signal came first; run, record and graph end with 0 by it from where they begin to arm"),
 )
 TARGETS = (
     ("auto", "this machine where it can be probed, else the recording that comes along"),
