@@ -6,6 +6,7 @@ it, so those may hold neither parentheses nor `||`; outside of a filter there ha
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 
@@ -34,8 +35,11 @@ def values_of(preset: Preset, given: Mapping[str, str], machine: str = "") -> di
     """Every parameter with what was given for it, else its default; `machine`: see `written`. Raises PresetError."""
     for name in given:
         if preset.parameter(name) is None:
-            known = ", ".join(one.name for one in preset.parameters) or "none"
-            raise PresetError(f"{preset.name} has no parameter {ascii(name)[1:-1]}; it has {known}")
+            names = [one.name for one in preset.parameters]
+            near = difflib.get_close_matches(name.lower(), names, 1, 0.5)
+            hint = f"did you mean {near[0]}? " if near else ""
+            known = ", ".join(names) or "none"
+            raise PresetError(f"{preset.name} has no parameter {ascii(name)[1:-1]}; {hint}it has {known}")
     values = {one.name: given.get(one.name, one.default) for one in preset.parameters}
     for one in preset.parameters:
         if values[one.name]:

@@ -114,6 +114,8 @@ def test_values_are_put_in_and_clauses_without_one_are_left_out():
     for bad in ({"none": "1"}, {"least": "1 || 1"}, {"slow": "3"}, {"who": "sixteen letters!"}, {"who": 'a"b'}):
         with pytest.raises(PresetError):
             substituted(preset, bad)
+    with pytest.raises(PresetError, match="has no parameter lest; did you mean least"):
+        substituted(preset, {"lest": "1"})
 
 
 KINDS = st.sampled_from(list(Type))
