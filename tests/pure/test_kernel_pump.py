@@ -15,6 +15,7 @@ from kernel.errors import FileRefused, StreamClosed, TargetLost
 from kernel.local import LocalStream, LocalTarget
 from kernel.pump import Pump
 from kernel.target import Effect, Step
+from tests.descriptors import descriptors
 from tests.fake_target import HEADER_PAGE, FakeStream
 
 PAGE = 4096
@@ -205,10 +206,9 @@ def test_a_cpu_without_a_buffer_is_no_busy_loop(instance):
 
 
 def test_a_missing_instance_is_a_refusal(tmp_path):
-    open_files = len(os.listdir("/proc/self/fd"))
     with pytest.raises(FileRefused):
         LocalStream(str(tmp_path / "none"))
-    assert len(os.listdir("/proc/self/fd")) == open_files
+    assert not any(str(tmp_path) in path for path in descriptors())
 
 
 def test_a_target_does_not_keep_streams_that_are_closed(instance):
@@ -248,9 +248,8 @@ def test_local_target_holds_until_its_folder_goes(tmp_path):
     target.perform(Step(Effect.MKDIR, folder))
     with open(f"{folder}/tracing_on", "w") as file:
         file.write("1")
-    before = len(os.listdir("/proc/self/fd"))
     target.hold(f"{folder}/tracing_on")
-    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert [path for path in descriptors() if folder in path] == [f"{folder}/tracing_on"]
     target.perform(Step(Effect.APPEND, f"{folder}/tracing_on", b"2"))
     assert target.read(f"{folder}/tracing_on") == b"12"
     target.perform(Step(Effect.WRITE, f"{folder}/tracing_on", b"3"))
@@ -258,7 +257,7 @@ def test_local_target_holds_until_its_folder_goes(tmp_path):
     assert target.read(f"{folder}/tracing_on", 0) == b""
     os.unlink(f"{folder}/tracing_on")
     target.perform(Step(Effect.RMDIR, folder))
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not any(folder in path for path in descriptors())
     with pytest.raises(FileRefused) as caught:
         target.list(folder)
     assert caught.value.path == folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import signal
@@ -14,6 +13,7 @@ import pytest
 
 from kernel.errors import FileRefused, TargetLost
 from kernel.target import Effect, Step
+from tests.descriptors import descriptors
 from tests.pure.far_sides import KINDS, SHELLS, FarSide, eventually, far_side, runs
 
 BYTES = bytes(range(256)) * 300
@@ -158,11 +158,7 @@ def test_holds_until_we_remove_the_folder(far: FarSide, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     def held() -> set[str]:
-        folder = f"/proc/{far.dialect.pid}/fd"
-        paths = []
-        for name in os.listdir(folder):
-            with contextlib.suppress(FileNotFoundError):  # others come and go
-                paths.append(os.readlink(f"{folder}/{name}"))
+        paths = descriptors(far.dialect.pid)
         return {os.path.relpath(path.removesuffix(" (deleted)"), tmp_path) for path in paths if str(tmp_path) in path}
 
     far.dialect.hold(f"{tmp_path}/one/tracing_on")

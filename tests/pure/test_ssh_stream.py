@@ -19,6 +19,7 @@ from kernel.far_start import boot_agent
 from kernel.pump import Pump
 from kernel.target import Effect, Step, Stream
 from kernel.textstream import TextStream
+from tests.descriptors import descriptors
 from tests.pure.far_sides import KINDS, SHELLS, FarSide, Instance, eventually, far_side, runs, spawn
 
 PAGE = 4096
@@ -145,8 +146,7 @@ def test_close_from_another_thread_wakes_the_reader(agent: FarSide, instance: In
     stream.close()
     with pytest.raises(StreamClosed):
         stream.read(0.01)
-    folder = f"/proc/{agent.dialect.pid}/fd"
-    assert not any("trace_pipe_raw" in os.readlink(f"{folder}/{name}") for name in os.listdir(folder))
+    assert not any("trace_pipe_raw" in path for path in descriptors(agent.dialect.pid))
     assert agent.dialect.read("/proc/version", 10)
 
 
