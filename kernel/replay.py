@@ -180,10 +180,10 @@ class ReplaySession:
 
     def _refusal(self, plan: Plan, same: list[Armed]) -> Refusal:
         if same:
-            hint = f"it holds {'; '.join(str(armed.plan.probe) for armed in same)}"
+            hint = f"It holds {'; '.join(str(armed.plan.probe) for armed in same)}"
         else:
             names = sorted({armed.plan.probe.subject for armed in self.recorded})
-            hint = f"it holds {', '.join(names) or 'no events'}; choose a live target to probe something else"
+            hint = f"It holds {', '.join(names) or 'no events'}; choose a live target to probe something else"
         return Refusal("not_recorded", "This recording does not hold that.", 0, plan.probe.subject, hint)
 
 

@@ -88,7 +88,7 @@ def stop_recording(watching: Watch) -> Recorded:
         path = watching.stop_recording()
     except OSError as error:
         return Recorded(f"the recording has no end: {error.strerror}", failed=True)
-    return Recorded(f"written: {path}" if path else "nothing was recorded")
+    return Recorded(f"written: {path.resolve()}" if path else "nothing was recorded")
 
 
 def buffer_of(watching: Watch) -> int:

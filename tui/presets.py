@@ -67,7 +67,7 @@ def _not_recorded(connection: Connection, judgement: Judgement) -> str:
 def form_of(preset: Preset) -> list[Line]:
     """What is asked for before it is armed."""
     return [
-        Line(one.name, one.default, f"{one.type}: {one.help}" if one.help else str(one.type))
+        Line(one.name, one.default, f"{one.help} ({one.type})" if one.help else str(one.type))
         for one in preset.parameters
     ]
 

@@ -204,7 +204,7 @@ class ChosenPane(TablePane):
         try:
             self.shown.choose(text)
         except ConditionError as error:
-            self._refused = f"{error}, at {error.at + 1}"
+            self._refused = f"at {error.at + 1}: {error}"
             self._say()
             return False
         self._wanted, self._refused, self._held = text, "", None
