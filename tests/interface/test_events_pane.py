@@ -71,11 +71,11 @@ async def test_a_typed_condition_and_its_end():
         await pilot.press("f")
         await paste(pilot, "count > 1024 || ret")
         await pilot.press("enter")
-        assert any("one of == != < <= > >= & ~ is missing, at 20" in line for line in screen_text(pilot.app))
+        assert any("at 20: one of == != < <= > >= & ~ is missing" in line for line in screen_text(pilot.app))
         assert len(rows(pane)) == len(every), "nothing has changed yet"
         pane.tick()
         await pilot.pause()
-        assert any("is missing, at 20" in line for line in screen_text(pilot.app)), "it stays while events come"
+        assert any("at 20: one of ==" in line for line in screen_text(pilot.app)), "it stays while events come"
         await paste(pilot, " < 0")
         await pilot.press("enter")
         wanted = [r for r in every if (r.values.get("count") or 0) > 1024 or (r.values.get("ret") or 0) < 0]
