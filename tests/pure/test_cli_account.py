@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import struct
 
-import pytest
-
 from events.batch import Batch, Chunk
 from events.subbuffer import MISSED_EVENTS
-from kernel.watch import Watch
-from tests.pure.test_kernel_watch import Anything, Target, id_of, probe, rows
+from tests.pure.test_kernel_watch import id_of, probe, rows, target, watch
 from tui.cli.watching import account
 from tui.shown import losses_of
 
-
-@pytest.fixture
-def target() -> Target:
-    return Target()
-
-
-@pytest.fixture
-def watch(target):
-    watch = Watch(Anything(target))
-    yield watch
-    watch.close()
+__all__ = ["target", "watch"]  # fixtures
 
 
 def page_after(lost: int, number: int) -> Batch:

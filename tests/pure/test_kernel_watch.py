@@ -253,6 +253,15 @@ def test_nobody_is_charged_for_rows_that_were_cleared(watch, target):
     assert watch.guard.take()
 
 
+def replay_of(path: Path) -> Watch:
+    """All of a recording."""
+    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
+    replayed.begin()
+    while not replayed.ended:
+        replayed.tick()
+    return replayed
+
+
 def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, target, tmp_path):
     first = watch.arm(probe("vfs_read"))
     watch.tick()
@@ -267,21 +276,9 @@ def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, ta
     target.event(2000, id_of(second))
     assert rows(watch, 2) == ["vfs_read", "vfs_write"]
     watch.stop_recording()
-    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
-    replayed.begin()
-    while not replayed.ended:
-        replayed.tick()
+    replayed = replay_of(path)
     assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(2)] == ["vfs_read", "vfs_write"]
     assert [plan.probe.subject for plan in replayed.known.plans] == ["vfs_read", "vfs_write"]
-
-
-def replay_of(path: Path) -> Watch:
-    """All of a recording."""
-    replayed = Watch(Connection(RecordingTarget(Recording.open(path), "x")))
-    replayed.begin()
-    while not replayed.ended:
-        replayed.tick()
-    return replayed
 
 
 def test_what_waits_when_a_recording_begins_is_read_under_its_own_formats(watch, target, tmp_path):

@@ -12,7 +12,7 @@ from tui.calls import detail_of_call, note_of_calls
 from tui.chosen_calls import ChosenCalls
 from tui.ends import ends_of
 from tui.shown import note_of
-from tui.views.chosen_pane import ChosenPane
+from tui.views.chosen_pane import SORT, ChosenPane
 from tui.views.view import Place, TableView
 from widgets.call_rows import CallRows
 from widgets.event_detail import DetailField
@@ -34,13 +34,7 @@ class CallsPane(ChosenPane):
     """A table over `ChosenCalls`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "S",
-            "sort",
-            "Sort",
-            show=False,
-            tooltip="By this column, calls by latency: one way, the other, in the order of time again",
-        ),
+        SORT,
         Binding("full_stop,exclamation_mark", f"instead('{_TYPED}')", show=False),
         Binding("K,m,apostrophe,H,A,less_than_sign,greater_than_sign,C", f"instead('{_EVENTS}')", show=False),
     ]

@@ -24,6 +24,14 @@ from widgets.table_pane import TablePane
 
 _BUDGET: Final = 0.01
 """Seconds that choosing may take at once."""
+SORT: Final = Binding(
+    "S",
+    "sort",
+    "Sort",
+    show=False,
+    tooltip="By this column, calls by latency: one way, the other, in the order of time again",
+)
+"""Of the panes whose rows can be put in another order."""
 
 
 class Chosen(Protocol):

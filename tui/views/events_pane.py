@@ -12,7 +12,7 @@ from events.condition_text import joined
 from events.record import Record
 from tui.saying import SayingApp
 from tui.shown_events import ShownEvents
-from tui.views.chosen_pane import ChosenPane
+from tui.views.chosen_pane import SORT, ChosenPane
 from tui.views.event_clauses import clause_of, kernel_clause_of
 from widgets.column_choice import ColumnChoice
 from widgets.event_rows import EventRows
@@ -31,13 +31,7 @@ class EventsPane(ChosenPane):
         Binding("full_stop", "only(True)", "Only this", key_display=".", tooltip="Only events with this value"),
         Binding("exclamation_mark", "only(False)", "Not this", key_display="!", show=False, tooltip="Only others"),
         Binding("K", "in_kernel", "In kernel", show=False, tooltip="Record only events with this value from now on"),
-        Binding(
-            "S",
-            "sort",
-            "Sort",
-            show=False,
-            tooltip="By this column, calls by latency: one way, the other, in the order of time again",
-        ),
+        SORT,
         Binding("H", "hide", "Hide", show=False, tooltip="Hide this column"),
         Binding("A", "show_all", "All columns", show=False, tooltip="Show what was hidden"),
         Binding(
