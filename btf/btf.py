@@ -8,15 +8,21 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from functools import cached_property
+from itertools import repeat
+from operator import getitem
 
 from btf.decode import decode
 from btf.errors import BtfError
 from btf.header import ByteOrder, parse_header
-from btf.index import FUNCS, walk
+from btf.index import walk
 from btf.kinds import MAX_NAME, Kind
 from btf.types import Func, FuncProto, Int, Type, Void
 
 _VOID = Void(0, "void")
+_NEAR = 4096
+"""Bytes of names of something else that may lie between those of two functions."""
+_NO_NAME = "\0" * MAX_NAME
+"""Stands behind the last string: no name, as it is too long."""
 _LONGS = ("long int", "long unsigned int", "unsigned long", "long")
 
 
@@ -39,13 +45,13 @@ class Btf:
         self.byteorder: ByteOrder = header.byteorder
         self.start_id = base.end_id if base else 1
         self._header = header
-        self._strings = data[header.strings : header.strings_end]
+        self._data = data
         self._strings_start: int = base.strings_end if base else 0
-        self.strings_end: int = self._strings_start + len(self._strings)
-        if base is None and self._strings[:1] != b"\0":
+        self.strings_end: int = self._strings_start + header.strings_end - header.strings
+        if base is None and (header.strings == header.strings_end or data[header.strings]):
             raise BtfError("strings don't begin with NUL: split BTF, or none; a base is needed", header.strings)
         self.index = walk(data, header)
-        self._words, self._positions, self._functions = self.index
+        self._words = self.index.words
         self._types: dict[int, Type] = {}
 
     @classmethod
@@ -56,7 +62,7 @@ class Btf:
     @property
     def end_id(self) -> int:
         """One behind the last type id."""
-        return self.start_id + len(self._positions)
+        return self.start_id + len(self.index.functions) + len(self.index.others)
 
     def __len__(self) -> int:
         return self.end_id
@@ -73,14 +79,14 @@ class Btf:
                 return self.base.type(type_id) if self.base and type_id > 0 else self._void(type_id)
             if type_id >= self.end_id:
                 raise BtfError(f"no type {type_id}, the last is {self.end_id - 1}", self._header.types_end)
-            found = decode(self._words, self._positions[type_id - self.start_id], type_id, self.name)
+            found = decode(self._words, self.index.positions[type_id - self.start_id], type_id, self.name)
             self._types[type_id] = found
         return found
 
     def kind(self, type_id: int) -> int:
         """Number of the kind (see `kinds.Kind`), without decoding the type. Raises BtfError."""
         if self.start_id <= type_id < self.end_id:
-            return self._words[self._positions[type_id - self.start_id] + 1] >> 24 & 0x1F
+            return self._words[self.index.positions[type_id - self.start_id] + 1] >> 24 & 0x1F
         return self.type(type_id).kind
 
     def name(self, name_off: int) -> str:
@@ -93,15 +99,16 @@ class Btf:
         start = name_off - self._strings_start
         if start < 0 and self.base is not None:
             return self.base.name(name_off)
-        end = self._strings.find(b"\0", start, start + MAX_NAME)
+        at = self._header.strings + start
+        end = self._data.find(b"\0", at, min(at + MAX_NAME, self._header.strings_end))
         if end < 0:
-            what = "name has no end" if start < len(self._strings) else "name lies outside the strings"
-            raise BtfError(f"{what} (offset {name_off})", self._header.strings + start)
-        return self._strings[start:end].decode("utf-8", "backslashreplace")
+            what = "name has no end" if at < self._header.strings_end else "name lies outside the strings"
+            raise BtfError(f"{what} (offset {name_off})", at)
+        return self._data[at:end].decode("utf-8", "backslashreplace")
 
     def has_name(self, name: str) -> bool:
         """Whether anything has it: a type, a member, an enumerator of an enum without a name, ...; not in `base`."""
-        return f"\0{name}\0".encode() in self._strings
+        return self._data.find(f"\0{name}\0".encode(), self._header.strings, self._header.strings_end) >= 0
 
     def find(self, name: str, kind: Kind | None = None) -> int | None:
         """The lowest id of a type of this name, the base's before its own (like btf__find_by_name_kind); None."""
@@ -112,7 +119,7 @@ class Btf:
         found = self.base.find_all(name) if self.base else []
         ids = [*self._named.get(name, ())]
         if name in self._function_positions:
-            at = zip(self.functions, self._functions, strict=True)
+            at = zip(self.functions, self.index.functions, strict=True)
             ids += [self._id_at(position) for other, position in at if other == name]
         return found + sorted(ids)
 
@@ -124,15 +131,45 @@ class Btf:
     @cached_property
     def functions(self) -> list[str]:
         """Names of its own FUNCs (not the base's) in the order of the file."""
-        words, name, size = self._words, self.name, MAX_NAME
-        if self.base is None and self._strings.isascii():
-            text = self._strings.decode("ascii")
-            end = text.index
-            try:
-                return [text[(start := words[at]) : end("\0", start, start + size)] for at in self._functions]
-            except ValueError:
-                pass  # the slow way says what is wrong
-        return [name(words[at]) for at in self._functions]
+        try:
+            return self._neighbouring_names()
+        except (BtfError, UnicodeDecodeError, StopIteration):  # one by one, the first that is wrong is named
+            return [self.name(self._words[at]) for at in self.index.functions]
+
+    def _neighbouring_names(self) -> list[str]:
+        """Return the names of its own FUNCs: all strings behind the first of them are cut at once.
+
+        Writers of BTF add a string with its first user, so most names stand in the order of the functions. Any other
+        is looked up by itself.
+
+        Raises:
+            BtfError, UnicodeDecodeError, StopIteration: they can't be read so.
+        """
+        functions, words = self.index.functions, self._words
+        if not functions:
+            return []
+        at = words[functions[0]]
+        begin = self._header.strings + at - self._strings_start
+        if not self._header.strings <= begin < self._header.strings_end:
+            return [self.name(words[position]) for position in functions]
+        # Without the last NUL, behind which there is no string any more.
+        texts = iter(str(memoryview(self._data)[begin : self._header.strings_end - 1], "ascii").split("\0"))
+        names, text = list[str](), next(texts)
+        add = names.append
+        for offset in map(getitem, repeat(words), functions):
+            if offset != at:
+                while at < offset < at + _NEAR:
+                    at += len(text) + 1
+                    text = next(texts)
+                if offset != at:
+                    add(self.name(offset))
+                    continue
+            add(text)
+            at += len(text) + 1
+            text = next(texts, _NO_NAME)
+        if len(max(names, key=len)) >= MAX_NAME:
+            raise StopIteration
+        return names
 
     def function(self, name: str) -> Func | None:
         """The function of this name, its own before its base's; None."""
@@ -166,7 +203,7 @@ class Btf:
         if self.base:
             return self.base.pointer_size
         words, info = self._words, Kind.INT << 24
-        ints = (at for at in self._positions if words[at + 1] == info)  # an index of all names takes 100 ms
+        ints = (at for at in self.index.others if words[at + 1] == info)  # an index of all names takes 100 ms
         for found in map(self.type, map(self._id_at, ints)):
             if isinstance(found, Int) and found.name in _LONGS and found.size in (4, 8):
                 return found.size
@@ -176,15 +213,15 @@ class Btf:
         """Where a type stands in the file, in bytes; 0 for one that is not its own."""
         if not self.start_id <= type_id < self.end_id:
             return 0
-        return self._header.types + self._positions[type_id - self.start_id] * 4
+        return self._header.types + self.index.positions[type_id - self.start_id] * 4
 
     def _id_at(self, position: int) -> int:
-        return bisect_left(self._positions, position) + self.start_id
+        return bisect_left(self.index.positions, position) + self.start_id
 
     @cached_property
     def _function_positions(self) -> dict[str, int]:
         """Name -> word index; of twins the first."""
-        return dict(zip(reversed(self.functions), reversed(self._functions), strict=True))
+        return dict(zip(reversed(self.functions), reversed(self.index.functions), strict=True))
 
     @cached_property
     def _several(self) -> frozenset[str]:
@@ -198,8 +235,8 @@ class Btf:
     def _named(self) -> dict[str, list[int]]:
         """Name -> ids of all its own named types that are no functions."""
         words, name, found = self._words, self.name, dict[str, list[int]]()
-        for type_id, at in enumerate(self._positions, self.start_id):
-            if words[at] and words[at + 1] not in FUNCS:
+        for type_id, at in enumerate(self.index.positions, self.start_id):
+            if words[at] and words[at + 1] >> 24 != Kind.FUNC:
                 found.setdefault(name(words[at]), []).append(type_id)
         return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
@@ -34,7 +33,8 @@ from btf.types import (
 )
 
 Names = Callable[[int], str]
-Words: TypeAlias = "array[int]"
+Words: TypeAlias = memoryview
+"""Items of 32 bits."""
 
 
 def decode(words: Words, at: int, type_id: int, names: Names) -> Type:

@@ -56,7 +56,7 @@ def _proto(b: Btf, proto_id: int, reach: dict[int, bool]) -> tuple[bool, bool]:
     """Whether a prototype returns and takes one of the types that `reach` knows to be wanted."""
     if b.kind(proto_id) != Kind.FUNC_PROTO:
         return False, False
-    words, positions, _ = b.index
+    words, positions = b.index.words, b.index.positions
     if proto_id < b.start_id:
         proto = b.type(proto_id)
         if not isinstance(proto, FuncProto):
