@@ -179,6 +179,10 @@ class Btf:
         found = self.type(self._id_at(at))
         return found if isinstance(found, Func) else None
 
+    def has_function(self, name: str) -> bool:
+        """Whether `function` gives one; nothing is decoded."""
+        return name in self._function_positions or (self.base is not None and self.base.has_function(name))
+
     def is_ambiguous(self, name: str) -> bool:
         """Whether there are functions of this name that take or return other types: which one is meant nobody says.
 

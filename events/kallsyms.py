@@ -130,7 +130,16 @@ class Symbols:
 
     def named(self, name: str) -> list[Entry]:
         """All symbols of a name, by address."""
-        return [entry for entry in self.beginning(name) if entry.name == name]
+        raw = name.encode("utf-8", "backslashreplace")
+        first, repeated = self._places
+        places = repeated.get(raw) or ([first[raw]] if raw in first else [])
+        return [entry for entry in map(self._entry, places) if entry.name == name]
+
+    def is_alone(self, name: str) -> bool:
+        """Whether exactly one symbol has the name, and it is of the kernel itself."""
+        raw = name.encode("utf-8", "backslashreplace")
+        first, repeated = self._places
+        return raw in first and raw not in repeated and not self._entry(first[raw]).module
 
     def beginning(self, start: str) -> list[Entry]:
         """All symbols whose names begin so, by name and address."""
@@ -140,6 +149,18 @@ class Symbols:
         rest = map(order.__getitem__, range(first, len(order)))
         found = itertools.takewhile(lambda at: self._raw_name(at).startswith(wanted), rest)
         return [self._entry(at) for at in found]
+
+    @cached_property
+    def _places(self) -> tuple[dict[bytes, int], dict[bytes, list[int]]]:
+        """Name -> place of its first line; and all places of each name that several lines have."""
+        self.prepare()
+        first: dict[bytes, int] = {}
+        repeated: dict[bytes, list[int]] = {}
+        for at, line in enumerate(self._lines or ()):
+            name = line.split(None, 3)[2]
+            if first.setdefault(name, at) != at:
+                repeated.setdefault(name, [first[name]]).append(at)
+        return first, repeated
 
     @cached_property
     def _by_name(self) -> array[int]:

@@ -30,7 +30,7 @@ def look(target: Target, release: str, symbols: Symbols | None) -> Ground:
     def copies(name: str) -> Sequence[str]:
         return [e.name for e in symbols.beginning(f"{name}.") if e.code and ".cold" not in e.name]
 
-    return Ground(named, copies, absent)
+    return Ground(named, copies, absent, symbols.is_alone)
 
 
 def _symbol(entry: Entry, symbols: Symbols, sections: Sections, among: int) -> Symbol:

@@ -52,6 +52,22 @@ def attachability(name: str, facts: TargetFacts, btf: Btf | None, ground: Ground
     return Attachability(name, about.module, kinds, tuple(reasons), about.instead(), about.traced_copies)
 
 
+def ordinary(facts: TargetFacts, btf: Btf | None, ground: Ground = UNSEEN) -> frozenset[str]:
+    """Return functions of the kernel itself that every kind of probe takes, with no reason and nothing instead.
+
+    Found together, for lists: to look at each by itself takes some fifty times as long.
+    """
+    index = index_of(facts)
+    if btf is None or _machine(facts) or not {Feature.FPROBE_EVENTS, Feature.KPROBE_EVENTS} <= facts.features:
+        return frozenset()
+    names = {name for name, module in index.modules.items() if not module and "." not in name}
+    names.difference_update(index.repeated, index.copies, facts.blacklist)
+    alone = ground.is_alone or (lambda _: ground.symbols is None)
+    return frozenset(
+        name for name in names if not name.startswith((PADDING, _WEAK)) and btf.has_function(name) and alone(name)
+    )
+
+
 def _machine(facts: TargetFacts) -> tuple[Reason, ...]:
     """What keeps every function from being probed."""
     reasons = [
@@ -84,7 +100,7 @@ class _About:
 
     @property
     def in_btf(self) -> bool:
-        return self._btf is not None and self._btf.function(self.name) is not None
+        return self._btf is not None and self._btf.has_function(self.name)
 
     @property
     def _barred(self) -> bool:

@@ -156,6 +156,8 @@ class Ground:
     """Names of symbols that the compiler made of a function, traceable or not."""
     absent: Callable[[str], Sequence[Absent]] | None = None
     """Modules on disk that may have a function which nobody knows."""
+    is_alone: Callable[[str], bool] | None = None
+    """Whether exactly one symbol has a name, and it is of the kernel itself."""
 
 
 UNSEEN = Ground()

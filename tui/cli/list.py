@@ -8,8 +8,13 @@ from collections.abc import Sequence
 
 from btf.search import Search
 from kernel.attaching import Attaching
+from probes.attaching.reasons import Attachability
+from probes.probe import Kind
 from tui.cli.main import DONE, REFUSED
-from tui.cli.output import connect, emit, plain
+from tui.cli.output import connect, json_line, plain
+
+_KINDS: dict[frozenset[Kind], tuple[str, ...]] = {}
+"""Their letters in order; there are few different sets."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,24 +30,33 @@ def run(arguments: argparse.Namespace) -> int:
         attaching = Attaching(connection)
         if hits and attaching.near:
             attaching.about(names[hits[0]])  # the reasons are exact from here on
-        for index in hits[: arguments.limit or len(hits)]:
-            function = connection.function(names[index])
-            kinds = sorted(str(kind) for kind in function.kinds)
-            if arguments.json:
-                emit(
-                    {
-                        "name": function.name,
-                        "module": function.module,
-                        "kinds": kinds,
-                        "reason": function.reason or None,
-                    }
-                )
-            else:
-                where = f"  [{function.module}]" if function.module else ""
-                print(plain(f"{function.name:<48} {' '.join(kinds) or '-':<6}{where}  {function.reason}".rstrip()))
+        wanted = [names[index] for index in hits[: arguments.limit or len(hits)]]
+        line_of = _json if arguments.json else _text
+        sys.stdout.writelines(map(line_of, connection.catalog.attachabilities(wanted)))
         return DONE if hits else REFUSED
     finally:
         connection.close()
+
+
+def _kinds(kinds: frozenset[Kind]) -> tuple[str, ...]:
+    return _KINDS.get(kinds) or _KINDS.setdefault(kinds, tuple(sorted(map(str, kinds))))
+
+
+def _json(about: Attachability) -> str:
+    """Return the line of a function as JSON."""
+    value = {
+        "name": about.name,
+        "module": about.module,
+        "kinds": _kinds(about.kinds),
+        "reason": about.text or None,
+    }
+    return f"{json_line(value)}\n"
+
+
+def _text(about: Attachability) -> str:
+    """Return the line of a function for people."""
+    where = f"  [{about.module}]" if about.module else ""
+    return plain(f"{about.name:<48} {' '.join(_kinds(about.kinds)) or '-':<6}{where}  {about.text}".rstrip()) + "\n"
 
 
 def _nothing(pattern: str) -> str:

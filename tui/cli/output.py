@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 def connect(spec: str, *, arming: bool = False) -> Connection:
     """Open a target for a command; progress goes to standard error where a person watches.
 
@@ -45,8 +48,13 @@ def connect(spec: str, *, arming: bool = False) -> Connection:
 
 
 def emit(value: dict[str, Any]) -> None:
-    """One JSON object on a line of its own."""
-    print(json.dumps(value, ensure_ascii=True, separators=(",", ":")), flush=True)
+    """One JSON object on a line of its own, for whoever waits for it."""
+    print(json_line(value), flush=True)
+
+
+def json_line(value: dict[str, Any]) -> str:
+    """Return a value as one line of JSON, without its end."""
+    return _ENCODER.encode(value)
 
 
 def line(text: str) -> str:
@@ -56,6 +64,8 @@ def line(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text without control characters; foreign strings pass here on their way to a terminal."""
+    if text.isprintable():
+        return text
     return "".join(ch if ch.isprintable() or ch == "\n" else f"\\x{ord(ch):02x}" for ch in text)
 
 
