@@ -25,6 +25,7 @@ def test_by_name_and_address(own: list[tuple[int, str, str]], foreign: list[tupl
     every = [Entry(*line) for line in own] + [Entry(*line, "mod") for line in foreign]
     for name in ("a", "ab", "b", "a.", "none", "é"):
         assert sorted(symbols.named(name)) == sorted(entry for entry in every if entry.name == name)
+        assert symbols.is_alone(name) == ([entry.module for entry in every if entry.name == name] == [""])
         assert sorted(symbols.beginning(name)) == sorted(entry for entry in every if entry.name.startswith(name))
     for address in range(42):
         assert sorted(symbols.at(address)) == sorted(entry for entry in every if entry.address == address)

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from btf.btf import Btf
+from btf.kinds import Kind as BtfKind
 from probes.attaching.attach import attachability, where_is
 from probes.attaching.catalog import Catalog
 from probes.attaching.kernel_text import Section, Sections
@@ -13,6 +15,7 @@ from probes.attaching.reasons import Absent, Attachability, Ground, How, Symbol,
 from probes.facts import Feature, TargetFacts, Trouble
 from probes.facts_json import facts_from_dict, facts_to_dict
 from probes.probe import Kind
+from tests.btf_writer import Writer
 from tests.probes_data import kernel
 
 BOTH = frozenset({Feature.DYNAMIC_EVENTS, Feature.KPROBE_EVENTS, Feature.FPROBE_EVENTS})
@@ -266,3 +269,19 @@ def test_names_of_real_kernels_have_one_answer_each() -> None:
             found = catalog.attachability(one)
             assert found.kinds or found.reasons, one
             assert found.name == one
+
+
+@pytest.mark.parametrize("facts", [FACTS, OLD, replace(FACTS, features=frozenset()), replace(FACTS, functions=())])
+@pytest.mark.parametrize("with_types", [True, False])
+@pytest.mark.parametrize("seen", [True, False])
+def test_many_at_once_are_answered_as_one_by_one(facts: TargetFacts, with_types: bool, seen: bool):
+    writer = Writer()
+    proto = writer.add(BtfKind.FUNC_PROTO)
+    for name in (*TABLE, "only_in_btf", "ext4_readdir", "half"):
+        writer.add(BtfKind.FUNC, name, proto)
+    catalog = Catalog(Btf.load(writer.data()) if with_types else None, facts)
+    if seen:
+        alone = {name for name, symbols in TABLE.items() if len(symbols) == 1 and not symbols[0].module}
+        catalog.ground = Ground(lambda name: TABLE.get(name, []), is_alone=alone.__contains__)
+    names = [*catalog.names, *TABLE, "nobody", "__pfx_half", "half"]
+    assert [*catalog.attachabilities(names)] == [catalog.attachability(name) for name in names]
