@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kernel.open import Choice, choose
+from tui.cli.waiting import progress
 
 if TYPE_CHECKING:
     import argparse
@@ -76,18 +76,9 @@ def reaching(arguments: argparse.Namespace | SimpleNamespace) -> Iterator[None]:
 
 
 def opened(spec: str) -> Choice:
-    """The target of a command; progress goes to standard error where a person watches. Raises KernelError."""
+    """The target of a command; progress goes to standard error. Raises KernelError."""
     early = next((early for early in _begun if early.spec == spec), None)
     if early is None:
         return choose(spec, progress=progress)
     _begun.remove(early)
     return early.take()
-
-
-def progress(text: str, fraction: float | None = None) -> None:
-    """Say how far it is, in a line that the next one overwrites."""
-    if sys.stderr.isatty():
-        from tui.cli.output import plain
-
-        share = "" if fraction is None else f" {fraction:.0%}"
-        print(f"\r\x1b[K{plain(text)}{share}", end="", file=sys.stderr, flush=True)

@@ -17,6 +17,7 @@ from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
 from tui.cli.stopping import Stopped, give_out, stoppable, whole
+from tui.cli.waiting import waiting
 from tui.cli.watching import account, take_away
 from widgets.figures import duration
 
@@ -52,9 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
     failed = ""
     unread: BrokenPipeError | None = None
     try:
-        connection.load_symbols()
+        with waiting("reading symbols"):
+            connection.load_symbols()
         with stoppable():
-            with whole():  # what is begun by half is in nobody's list, and would stay
+            with waiting("arming the graph"), whole():  # what is begun by half is in nobody's list, and would stay
                 watch.begin()
             if path is not None:
                 failed = _recorded(path, lambda: watch.record_to(path))

@@ -12,6 +12,7 @@ from probes.attaching.reasons import Attachability
 from probes.probe import Kind
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, json_line, plain
+from tui.cli.waiting import waiting
 
 _KINDS: dict[frozenset[Kind], tuple[str, ...]] = {}
 """Their letters in order; there are few different sets."""
@@ -20,7 +21,8 @@ _KINDS: dict[frozenset[Kind], tuple[str, ...]] = {}
 def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
-        names = connection.catalog.names
+        with waiting("reading functions and types"):
+            names = connection.catalog.names
         if arguments.pattern:
             hits: Sequence[int] = Search(names).find(arguments.pattern).indices
         else:
@@ -29,7 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"probewright: {_nothing(arguments.pattern if names else '')}", file=sys.stderr)
         attaching = Attaching(connection)
         if hits and attaching.near:
-            attaching.about(names[hits[0]])  # the reasons are exact from here on
+            with waiting("reading symbols"):
+                attaching.about(names[hits[0]])  # the reasons are exact from here on
         wanted = [names[index] for index in hits[: arguments.limit or len(hits)]]
         line_of = _json if arguments.json else _text
         sys.stdout.writelines(map(line_of, connection.catalog.attachabilities(wanted)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kernel.connection import Connection
 from kernel.errors import TargetUnusable
 from tui.cli.early import opened
+from tui.cli.waiting import print_lines, progress, waiting
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -19,17 +20,20 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 def connect(spec: str, *, arming: bool = False) -> Connection:
-    """Open a target for a command; progress goes to standard error where a person watches.
+    """Open a target for a command; progress goes to standard error.
 
     Args:
         spec: word for `--target`.
         arming: probes will be armed, which must not happen on another kernel than the one that was meant. Raises
             TargetUnusable with the first thing that is in the way.
     """
-    target, reason, remedy = opened(spec)
-    connection = Connection(target)
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    if spec == "lab" or spec.startswith(("lab:", "lab,")):
+        print_lines()
+    with waiting(f"opening {spec}"):
+        target, reason, remedy = opened(spec)
+        connection = Connection(target)
+        progress("reading what the kernel can do")
+        _ = connection.facts
     if reason and arming:
         connection.close()
         raise TargetUnusable(f"this machine can't be probed: {reason}", remedy)

@@ -18,6 +18,7 @@ from probes.fields import Node
 from tui.cli import attach
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
+from tui.cli.waiting import waiting
 
 _TYPE_KINDS = (Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64, Kind.TYPEDEF, Kind.INT)
 _USES = 8
@@ -29,6 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         words = arguments.name.split()
         lone = words[0] if len(words) == 1 else ""
+        with waiting("reading functions and types"):
+            _ = connection.catalog
         if lone and not connection.catalog.attachability(lone).has(Why.UNKNOWN):
             return _function(connection, lone, arguments)
         name = words[-1] if words else ""

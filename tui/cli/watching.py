@@ -31,6 +31,7 @@ from tui.cli.journal import Level, saying
 from tui.cli.output import plain
 from tui.cli.showing import Showing
 from tui.cli.stopping import Forced, Stopped, give_out, tell_forced, whole
+from tui.cli.waiting import waiting
 from tui.lost import lost_of
 
 _PATIENCE = 0.2
@@ -94,7 +95,8 @@ def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, f
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         try:
-            with whole():  # what is armed by half is in nobody's list, and would stay
+            # What is armed by half is in nobody's list, and would stay.
+            with waiting(f"reading types, arming {probe.subject}"), whole():
                 armed = watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers)
         except CannotLower as error:
             refused = Verdict(str(probe), error.refusal)
