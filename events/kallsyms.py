@@ -136,14 +136,19 @@ class Symbols:
         return [entry for entry in map(self._entry, places) if entry.name == name]
 
     def is_alone(self, name: str) -> bool:
-        """Whether exactly one symbol has the name, and it is of the kernel itself."""
+        """Whether exactly one symbol has the name, a C identifier, and it is of the kernel itself."""
         raw = name.encode("utf-8", "backslashreplace")
         first, repeated = self._places
-        return raw in first and raw not in repeated and not self._entry(first[raw]).module
+        if raw in repeated or not name.isidentifier():
+            return False
+        at = first.get(raw)
+        return at is not None and len((self._lines or [])[at].split(None, 3)) == 3
 
     def beginning(self, start: str) -> list[Entry]:
         """All symbols whose names begin so, by name and address."""
         wanted = start.encode("utf-8", "backslashreplace")
+        if wanted and wanted.find(b".") == len(wanted) - 1:  # the compiler's copies of a function
+            return [self._entry(at) for at in sorted(self._dotted.get(wanted[:-1], ()), key=self._raw_name)]
         order = self._by_name
         first = bisect_left(order, wanted, key=self._raw_name)
         rest = map(order.__getitem__, range(first, len(order)))
@@ -161,6 +166,16 @@ class Symbols:
             if first.setdefault(name, at) != at:
                 repeated.setdefault(name, [first[name]]).append(at)
         return first, repeated
+
+    @cached_property
+    def _dotted(self) -> dict[bytes, list[int]]:
+        """Name up to its first dot -> places of the lines."""
+        first, repeated = self._places
+        found: dict[bytes, list[int]] = {}
+        for name, at in first.items():
+            if b"." in name:
+                found.setdefault(name.partition(b".")[0], []).extend(repeated.get(name, (at,)))
+        return found
 
     @cached_property
     def _by_name(self) -> array[int]:

@@ -23,9 +23,13 @@ def table(lines: list[tuple[int, str, str]], module: str = "") -> bytes:
 def test_by_name_and_address(own: list[tuple[int, str, str]], foreign: list[tuple[int, str, str]]) -> None:
     symbols = Symbols(table(own) + table(foreign, "mod"))
     every = [Entry(*line) for line in own] + [Entry(*line, "mod") for line in foreign]
-    for name in ("a", "ab", "b", "a.", "none", "é"):
+    for name in ("a", "ab", "b", "a.", "", ".", "none", "é"):
         assert sorted(symbols.named(name)) == sorted(entry for entry in every if entry.name == name)
-        assert symbols.is_alone(name) == ([entry.module for entry in every if entry.name == name] == [""])
+        modules = [entry.module for entry in every if entry.name == name]
+        assert symbols.is_alone(name) == (name.isidentifier() and modules == [""])
+        assert [(e.name.encode(), e.address) for e in symbols.beginning(name)] == sorted(
+            (entry.name.encode(), entry.address) for entry in every if entry.name.startswith(name)
+        )
         assert sorted(symbols.beginning(name)) == sorted(entry for entry in every if entry.name.startswith(name))
     for address in range(42):
         assert sorted(symbols.at(address)) == sorted(entry for entry in every if entry.address == address)
