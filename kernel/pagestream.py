@@ -47,9 +47,10 @@ class AgentStream:
         `drained` are only said when the far side has looked again since: they hold for all that came before. Nor is
         None said while a slow far side has more to send than its last pass brought.
         """
-        mark = self._line.performed
-        sure = mark == self._sure
+        sure = self._line.performed == self._sure
         taken = self._get(timeout if sure else min(timeout, _SOON))
+        mark = self._line.performed
+        sure = mark == self._sure  # something may have been performed while this waited
         if taken is None and (self._behind or not sure):
             with contextlib.suppress(FileRefused):  # closed meanwhile
                 if self._line.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:

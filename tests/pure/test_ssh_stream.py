@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -16,6 +18,7 @@ from kernel import drain, frames
 from kernel.dialect_agent import AgentDialect
 from kernel.errors import StreamClosed, TargetLost
 from kernel.far_start import boot_agent
+from kernel.pagestream import AgentStream
 from kernel.pump import Pump
 from kernel.target import Effect, Step, Stream
 from kernel.textstream import TextStream
@@ -95,6 +98,31 @@ def test_poll_wakes_a_stream_not_the_clock(instance: Instance) -> None:
     os.write(instance.pipes[1], bytes(PAGE))
     assert [fd for fd, _ in stream.epoll.poll()] == [stream.files[1]]
     stream.close()
+
+
+def test_silence_is_asked_about_after_a_step_that_was_performed_meanwhile() -> None:
+    """A read that began before the step waits for what came before it, too."""
+
+    class Line:
+        performed = 0
+        asked: ClassVar[list[int]] = []
+
+        def request(self, op: int, *fields: bytes) -> list[bytes]:
+            self.asked.append(op)
+            stream.put((Batch((), drained=True), 0))  # what the far side still had
+            return [b"1"]
+
+    class Passes(queue.SimpleQueue[tuple[Batch, int] | None]):
+        def get(self, block: bool = True, timeout: float | None = None) -> tuple[Batch, int] | None:
+            line.performed += 1
+            raise queue.Empty
+
+    line = Line()
+    stream = AgentStream(line, 1, 1 << 20)
+    stream._passes = Passes()
+    batch = stream.read(60.0)
+    assert line.asked == [frames.SYNC]
+    assert batch is not None and not batch.drained, "the next read says whether that was all"
 
 
 @pytest.mark.parametrize("window", [1 << 14, 1 << 18])
