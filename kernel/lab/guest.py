@@ -16,8 +16,9 @@ from kernel.lab.kernels import KernelImage
 from kernel.lab.qemu import MEMORY, Machine
 from kernel.lab.work import Progress, Work, wait_until
 
-_BOOT_SECONDS = 180.0  # 5 on an idle machine; a large initrd on a busy one takes 90
-_ANSWER_SECONDS = 30.0
+_BOOT_SECONDS = 600.0  # 5 on an idle machine; a large initrd on a busy one takes 90
+_ANSWER_SECONDS = 120.0
+_COMMAND_SECONDS = 300.0  # an emulated machine on a busy one is a hundred times slower than the command
 _LOST_PORTS = 3
 _SHOWN = 12  # lines of a console in a message
 
@@ -53,7 +54,7 @@ class Guest:
         """What to type to get a shell in it."""
         return ["ssh", *self.ssh_options, self.host]
 
-    def run(self, command: str, timeout: float = 30.0) -> bytes:
+    def run(self, command: str, timeout: float = _COMMAND_SECONDS) -> bytes:
         """Standard output of a shell command in the guest.
 
         Raises:

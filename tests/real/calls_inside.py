@@ -1,12 +1,13 @@
 """Runs in a guest: calls that are hard to pair, each told by a number that no other has.
 
-    python3 calls_inside.py ROUNDS
+    python3 calls_inside.py ROUNDS [READER]
 
 Threads write to /dev/null and read from /dev/zero, each time another number of bytes, which is also what the call
 returns: so an entry and an exit belong together where `count` of the one is `ret` of the other. Meanwhile they are
 moved from CPU to CPU and interrupted by signals, other threads hang in reads that use up what the kernel keeps of
 calls, and processes are killed in the middle of one. TCP over the loopback sends answers from within what it sends.
-At last one thread does as much as it can.
+At last one thread does as much as it can, on each CPU; meanwhile the process READER is stopped, so that it reads no
+events. The threads that hang return just before.
 """
 
 import os
@@ -66,11 +67,13 @@ def die():
 
 
 def burst():
-    """More at once than a small buffer holds."""
+    """More than a small buffer of each CPU holds."""
     sink = os.open("/dev/null", os.O_WRONLY)
     data = memoryview(bytes(1 << 20))
-    for _ in range(30 * ROUNDS):
-        os.write(sink, data[: number()])
+    for cpu in range(os.cpu_count()):
+        os.sched_setaffinity(0, {cpu})
+        for _ in range(15 * ROUNDS):
+            os.write(sink, data[: number()])
 
 
 signal.signal(signal.SIGALRM, lambda *_: None)
@@ -84,7 +87,13 @@ for thread in hanging + working:
 die()
 for thread in working:
     thread.join()
-burst()
+for reader in map(int, sys.argv[2:]):
+    os.kill(reader, signal.SIGSTOP)
 os.close(keep)
+for thread in hanging:
+    thread.join()
+burst()
+for reader in map(int, sys.argv[2:]):
+    os.kill(reader, signal.SIGCONT)
 print(next(NUMBERS) - (1 << 17), flush=True)
 os._exit(0)

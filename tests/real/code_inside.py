@@ -29,9 +29,7 @@ def put_code(guest: Guest, packages: Iterable[str], files: Mapping[str, bytes | 
         for name, content in files.items():
             _add(tar, name, content if isinstance(content, bytes) else content.read_bytes())
         _add(tar, "probewright-0.dist-info/METADATA", b"Metadata-Version: 2.1\nName: probewright\nVersion: 0\n")
-    subprocess.run(
-        [*guest.ssh_command, "mkdir -p /pw && tar xz -C /pw"], input=buffer.getvalue(), check=True, timeout=60
-    )
+    subprocess.run([*guest.ssh_command, "mkdir -p /pw && tar xz -C /pw"], input=buffer.getvalue(), check=True)
 
 
 def _add_module(tar: tarfile.TarFile, path: Path, name: str) -> None:

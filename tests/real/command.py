@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel.lab.guest import Guest
+from tests.real.processes import PATIENCE
 
 TOP = Path(__file__).parents[2]
 SPEC = "f vfs_read%return file->f_pos count $retval"
@@ -56,14 +57,14 @@ class Done:
         return f"status {self.status}\n{self.out[-2000:]}\n{self.err[-2000:]}"
 
 
-def finish(process: subprocess.Popen[bytes], timeout: float = 180.0) -> Done:
+def finish(process: subprocess.Popen[bytes]) -> Done:
     """Wait for a command's end."""
-    out, err = process.communicate(timeout=timeout)
+    out, err = process.communicate(timeout=PATIENCE)
     return Done(process.returncode, out, err)
 
 
-def run(*words: str, env: dict[str, str] | None = None, stdin: bytes = b"", timeout: float = 180.0) -> Done:
+def run(*words: str, env: dict[str, str] | None = None, stdin: bytes = b"") -> Done:
     """A command from begin to end."""
     command = [sys.executable, "-m", "tui", *words]
-    done = subprocess.run(command, cwd=TOP, env=env, input=stdin, capture_output=True, timeout=timeout)
+    done = subprocess.run(command, cwd=TOP, env=env, input=stdin, capture_output=True, timeout=PATIENCE)
     return Done(done.returncode, done.stdout, done.stderr)

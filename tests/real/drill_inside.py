@@ -28,7 +28,7 @@ from kernel.target import Effect, Step, Target
 from tests.real.life import live
 
 TRACING = "/sys/kernel/tracing"
-PATIENCE = 60.0
+PATIENCE = 300.0
 FILES = (
     *("dynamic_events", "set_graph_function", "set_graph_notrace", "max_graph_depth", "tracing_thresh"),
     *("current_tracer", "trace_options", "tracing_on", "trace_clock", "buffer_size_kb", "set_event", "kprobe_events"),

@@ -72,7 +72,7 @@ def main() -> None:
             path = f"{session.group}/read"
             event = PlannedEvent(session.group, "read", f"f:{path} vfs_read count", f"-:{path}")
             session.arm(Plan(Probe(Place("vfs_read")), (event,)))
-            end, size = time.monotonic() + 60, 0
+            end, size = time.monotonic() + 300, 0
             while not size and time.monotonic() < end:
                 size = sum(len(chunk.data) for batch in session.pump.drain() for chunk in batch.chunks)
                 session.pump.wait(0.2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,6 +17,8 @@ from kernel.far import FarTarget
 from kernel.lab.guest import Guest
 from kernel.session import Session
 from kernel.target import Effect, Step, Stream
+from kernel.watch import Watch
+from tests.real.processes import PATIENCE, until
 
 
 class Event(NamedTuple):
@@ -71,17 +74,47 @@ def hold(target: FarTarget, subbuf_kb: int = 0) -> list[Held]:
 
 
 def read_all(session: Session) -> None:
-    """Have all read that is in the buffers of a session that is switched off; its far side has Python.
-
-    Whatever is performed makes a stream ask the far side before it says that all was read.
-    """
+    """Switch a session off, and have all read that is in its buffers; its remote side has Python."""
     session.target.perform(session.instance.write("tracing_on", "0"))
-    assert session.pump.settle(60)
+    _read(session)
+
+
+def bring_in(watch: Watch) -> None:
+    """Have a row for every event that was recorded before this call; hold nothing back."""
+    session, store = watch.session, watch.store
+    assert isinstance(session, Session) and store is not None
+    if session.target.how == "sh":
+        _read_text(watch, session, store.next_seq)
+    else:
+        _read(session)
+    while session.pump.wait(0) or watch.unsettled:
+        watch.tick()
+    assert watch.error is None
+
+
+def _read(session: Session) -> None:
+    """Whatever is performed makes a stream ask the remote side before it says that all was read."""
+    session.target.perform(session.instance.write("tracing_on", session.instance.read("tracing_on").strip()))
+    assert session.pump.settle(PATIENCE)
+
+
+def _read_text(watch: Watch, session: Session, first: int) -> None:
+    """Wait for a line of our own: what was recorded before it stands before it in trace_pipe."""
+    mark = f"read until {secrets.token_hex(8)}"
+    session.target.perform(session.instance.write("trace_marker", mark))
+
+    def came() -> bool:
+        nonlocal first
+        watch.tick()
+        rows, first = range(first, watch.store.next_seq), watch.store.next_seq
+        return any(mark in watch.store.record(seq).text for seq in rows)
+
+    assert until(came)
 
 
 def kernel_side(guest: Guest, instance: str) -> list[Event]:
     """The kernel's side: `trace` of an instance that is switched off."""
-    text = guest.run(f"cat {instance}/trace", timeout=280).decode("utf-8", "backslashreplace")
+    text = guest.run(f"cat {instance}/trace").decode("utf-8", "backslashreplace")
     found: list[Event] = []
     for line in text.removesuffix("\n").split("\n"):
         parsed = parse_line(line)

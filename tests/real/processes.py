@@ -11,6 +11,9 @@ from pathlib import Path
 
 from kernel.lab import cache
 
+PATIENCE = 300.0
+"""Seconds that a test waits for what is to be so: a hang is what they bound, however busy the machine is."""
+
 
 def children(pid: int) -> list[int]:
     """Of all threads of a process; empty where it is gone."""
@@ -63,7 +66,7 @@ def zombies() -> list[int]:
     return [pid for pid in children(os.getpid()) if ended(pid)]
 
 
-def until(seen: Callable[[], object], seconds: float = 60.0) -> bool:
+def until(seen: Callable[[], object], seconds: float = PATIENCE) -> bool:
     """Whether it becomes true in time."""
     end = time.monotonic() + seconds
     while not seen():

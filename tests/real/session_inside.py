@@ -65,7 +65,7 @@ def pids(session: Session, batches: list[Batch]) -> dict[int, int]:
     return found
 
 
-def until(seen: Callable[[], bool], seconds: float = 30.0) -> bool:
+def until(seen: Callable[[], bool], seconds: float = 300.0) -> bool:
     """Whether it becomes true in time."""
     end = time.monotonic() + seconds
     while not seen():
@@ -120,7 +120,7 @@ def our_reads(session: Session, least: int = 0) -> dict[str, int]:
     read_some(500)
     tids["main"] = threading.get_native_id()
     tids["pump"] = session.pump._thread.native_id or 0 if session.pump._thread else 0
-    session.pump.settle(2)
+    session.pump.settle(300)
     found: dict[int, int] = {}
 
     def enough() -> bool:
@@ -157,7 +157,7 @@ def live(target: LocalTarget, line: str, other: int) -> None:
         batches = batches_with(session, other, 100)
         found = pids(session, batches)
         os.kill(other, signal.SIGSTOP)
-        session.pump.settle(2)
+        session.pump.settle(300)
         session.pump.drain()
         silent = falls_silent(session)
         os.kill(other, signal.SIGCONT)

@@ -363,7 +363,7 @@ def test_usage(words: list[str]) -> None:
 )
 @pytest.mark.parametrize("command", [["list"], ["run", SPEC], ["doctor"], ["clean"]], ids=lambda words: words[0])
 def test_targets_that_are_none(target: str, command: list[str]) -> None:
-    done = run(*command, "--target", target, timeout=120)
+    done = run(*command, "--target", target)
     assert (done.status, done.out) == (3, ""), done
     assert done.err.startswith("probewright: ") and "Traceback" not in done.err
     assert len(done.err.splitlines()) >= 2, "a way out"

@@ -46,7 +46,7 @@ def armed(guest: Guest, lines: Sequence[str]) -> str:
         "echo 0 >events/pw_copy/enable",
         "echo >dynamic_events",
     ]
-    return guest.run("exec 2>/dev/null\n" + "\n".join(script), timeout=120).decode()
+    return guest.run("exec 2>/dev/null\n" + "\n".join(script)).decode()
 
 
 @pytest.mark.parametrize("sort", SORTS)

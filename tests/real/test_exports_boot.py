@@ -45,7 +45,7 @@ def reads(guest: Guest, trace: str) -> list[tuple[str, ...]]:
     # Switched off at once, else others push it out, and the text of its own reading would never end.
     stop = f"echo 0 >{trace.rpartition('/')[0]}/tracing_on"
     pid = guest.run(f"sh -c 'echo $$; exec {WORK}'; {stop}").decode().strip()
-    found = guest.run(f"grep -E -e '-{pid} +\\[' {trace} | grep 'vfs_read__' || true", timeout=60)
+    found = guest.run(f"grep -E -e '-{pid} +\\[' {trace} | grep 'vfs_read__' || true")
     lines = found.decode().splitlines()
     form = re.compile(r"vfs_read__(entry|exit): \(.*?\)(?: f_pos=(\d+))?(?: count=(\d+))?(?: ret=(-?\d+))?")
     return [match.groups("") for match in map(form.search, lines) if match]
@@ -59,7 +59,6 @@ BOTH_ENDS = [
 """It is the caller, ksys_read, that moves the file's position on."""
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kernel", ["6.1", "7.2"])
 def test_probes_of_the_command_line(kernel: str) -> None:
     prepared(kernel, python=False)

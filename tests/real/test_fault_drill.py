@@ -42,6 +42,9 @@ TOO_MANY = 10_000
 """Steps; a life has fewer, so that it is not killed."""
 
 
+pytestmark = pytest.mark.timeout(900 + 20 * MOMENTS)
+
+
 def share(victim: str) -> int:
     return max(1, round(SHARES[victim] * MOMENTS / sum(SHARES.values())))
 
@@ -87,7 +90,6 @@ def is_readable(path: Path, told: list[str]) -> bool:
     return recording.btf() is not None and list(recording.timeline()) is not None
 
 
-@pytest.mark.timeout(300 + 20 * MOMENTS)
 def test_killed_application_and_killed_ssh_leave_nothing(drilled: Guest, tmp_path: Path) -> None:
     for number, (victim, step, seconds) in enumerate([*moments("application", STEPS), *moments("ssh", STEPS)]):
         path = tmp_path / f"{number}.pwr"
@@ -97,7 +99,7 @@ def test_killed_application_and_killed_ssh_leave_nothing(drilled: Guest, tmp_pat
         masters = [pid for pid, name in below.items() if name == "ssh"]
         until(lambda: False, seconds)
         os.kill(min(masters) if victim == "ssh" and masters else process.pid, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate()
         assert process.returncode == -signal.SIGKILL or victim == "ssh"
         assert until(lambda: all(map(ended, below))), below  # noqa: B023
         assert is_clean(drilled), left(drilled)
@@ -105,7 +107,6 @@ def test_killed_application_and_killed_ssh_leave_nothing(drilled: Guest, tmp_pat
         assert remains(process.pid, below) == [] or victim == "application"
 
 
-@pytest.mark.timeout(120 + 10 * MOMENTS)
 @pytest.mark.parametrize("number", range(share("guest")))
 def test_killed_guest_ends_the_session_and_leaves_nothing_here(
     number: int, tmp_path: Path, saved: SavedGuests
@@ -119,7 +120,7 @@ def test_killed_guest_ends_the_session_and_leaves_nothing_here(
         below = descendants(process.pid)
         until(lambda: False, seconds)
         os.kill(machine_of(guest), signal.SIGKILL)
-        process.communicate(timeout=90)
+        process.communicate()
     assert remains(process.pid, below) == []
     assert is_readable(tmp_path / "guest.pwr", told)
 
@@ -144,7 +145,6 @@ def play(inside: subprocess.Popen[str], victim: str, step: int, seconds: float) 
 
 
 @pytest.mark.parametrize("victim", ["local", "agent", "near"])
-@pytest.mark.timeout(120 + 10 * MOMENTS)
 def test_what_is_killed_in_the_guest_leaves_nothing(inside: subprocess.Popen[str], victim: str) -> None:
     """Beside someone else's tracer, instance, events and settings."""
     whole = play(inside, victim, TOO_MANY, 0)

@@ -64,14 +64,12 @@ def on(*kernels: str) -> pytest.MarkDecorator:
 
 
 @on("6.12", "7.2")
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", PLANS)
 def test_text_is_the_kernels(kernel: Kernel, name: str) -> None:
     compare(kernel, name)
 
 
 @on("full")
-@pytest.mark.timeout(900)
 def test_arguments_values_and_callers_together(kernel: Kernel) -> None:
     """Twice: alone, a tracer that is switched on again takes this kernel down; its guest keeps one on."""
     found = support(kernel.target)

@@ -78,7 +78,7 @@ def core(guest_72: Guest) -> Guest:
 
 def inside(guest: Guest, *capabilities: int) -> dict[str, Any]:
     words = " ".join(map(str, capabilities))
-    found: dict[str, Any] = json.loads(guest.run(f"cd /pw && python3 headless_inside.py {words}", 120))
+    found: dict[str, Any] = json.loads(guest.run(f"cd /pw && python3 headless_inside.py {words}"))
     return found
 
 

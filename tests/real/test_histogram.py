@@ -20,7 +20,7 @@ from kernel.session import Session
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
-from tests.real.processes import until
+from tests.real.held import bring_in
 from tui.ends import ends_of
 
 WRITES = 300
@@ -51,23 +51,11 @@ def _work(watching: Watch, guest: Guest) -> None:
         watching.tick()
         time.sleep(0.05)
     assert workload.returncode == 0
-    watching.settle()
+    bring_in(watching)
 
 
 def _summary(watching: Watch, event: str) -> Summary:
-    """Of all that the workload did; a busy guest may take longer to send it than one settling."""
-    found: list[Summary] = []
-
-    def all_came() -> bool:
-        watching.settle()
-        found.append(_counted(watching, event))
-        return found[-1].calls.paired >= WRITES
-
-    until(all_came)
-    return found[-1]
-
-
-def _counted(watching: Watch, event: str) -> Summary:
+    """Of all that the workload did."""
     assert watching.store is not None
     summary = Summary(watching.store)
     summary.use(ends_of(watching.known.plans))
@@ -88,7 +76,8 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
     assert entry.filter
     kept = Histograms(watch)
     kept.begin([armed], [(entry.path, "count")])
-    before = watch.store.next_seq if watch.store else 0
+    bring_in(watch)  # where the exit has no filter, those of others came until now
+    before = watch.store.next_seq
     _work(watch, guest)
     read = {(one.kept.what, one.kept.event.at_exit): one.histogram for one in kept.read()}
     values = read["count", False]
@@ -97,7 +86,7 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
     assert read[TASK, False].hits == WRITES
     assert [one.keys[0].label for one in read[TASK, False].entries] == ["python3"]
     assert read[LATENCY, False].hits == WRITES
-    assert watch.store is not None and watch.store.next_seq == before
+    assert watch.store.next_seq == before
     kept.end(record=True)
     _work(watch, guest)
     summary = _summary(watch, entry.path)

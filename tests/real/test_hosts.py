@@ -241,7 +241,7 @@ def test_the_others_on_the_screen_of_a_terminal(guests: dict[str, Guest], env: d
     row = re.compile(r"^.?\d\d:\d\d:\d\d\.\d{6} +(alpha|gamma) ", re.MULTILINE)
     passed = [f"{name}={env[name]}" for name in ("HOME", "PATH")]
     with Tmux(["env", "-u", "XDG_CONFIG_HOME", *passed, *words], columns=80, rows=24) as terminal:
-        terminal.wait(lambda screen: screen.count("○ open") == 2 and "✗ unreachable" in screen, 90)
+        terminal.wait(lambda screen: screen.count("○ open") == 2 and "✗ unreachable" in screen)
         below = descendants(terminal.pid)
         terminal.press("F5")
         terminal.wait(lambda screen: "╭─ presets" in screen)
@@ -251,7 +251,7 @@ def test_the_others_on_the_screen_of_a_terminal(guests: dict[str, Guest], env: d
         terminal.wait(lambda screen: "enter Done" in screen)
         terminal.press("Enter")
         armed = "2 of 3 armed, 1 failed: file-position"
-        screen = terminal.wait(lambda screen: armed in screen and {"alpha", "gamma"} <= set(row.findall(screen)), 60)
+        screen = terminal.wait(lambda screen: armed in screen and {"alpha", "gamma"} <= set(row.findall(screen)))
         assert all(len(line) <= 80 for line in screen.splitlines())
         terminal.press("C-q")
         assert terminal.status() == 0

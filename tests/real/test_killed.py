@@ -67,7 +67,6 @@ def machine_of(guest: Guest) -> int:
 
 
 @DIALECTS
-@pytest.mark.timeout(300)  # six sessions on an emulated machine
 def test_kill_9_at_any_moment(guest: Guest, env: dict[str, str]) -> None:
     """Of the command, by either dialect; `test_fault_drill.py` takes the agent's sessions step by step."""
     began = time.monotonic()
@@ -130,7 +129,7 @@ def test_vanished_guest_ends_the_command_and_leaves_nothing(tmp_path: Path, save
 def test_kill_9_of_the_application_ends_its_lab() -> None:
     prepared("7.2")
     with Tmux([*PROBEWRIGHT, "--target", "lab"]) as terminal:
-        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen), 60)
+        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen))
         pick(terminal)
         terminal.wait(ROW.search)
         below = descendants(terminal.pid)
@@ -167,7 +166,7 @@ def _begin(guest: Guest, what: str) -> int:
     script = f"({what}) </dev/null >/tmp/out 2>&1 & echo $!"
     pid = int(guest.run(script))
     guest.run(f"mv /tmp/out /tmp/out{pid}")
-    assert until(lambda: b"vfs_" in guest.run(f"cat /tmp/out{pid}"), 120), guest.run(f"cat /tmp/out{pid}").decode()
+    assert until(lambda: b"vfs_" in guest.run(f"cat /tmp/out{pid}")), guest.run(f"cat /tmp/out{pid}").decode()
     return pid
 
 
@@ -201,11 +200,11 @@ def test_what_a_killed_local_session_leaves_is_found_and_removed(inside: Guest, 
     assert f"_{dead}_" not in after and f"-{dead}_" not in after
     assert f"probewright-{living}_" in after
     # and from within; and its events go on to come.
-    assert guest.run(f"{tui} clean", timeout=60) == b"nothing was left behind\n"
+    assert guest.run(f"{tui} clean") == b"nothing was left behind\n"
     size = guest.run(f"wc -c </tmp/out{living}")
     assert until(lambda: guest.run(f"wc -c </tmp/out{living}") != size)
     guest.run(f"kill -9 {living}")
-    cleaned = guest.run(f"{tui} clean", timeout=60).decode()
+    cleaned = guest.run(f"{tui} clean").decode()
     assert re.fullmatch(rf"pw_{living}_\w+: removed\n", cleaned)
     assert guest.run(state) == b""
 
@@ -214,7 +213,7 @@ def test_terminal_that_goes_away_takes_the_probes_along(inside: Guest, tmp_path:
     """The application on a terminal whose window is closed: SIGHUP, and nowhere to draw."""
     env = ssh_to(inside, tmp_path)
     with Tmux(["env", f"PATH={env['PATH']}", sys.executable, "-m", "tui", "--target", address(inside)]) as terminal:
-        terminal.wait(lambda screen: re.search(r"part of a name +\d\d,\d{3}", screen), 60)
+        terminal.wait(lambda screen: re.search(r"part of a name +\d\d,\d{3}", screen))
         inside.workload(True)
         pick(terminal)
         terminal.wait(ROW.search)

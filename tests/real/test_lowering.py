@@ -41,13 +41,13 @@ wc -l <dynamic_events
 @pytest.fixture(scope="module")
 def known(guest: Guest) -> tuple[Btf, TargetFacts]:
     """Types and facts of the guest."""
-    btf = Btf.load(guest.run("cat /sys/kernel/btf/vmlinux", timeout=60))
+    btf = Btf.load(guest.run("cat /sys/kernel/btf/vmlinux"))
     readme = guest.run(f"cat {TRACING}/README").decode()
     machine, release = guest.run("uname -m; uname -r").decode().split()
     guest.run("mkdir -p /sys/kernel/debug; mount -t debugfs nodev /sys/kernel/debug 2>/dev/null || true")
-    blacklist = guest.run("cat /sys/kernel/debug/kprobes/blacklist 2>/dev/null || true", timeout=60)
+    blacklist = guest.run("cat /sys/kernel/debug/kprobes/blacklist 2>/dev/null || true")
     features = set(readme_features(readme)) | {Feature.DYNAMIC_EVENTS, Feature.KPROBE_EVENTS}
-    functions = guest.run(f"cat {TRACING}/available_filter_functions", timeout=120).decode().splitlines()
+    functions = guest.run(f"cat {TRACING}/available_filter_functions").decode().splitlines()
     facts = TargetFacts(
         machine,
         release,
@@ -78,8 +78,8 @@ def _taken(guest: Guest, plans: list[Plan]) -> str:
     for start in range(0, len(lines), CHUNK):
         text = shlex.quote("\n".join(lines[start : start + CHUNK]))
         guest.run(f"echo {text} >>/tmp/lines")
-    answer = guest.run(WRITE, timeout=280).decode()
-    guest.run(f"cd {TRACING}; echo >dynamic_events", timeout=280)  # 0.2 s for each fprobe on older kernels
+    answer = guest.run(WRITE).decode()
+    guest.run(f"cd {TRACING}; echo >dynamic_events")  # 0.2 s for each fprobe on older kernels
     listed = int(answer.split()[-1])
     assert listed + answer.count("REFUSED") == len(lines), answer
     return "" if listed == len(lines) else answer
@@ -131,7 +131,7 @@ class TestTaken:
             *(f"echo 0 >events/{event.path}/enable" for event in plan.events),
             "grep dd- trace || true; echo >dynamic_events",
         ]
-        lines = guest.run("\n".join(script), timeout=60).decode().splitlines()
+        lines = guest.run("\n".join(script)).decode().splitlines()
         entries = [line for line in lines if "vfs_read__entry:" in line and 'file="lowered"' in line]
         exits = [line for line in lines if "vfs_read__exit:" in line]
         assert [re.findall(r"f_pos=(-?\d+) pos_0=(-?\d+) count=100 i_mode=(\d+)", line) for line in entries] == [
@@ -159,5 +159,5 @@ class TestTaken:
             "python3 -c 'import socket; socket.socket().setsockopt(1, 8, 4096)'",
             f"echo 0 >events/{event.path}/enable; grep {event.event} trace || true; echo >dynamic_events",
         ]
-        lines = guest.run("\n".join(script), timeout=60).decode()
+        lines = guest.run("\n".join(script)).decode()
         assert "level=1 optname=8 is_kernel=0 optlen=4\n" in lines

@@ -101,7 +101,7 @@ def opened(env: dict[str, str], target: str) -> Tmux:
 
 def left_tidily(terminal: Tmux) -> None:
     """The application is there; leave it."""
-    terminal.wait(lambda screen: f"Linux {os.uname().release}" in screen, 60)
+    terminal.wait(lambda screen: f"Linux {os.uname().release}" in screen)
     below = descendants(terminal.pid)
     assert "ssh" in below.values(), below
     terminal.press("C-q")

@@ -19,6 +19,7 @@ from kernel.lab_target import connect
 from kernel.session import Session
 from kernel.watch import Watch
 from probes.syntax.parse import parse_probe
+from tests.real.held import bring_in
 from tui.ends import ends_of
 
 INSIDE = Path(__file__).with_name("calls_inside.py").read_bytes()
@@ -31,31 +32,32 @@ SPECS = ("f vfs_write%both count $retval", "f vfs_read%both count $retval", "f _
 @pytest.fixture(scope="module")
 def watch(guest: Guest) -> Iterator[Watch]:
     """Everything that the workload in the guest did."""
-    yield from _watched(guest)
+    yield from _watched(guest, buffer_kb=16384)
 
 
 @pytest.fixture(scope="module")
 def overrun(guest: Guest) -> Iterator[Watch]:
     """What was left of it in a buffer that is too small."""
-    yield from _watched(guest, buffer_kb=8)
+    yield from _watched(guest, buffer_kb=8, stop=True)
 
 
-def _watched(guest: Guest, buffer_kb: int = 0) -> Iterator[Watch]:
+def _watched(guest: Guest, buffer_kb: int, *, stop: bool = False) -> Iterator[Watch]:
+    """`stop`: nobody reads the buffers while the workload does most."""
     connection = Connection(connect(guest, guest.kernel.release))
     watching = Watch(connection)
     try:
         for spec in SPECS:
             watching.arm(parse_probe(spec))
         assert isinstance(watching.session, Session)
-        if buffer_kb:
-            guest.run(f"echo {buffer_kb} >{watching.session.instance.file('buffer_size_kb')}")
-        subprocess.run([*guest.ssh_command, "cat >/tmp/calls.py"], input=INSIDE, check=True, timeout=60)
-        workload = subprocess.Popen([*guest.ssh_command, f"python3 /tmp/calls.py {ROUNDS}"])
+        watching.session.resize(buffer_kb)
+        subprocess.run([*guest.ssh_command, "cat >/tmp/calls.py"], input=INSIDE, check=True)
+        reader = connection.target.owner.partition("_")[0] if stop else ""
+        workload = subprocess.Popen([*guest.ssh_command, f"python3 /tmp/calls.py {ROUNDS} {reader}"])
         while workload.poll() is None:
             watching.tick()
             time.sleep(0.05)
         assert workload.returncode == 0
-        watching.settle()
+        bring_in(watching)
         yield watching
     finally:
         assert watching.close() == []

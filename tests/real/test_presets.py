@@ -18,7 +18,7 @@ from kernel.watch import Watch
 from probes.facts import Feature
 from probes.presets.judge import Judgement, judge
 from tests.real.conftest import prepared
-from tests.real.held import read_all
+from tests.real.held import bring_in
 from tests.real.preset_modules import module_archive
 from tests.real.saved import SavedGuests
 
@@ -108,12 +108,14 @@ def _block_latency(run: Run) -> None:
     "tcp-retransmits",
     """
 import socket, time
+def retransmitted():  # it waits for the timer's handler, which holds the socket
+    return second.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[2]
 server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen(0)
 port = server.getsockname()[1]
 first = socket.create_connection(("127.0.0.1", port))
 second = socket.socket(); second.setblocking(False)
 second.connect_ex(("127.0.0.1", port))
-time.sleep(1.8)
+while not retransmitted(): time.sleep(0.05)
 print({"port": port, "own": second.getsockname()[1]})
 """,
 )
@@ -133,10 +135,11 @@ child = os.fork()
 if not child:
     while True: signal.pause()
 libc, timer, wanted, when = ctypes.CDLL(None), ctypes.c_void_p(), (ctypes.c_int * 16)(), (ctypes.c_long * 4)()
-signal.signal(signal.SIGTERM, lambda *_: None)
+fired = []
+signal.signal(signal.SIGTERM, lambda *_: fired.append(1))
 wanted[2], when[3] = signal.SIGTERM, 1000000  # sigev_signo, it_value.tv_nsec
 assert libc.timer_create(1, wanted, ctypes.byref(timer)) == libc.timer_settime(timer, 0, when, None) == 0
-time.sleep(0.1)
+while not fired: time.sleep(0.01)
 os.kill(child, signal.SIGTERM); os.waitpid(child, 0)
 print({"sender": os.getpid(), "child": child})
 """,
@@ -196,10 +199,12 @@ os.sched_setaffinity(0, {0})
 busy = os.fork()
 if not busy:
     while True: pass
+began = time.monotonic_ns()
 open("/proc/self/comm", "w").write("pw_sleeper")
 for _ in range(20): time.sleep(0.01)
+print({"pid": os.getpid(), "busy": busy, "took": time.monotonic_ns() - began})
+open("/proc/self/comm", "w").write("python3")
 os.kill(busy, 9); os.waitpid(busy, 0)
-print({"pid": os.getpid(), "busy": busy})
 """,
     min_latency="1ns",
     comm="pw_sleeper",
@@ -208,7 +213,8 @@ def _run_queue_delay(run: Run) -> None:
     assert len(run.events) > 5
     assert {(event["next_comm"], event["next_pid"]) for event in run.events} == {("pw_sleeper", run.told["pid"])}
     assert run.told["busy"] in {event["prev_pid"] for event in run.events}
-    assert all(0 < event["lat"] < 2_000_000_000 for event in run.events)
+    waited = [event["lat"] for event in run.events]
+    assert min(waited) > 0 and sum(waited) < run.told["took"]
 
 
 @case(
@@ -303,7 +309,7 @@ if not child:
     held = [bytearray(b"x") * (1 << 20) for _ in range(200)]
     os._exit(0)
 _, status = os.waitpid(child, 0)
-os.rmdir("/tmp/cgroup/pw"); os.system("umount /tmp/cgroup")
+os.system("until rmdir /tmp/cgroup/pw 2>/dev/null; do usleep 10000; done; umount /tmp/cgroup")
 print({"child": child, "status": status})
 """,
 )
@@ -330,7 +336,7 @@ if not child:
         print({"parent": os.getppid(), "child": os.getpid(), "inside": inside}, flush=True)
     os._exit(0)
 os.waitpid(child, 0)
-os.rmdir("/tmp/cgroup/pw"); os.system("umount /tmp/cgroup")
+os.system("until rmdir /tmp/cgroup/pw 2>/dev/null; do usleep 10000; done; umount /tmp/cgroup")
 """,
 )
 def _containers(run: Run) -> None:
@@ -350,7 +356,7 @@ def machine(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[tupl
     kernel = str(request.param)
     prepared(kernel)
     with saved.start(kernel) as guest, module_archive(kernel, "loop").open("rb") as modules:
-        subprocess.run([*guest.ssh_command, "cd / && busybox cpio -idu"], stdin=modules, check=True, timeout=60)
+        subprocess.run([*guest.ssh_command, "cd / && busybox cpio -idu"], stdin=modules, check=True)
         guest.run(
             "insmod /lib/modules/extra/loop.ko max_loop=1;"
             " dd if=/dev/zero bs=1M count=2 2>/dev/null | tr '\\0' '\\7' >/tmp/disk"
@@ -371,7 +377,7 @@ def test_it_speaks(machine: tuple[Guest, Connection], name: str) -> None:
     assert judgement.ok, [judged.verdict for judged in judgement.probes]
     events, told = _speak(guest, connection, judgement, one.script)
     one.check(Run(events, told, connection.facts.has(Feature.ENTRY_ARGS_AT_EXIT)))
-    left = guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances; cat {TRACING}/set_event", timeout=60)
+    left = guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances; cat {TRACING}/set_event")
     assert left == b""
 
 
@@ -385,11 +391,10 @@ def _speak(
             watch.arm(judged.probe)
         session, store = watch.session, watch.store
         assert isinstance(session, Session) and store is not None
+        session.resize(8192)  # a busy machine reads late
         stop = f"echo 0 >{session.instance.path}/tracing_on"  # else what the guest does by itself never ends
-        out = guest.run(f"python3 -c {_quoted(script)}; {stop}", timeout=120).decode()
-        read_all(session)
-        while session.pump.wait(1.0) or watch.unsettled:
-            watch.tick()
+        out = guest.run(f"python3 -c {_quoted(script)}; {stop}").decode()
+        bring_in(watch)
         watch.know_names(watch.names())
         assert (watch.error, store.undecodable, dict(store.overrun)) == (None, 0, {})
         events = [_event(store.record(seq)) for seq in range(store.first_seq, store.next_seq)]

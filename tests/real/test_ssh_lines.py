@@ -91,7 +91,7 @@ def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> No
         spec = f"{READ} if count == 4242"
         target = f"ssh://root@127.0.0.1:{line.port}"
         process = command.start("run", spec, "--count", "5", "--json", "--reconnect", "120", "-t", target, env=env)
-        assert until(lambda: "vfs_read" in left(guest_72), 120)
+        assert until(lambda: "vfs_read" in left(guest_72))
 
         def reads(count: int) -> None:
             guest_72.run(f"dd if=/dev/zero of=/dev/null bs=4242 count={count}")
@@ -107,7 +107,7 @@ def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> No
         assert is_clean(guest_72), "nobody is there: the far side cleans up at once"
         reads(1)
         line.mend()
-        assert until(lambda: "vfs_read" in left(guest_72), 120)
+        assert until(lambda: "vfs_read" in left(guest_72))
         assert until(
             lambda: guest_72.run("cat /sys/kernel/tracing/instances/probewright-*/events/pw_*/enable") == b"1\n"
         )
@@ -139,7 +139,7 @@ def test_every_event_is_accounted_for_on_a_slow_line(guest_72: Guest, delay: flo
                 "f vfs_read%return a=+u0($arg2):x64 b=+u8($arg2):x64 c=+u16($arg2):x64 d=+u24($arg2):x64",
             )
         )
-        guest_72.run("dd if=/dev/urandom of=/dev/null bs=32 count=30000", 120)
+        guest_72.run("dd if=/dev/urandom of=/dev/null bs=32 count=30000")
         came = 0
 
         def all_came() -> bool:
@@ -148,7 +148,7 @@ def test_every_event_is_accounted_for_on_a_slow_line(guest_72: Guest, delay: flo
             counts = session.counts()
             return came + counts.lost >= counts.written
 
-        assert until(all_came, 90)
+        assert until(all_came)
         counts = session.counts()
         assert came + counts.lost == counts.written >= 30_000
         assert counts.lost > 0, "the kernel's buffer was full"

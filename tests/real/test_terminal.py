@@ -41,7 +41,7 @@ def test_to_live_events_in_ten_keystrokes() -> None:
     assert len(KEYS) <= 10
     prepared("7.2")
     with Tmux([*PROBEWRIGHT, "--target", "lab"]) as terminal:
-        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen), 60)
+        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen))
         below = descendants(terminal.pid)
         assert any(name.startswith("qemu") for name in below.values()), below
         pick(terminal)
@@ -65,7 +65,7 @@ def test_ending_while_the_guest_boots() -> None:
             below.update(descendants(terminal.pid))
             return "booting Linux" in screen and any(name.startswith("qemu") for name in below.values())
 
-        terminal.wait(booting, 60)
+        terminal.wait(booting)
         terminal.press("C-q")
         assert terminal.status() == 0
         assert remains(terminal.pid, below) == []

@@ -286,14 +286,14 @@ def _trace(guest: Guest, lines: list[str]) -> str:
     """Write the events, let the workload run, give what was traced of it."""
     program = b"while [ ! -e /tmp/go ]; do sleep 0.2; done\necho BEGIN >/sys/kernel/tracing/trace_marker\n"
     program += WORKLOAD.replace(b"command -v python3", MORE + b"command -v python3", 1)
-    subprocess.run([*guest.ssh_command, "cat >/tmp/work"], input=program, check=True, timeout=60)
+    subprocess.run([*guest.ssh_command, "cat >/tmp/work"], input=program, check=True)
     for start in range(0, len(lines), 20):
         written = "\n".join(f"echo {shlex.quote(line)} >>dynamic_events" for line in lines[start : start + 20])
-        guest.run(f"set -e; cd /sys/kernel/tracing\n{written}", timeout=120)
+        guest.run(f"set -e; cd /sys/kernel/tracing\n{written}")
     script = f"""echo 1 >/sys/kernel/rcu_expedited; cd /sys/kernel/tracing; echo 16384 >buffer_size_kb
     echo counter >trace_clock; echo event-fork >trace_options; sh /tmp/work >/dev/null 2>&1 & echo $! >set_event_pid
     echo 1 >events/{GROUP}/enable; touch /tmp/go; wait; echo 0 >tracing_on; cat trace"""
-    text = guest.run(script, timeout=280).decode("utf-8", "backslashreplace")
+    text = guest.run(script).decode("utf-8", "backslashreplace")
     assert " LOST " not in text
     return text.partition("tracing_mark_write: BEGIN")[2]
 

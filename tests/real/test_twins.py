@@ -47,10 +47,8 @@ class TestTwins:
         lines = [event.line for several in plans.values() for plan in several for event in plan.events]
         assert len(set(lines)) == len(lines) >= 4 * NAMES
         quoted = "\n".join(f"echo {shlex.quote(line)} >>dynamic_events" for line in lines)
-        guest.run(
-            f"cd /sys/kernel/tracing; set -e\n{quoted}\n[ $(wc -l <dynamic_events) = {len(lines)} ]", timeout=60
-        )
-        guest.run("echo >/sys/kernel/tracing/dynamic_events", timeout=60)
+        guest.run(f"cd /sys/kernel/tracing; set -e\n{quoted}\n[ $(wc -l <dynamic_events) = {len(lines)} ]")
+        guest.run("echo >/sys/kernel/tracing/dynamic_events")
 
     def plans(self, connection: Connection, name: str) -> list[Plan]:
         places = enumerate(twins(connection, name))
@@ -81,7 +79,7 @@ class TestTwins:
             "cat trace",
             "echo >dynamic_events",
         ]
-        before, _, after = guest.run("\n".join(script), timeout=60).decode().partition("tracing_mark_write")
+        before, _, after = guest.run("\n".join(script)).decode().partition("tracing_mark_write")
         hit = [{n for n in range(len(lines)) if f" twin_{n}: (c_start+0x" in text} for text in (before, after)]
         assert len(hit[0]) == len(hit[1]) == 1, (before, after)
         assert hit[0] != hit[1]

@@ -51,7 +51,7 @@ def test_by_completion_alone_on_the_recording(size: tuple[int, int]) -> None:
 def test_a_name_arrives() -> None:
     prepared("7.2")
     with Tmux([*PROBEWRIGHT, "--target", "lab"]) as terminal:
-        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen), 120)
+        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen))
         terminal.wait(lambda screen: "specification" in screen)
         below = descendants(terminal.pid)
         type_by_completion(terminal)

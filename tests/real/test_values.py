@@ -90,7 +90,7 @@ def run(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Run]:
     kernel, _, variant = str(request.param).partition("-")
     prepared(kernel, python=variant != "sh")
     with saved.start(kernel, python=variant != "sh") as guest:
-        subprocess.run([*guest.ssh_command, "cat >/tmp/workload"], input=WORKLOAD, check=True, timeout=60)
+        subprocess.run([*guest.ssh_command, "cat >/tmp/workload"], input=WORKLOAD, check=True)
         target = connect(guest, kernel)
         connection = Connection(target)
         held = hold(target, 64 if variant == "64k" else 0)
@@ -147,7 +147,7 @@ def _ours(run: Run, record: Record) -> Event:
 def test_the_same_buffer(run: Run) -> None:
     """Every event, its stamp to the microsecond, its CPU, task and values, in the kernel's order."""
     ours = run.session.instance.path
-    run.guest.run(f"cd {ours}; echo >trace; sh /tmp/workload; echo 0 >{run.switch}", timeout=120)
+    run.guest.run(f"cd {ours}; echo >trace; sh /tmp/workload; echo 0 >{run.switch}")
     theirs = kernel_side(run.guest, ours)
     run.held.let_go()
     found = _events(run, 0)
@@ -180,7 +180,6 @@ def test_another_instance_meanwhile(run: Run) -> None:
             f"echo 1 >{THEIRS}/tracing_on; echo 1 >{ours}/{run.switch}; sh -c 'echo $$; exec sh /tmp/workload'\n"
             # What has a higher number came later, when one of both may be off already.
             f"sh -c 'echo $$'; echo 0 >{ours}/{run.switch}; echo 0 >{THEIRS}/tracing_on",
-            timeout=120,
         )
         words = begin.split()
         pids = range(int(words[0]), int(words[-1]))

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.real.processes import children, until
+from tests.real.processes import PATIENCE, children, until
 
 TOP = Path(__file__).parents[2]
 
@@ -54,7 +54,7 @@ class Tmux:
         """What stands on the screen now."""
         return self._tmux("capture-pane", "-p")
 
-    def wait(self, seen: Callable[[str], object], seconds: float = 60.0) -> str:
+    def wait(self, seen: Callable[[str], object], seconds: float = PATIENCE) -> str:
         """The screen, once `seen` says yes to it. Raises TimeoutError with the last one."""
         end = time.monotonic() + seconds
         while True:
@@ -65,7 +65,7 @@ class Tmux:
                 raise TimeoutError(screen)
             time.sleep(0.05)
 
-    def status(self, seconds: float = 60.0) -> int:
+    def status(self, seconds: float = PATIENCE) -> int:
         """Exit status of the program, once it has ended. Raises TimeoutError."""
         return int(re.findall(r"\[ended (\d+)\]", self.wait(lambda screen: "[ended " in screen, seconds))[-1])
 
