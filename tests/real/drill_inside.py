@@ -45,6 +45,8 @@ FOREIGN = {
     "instances/theirs/events/sched/sched_switch/enable": "1",
 }
 """What someone else has set, on the same kernel."""
+ORDINARY = {"max_graph_depth": "0\n", "set_graph_function": "\n", "set_ftrace_filter": "\n", "current_tracer": "nop"}
+"""The kernel's own of it."""
 
 
 def whole(path: str) -> str:
@@ -64,6 +66,19 @@ def prepare() -> None:
         files.perform(Step(Effect.WRITE, f"{TRACING}/{name}", text.encode()))
 
 
+def restore() -> None:
+    """Take away what `prepare` made."""
+    theirs = f"{TRACING}/instances/theirs"
+    for name in FOREIGN:
+        if name.endswith("/enable"):
+            files.perform(Step(Effect.WRITE, f"{TRACING}/{name}", b"0"))
+    files.perform(Step(Effect.RMDIR, theirs))
+    for line in ("-:synthetic/their_took", "-:theirs/open"):
+        files.perform(Step(Effect.APPEND, f"{TRACING}/dynamic_events", f"{line}\n".encode()))
+    for name, text in ORDINARY.items():
+        files.perform(Step(Effect.WRITE, f"{TRACING}/{name}", text.encode()))
+
+
 def snapshot() -> dict[str, object]:
     """All that a session may leave behind or change."""
     theirs = f"{TRACING}/instances/theirs"
@@ -73,10 +88,13 @@ def snapshot() -> dict[str, object]:
     found: dict[str, object] = {path: sorted(whole(path).splitlines()) for path in paths}
     found["instances"] = sorted(os.listdir(f"{TRACING}/instances"))
     found["journals"] = sorted(os.listdir("/run/probewright")) if os.path.isdir("/run/probewright") else []
-    found["processes"] = sum(
-        whole(f"/proc/{pid}/comm") == "python3\n" for pid in os.listdir("/proc") if pid.isdigit()
-    )
+    found["processes"] = processes()
     return found
+
+
+def processes() -> int:
+    """Number of processes that run Python."""
+    return sum(whole(f"/proc/{pid}/comm") == "python3\n" for pid in os.listdir("/proc") if pid.isdigit())
 
 
 def difference(before: dict[str, object], now: dict[str, object]) -> list[str]:
@@ -154,6 +172,7 @@ def play(victim: str, step: int, seconds: float, before: dict[str, object]) -> d
     ended = until(lambda: os.waitpid(pid, os.WNOHANG)[0] == pid)
     if victim == "near":  # the agent is there to undo all of it
         until(lambda: not difference(before, snapshot()))
+    until(lambda: processes() == before["processes"])  # whose parent has died, init takes note of
     left = difference(before, snapshot())
     told: list[str] = []
     failed: list[str] = []
@@ -178,10 +197,13 @@ def play(victim: str, step: int, seconds: float, before: dict[str, object]) -> d
 def main() -> None:
     os.chdir("/")
     prepare()
-    before = snapshot()
-    for line in sys.stdin:
-        victim, step, seconds = json.loads(line)
-        print(json.dumps(play(victim, step, seconds, before)), flush=True)
+    try:
+        before = snapshot()
+        for line in sys.stdin:
+            victim, step, seconds = json.loads(line)
+            print(json.dumps(play(victim, step, seconds, before)), flush=True)
+    finally:
+        restore()
 
 
 if __name__ == "__main__":

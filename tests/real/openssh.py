@@ -18,7 +18,7 @@ from typing import Self
 import pytest
 
 from tests.real.conftest import REQUIRED
-from tests.real.processes import ended, until
+from tests.real.processes import PATIENCE, ended, until
 
 _BINARY = "/usr/sbin/sshd"
 _RUN = Path("/run/sshd")
@@ -43,7 +43,6 @@ class Server:
         self.user = getpass.getuser()
         self.port = _free_port()
         self._settings = settings
-        self._made_run = False
         for name in ("host", "key"):
             subprocess.run(
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(folder / name)], check=True
@@ -98,9 +97,8 @@ class Server:
         return (self.folder / "log").read_text()
 
     def __enter__(self) -> Self:
-        if os.getuid() == 0 and not _RUN.exists():
-            _RUN.mkdir(mode=0o755)
-            self._made_run = True
+        if os.getuid() == 0:
+            _RUN.mkdir(mode=0o755, exist_ok=True)  # it stays, for other servers of tests use it by now
         settings = {
             "Port": str(self.port),
             "ListenAddress": "127.0.0.1",
@@ -133,9 +131,7 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._process.terminate()
-        self._process.wait(60)
-        if self._made_run:
-            _RUN.rmdir()
+        self._process.wait(PATIENCE)
 
 
 @contextlib.contextmanager

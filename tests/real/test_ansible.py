@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -99,10 +100,12 @@ def test_it_records_fetches_and_leaves_nothing(plays: Plays) -> None:
       until grep -q 1 {TRACING}/instances/probewright-*/events/pw_*/do_sys_openat2__entry/enable 2>/dev/null
       do usleep 200000; done
       cd /tmp; printf 'first line\\nsecond line\\n' >read-me
-      dd if=read-me of=/dev/null bs=5 skip=2 count=1 2>/dev/null; cat /no/such/file 2>/dev/null; rm read-me"""
+      dd if=read-me of=/dev/null bs=5 skip=2 count=1 2>/dev/null; cat /no/such/file 2>/dev/null; rm read-me
+      until grep -q /no/such/file /tmp/probewright-*/out; do usleep 200000; done
+      kill -INT $(cat /tmp/probewright-*/pid)"""
     worker = threading.Thread(target=guest.run, args=(work,))
     worker.start()
-    done = plays.run("-e", "probewright_seconds=8")
+    done = plays.run("-e", "probewright_seconds=600")  # the workload ends it
     worker.join()
     assert done.returncode == 0, done.stdout + done.stderr
     assert plays.left() == ""
@@ -130,7 +133,7 @@ def test_a_controller_that_is_killed_leaves_no_probes(plays: Plays) -> None:
     """The script ends by itself; only its folder waits for somebody to fetch it."""
     guest = plays.guest
     with subprocess.Popen(
-        plays.command("-e", "probewright_seconds=3"),
+        plays.command("-e", "probewright_seconds=5"),
         cwd=plays.folder,
         env=plays.environment,
         stdin=subprocess.DEVNULL,
@@ -138,12 +141,13 @@ def test_a_controller_that_is_killed_leaves_no_probes(plays: Plays) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
-        guest.run("until ls /tmp/probewright-*/ready 2>/dev/null; do usleep 200000; done", 120)
-        os.killpg(process.pid, 9)
+        # It waits, so that its time is not over before the controller is killed.
+        wait = "until ls /tmp/probewright-*/ready 2>/dev/null; do usleep 100000; done"
+        guest.run(f"{wait}; kill -STOP $(cat /tmp/probewright-*/pid)")
+        os.killpg(process.pid, signal.SIGKILL)
+    guest.run("kill -CONT $(cat /tmp/probewright-*/pid)")
     there = f"(cat {TRACING}/dynamic_events; ls {TRACING}/instances) | grep -qE 'pw_|probewright'"
-    guest.run(f"while {there}; do usleep 200000; done", 60)
-    folders = guest.run(
-        "until cat /tmp/probewright-*/status 2>/dev/null; do usleep 200000; done; ls /tmp", 60
-    ).decode()
+    guest.run(f"while {there}; do usleep 200000; done")
+    folders = guest.run("until cat /tmp/probewright-*/status 2>/dev/null; do usleep 200000; done; ls /tmp").decode()
     assert folders.startswith("0\n") and "probewright-" in folders
     guest.run("rm -r /tmp/probewright-*")

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import pytest
 
@@ -166,10 +165,11 @@ class TestOnKernels:
         assert len({name for name, _ in returns}) >= 2, text
         assert returns <= claimed
 
-    def test_a_module_that_is_not_loaded(self, seen: Seen, tmp_path: Path) -> None:
+    def test_a_module_that_is_not_loaded(self, seen: Seen, request: pytest.FixtureRequest) -> None:
         release = seen.guest.kernel.release
         place = shlex.quote(f"/lib/modules/{release}")
         seen.guest.run(f"mkdir -p {place}; echo '../extra/dummy.ko:' >{place}/modules.dep")
+        request.addfinalizer(lambda: seen.guest.run(f"rmmod dummy; rm -r {place}"))
         fresh = Attaching(seen.connection)
         about = fresh.about("dummy_setup")
         assert [(r.why, r.remedy) for r in about.reasons] == [(Why.MODULE, "modprobe dummy")]

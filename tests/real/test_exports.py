@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,11 +15,12 @@ from events.text import kernel_text
 from kernel.connection import Connection
 from kernel.lab.guest import Guest, boot
 from kernel.lab_target import connect
-from kernel.session import Session
 from kernel.watch import Watch
 from probes.check import armable
 from probes.export.export import dialect_named
 from tests.real.conftest import prepared
+from tests.real.held import bring_in
+from tests.real.processes import until
 from tests.real.saved import SavedGuests
 from tests.real.tools import packed
 from tui.exporting import exported
@@ -45,10 +45,22 @@ rm read-me
 TOOLS = {"sh": (), "trace-cmd": ("trace-cmd",), "perf": ("perf",), "bpftrace": ("bpftrace",)}
 COMMANDS = {"sh": "sh /tmp/export", "bpftrace": "bpftrace -B line /tmp/export"}
 """What runs an export, without a bound in time."""
-PROBES = {"perf": 4, "bpftrace": 6}
-"""kprobes and kretprobes that are on when the export is."""
-PATIENCE = 240.0
+READERS = {"perf": "perf record", "bpftrace": "bpftrace"}
+"""In the command line of what waits for events, once all are on."""
+WAITING = "7|232|271|281"
+"""poll, epoll_wait, ppoll, epoll_pwait (arch/x86/entry/syscalls/syscall_64.tbl)."""
+WAITS = f"""\
+waits() {{
+  for folder in /proc/[0-9]*; do
+    tr '\\0' ' ' <$folder/cmdline 2>/dev/null | grep -q "$1" && grep -qE '^({WAITING}) ' $folder/syscall && return
+  done 2>/dev/null
+  return 1
+}}
+"""
+LONGEST = 600.0
 """Seconds: LLVM is slow on an emulated processor, and so is perf's reading of all symbols."""
+LAST = "/no/more/work"
+"""A file that is opened when the workload has ended: events come in their order."""
 
 
 class Told(NamedTuple):
@@ -85,21 +97,19 @@ def left(guest: Guest) -> str:
 def running(guest: Guest, dialect: str, first: str) -> Iterator[subprocess.Popen[bytes]]:
     """The export runs and all its probes are on; `first` is the event that is switched on last."""
     command = COMMANDS.get(dialect, 'sh /tmp/export "" /tmp/recorded')
+    guest.run("rm -f /tmp/status")
     run = f"sh -c 'echo $$ >/tmp/pid; exec {command}' >/tmp/out 2>/tmp/err; echo $? >/tmp/status"
     with subprocess.Popen([*guest.ssh_command, run], stdin=subprocess.DEVNULL) as process:
-        if dialect in PROBES:
-            functions = "shmem_file_llseek|do_sys_openat2|wake_up_new_task"
-            on = f"grep -E '({functions})\\+' /sys/kernel/debug/kprobes/list | grep -vc DISABLED"
-            ready = f"[ $({on}) -ge {PROBES[dialect]} ]"
-        else:
-            ready = f"grep -q 1 {TRACING}/instances/probewright-*/events/pw_*/{first}/enable 2>/dev/null"
-        ended = "[ -e /tmp/status ]"
-        guest.run(f"rm -f /tmp/status; until {ready} || {ended}; do sleep 0.3; done; sleep 2", timeout=PATIENCE)
+        on = f"grep -q 1 {TRACING}/instances/probewright-*/events/pw_*/{first}/enable 2>/dev/null"
+        ready = f"{on} && grep -q 1 {TRACING}/instances/probewright-*/tracing_on"
+        if dialect in READERS:
+            ready = f"waits '{READERS[dialect]}'"
+        guest.run(f"{WAITS}until {{ {ready}; }} || [ -e /tmp/status ]; do sleep 0.3; done", timeout=LONGEST)
         try:
             yield process
         finally:
             guest.run("kill -INT $(cat /tmp/pid) || true")
-            process.wait(PATIENCE)
+            process.wait(LONGEST)
 
 
 def worked(guest: Guest) -> tuple[int, int]:
@@ -125,12 +135,11 @@ def values_of(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def ours(watch: Watch, span: tuple[int, int]) -> list[Told]:
-    """Our side, once nothing more comes."""
-    session, store = watch.session, watch.store
-    assert isinstance(session, Session) and store is not None
-    while session.pump.wait(1.5) or watch.unsettled:
-        watch.tick()
-    assert (watch.error, store.undecodable, dict(store.overrun)) == (None, 0, {})
+    """Our side of all that was recorded until now."""
+    bring_in(watch)
+    store = watch.store
+    assert store is not None
+    assert (store.undecodable, dict(store.overrun)) == (0, {})
     records = [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
     told = [(record, kernel_text(record, watch.connection.symbols)) for record in records]
     return [
@@ -166,8 +175,10 @@ def compare(guest: Guest, dialect: str) -> None:
             assert guest.run("cat /tmp/status 2>/dev/null || true") == b"", guest.run("cat /tmp/err").decode()
             for probe in probes:
                 watch.arm(probe)
-            time.sleep(1)
             span = worked(guest)
+            guest.run(f"cat {LAST} 2>/dev/null || true")
+            if dialect in COMMANDS:  # the others write when they end, and all of it
+                guest.run(f"until grep -q {LAST} /tmp/out; do sleep 0.2; done")
             mine = ours(watch, span)
         text = guest.run("cat /tmp/out").decode()
     finally:
@@ -210,14 +221,15 @@ def test_a_shell_script_leaves_nothing_at_any_signal(guest: Guest, signal: str) 
         assert "shmem_file_llseek__exit" in left(guest)
         guest.run(f"kill -{signal} $(cat /tmp/pid); until [ -e /tmp/status ]; do sleep 0.2; done")
         assert left(guest) == "", guest.run("cat /tmp/err")
-    assert guest.run("ps | grep -c '[i]f=.*trace_pipe' || true") == b"0\n"
+    assert until(lambda: guest.run("ps | grep -c '[i]f=.*trace_pipe' || true") == b"0\n")
 
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
 def test_a_shell_script_ends_with_its_reader_and_with_its_time(guest: Guest) -> None:
     _export_sh(guest)
     put(guest, "/tmp/workload", WORKLOAD)
-    work = "(while [ ! -e /tmp/enough ]; do sh /tmp/workload; sleep 0.3; done) & "
+    work = "(while [ ! -e /tmp/enough ]; do sh /tmp/workload; done) & "
+    guest.run("rm -f /tmp/enough")
     try:
         line = guest.run(f"{work} sh /tmp/export | head -n 1; touch /tmp/enough; wait").decode()
         assert re.search(r"shmem_file_|do_sys_openat2__|wake_up_new_task__", line)
@@ -249,7 +261,7 @@ def test_what_a_killed_script_leaves_is_found(guest: Guest) -> None:
         target = connect(guest, "guest", python=False)
         try:
             assert leftovers.find(target) == []  # it lives
-            guest.run("kill -9 $(cat /tmp/pid)")
+            guest.run("pid=$(cat /tmp/pid); kill -9 $pid; while [ -e /proc/$pid ]; do usleep 100000; done")
             # Its reader outlives it for a moment, or for good.
             holds = "ls -l $p/fd 2>/dev/null | grep -q trace_pipe"
             guest.run(f"for p in /proc/[0-9]*; do {holds} && kill ${{p#/proc/}}; done; true")
