@@ -26,8 +26,9 @@ class SlowLine:
         self.carried = 0
         """Bytes of both directions."""
         self._to = to
+        self.bits = bits
+        """A second, of what comes from now on."""
         self._delay = delay
-        self._bytes = bits / 8
         self._whole = True
         self._ends: list[socket.socket] = []
         self._lock = threading.Lock()
@@ -74,7 +75,7 @@ class SlowLine:
             with self._lock:
                 self._ends += [near, far]
             for one, other in ((near, far), (far, near)):
-                way = _Way(self._delay, self._bytes)
+                way = _Way(self._delay, self)
                 threading.Thread(target=self._take, args=(one, way), daemon=True).start()
                 threading.Thread(target=self._give, args=(way, other), daemon=True).start()
 
@@ -98,10 +99,9 @@ class SlowLine:
 class _Way:
     """One direction."""
 
-    def __init__(self, delay: float, rate: float) -> None:
+    def __init__(self, delay: float, line: SlowLine) -> None:
         self._delay = delay
-        self._rate = rate
-        self._most = _ROOM + int(rate * delay)
+        self._line = line
         self._held: deque[tuple[float, bytes]] = deque()
         self._size = 0
         self._free_at = 0.0
@@ -110,9 +110,9 @@ class _Way:
     def put(self, data: bytes) -> None:
         """Bytes at the near end; waits until there is room. Nothing: the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._size < self._most)
+            self._changed.wait_for(lambda: self._size < _ROOM + self._line.bits / 8 * self._delay)
             now = time.monotonic()
-            self._free_at = max(self._free_at, now) + (len(data) / self._rate if self._rate else 0.0)
+            self._free_at = max(self._free_at, now) + (len(data) * 8 / self._line.bits if self._line.bits else 0.0)
             self._held.append((self._free_at + self._delay, data))
             self._size += len(data)
             self._changed.notify_all()

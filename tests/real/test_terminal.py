@@ -11,8 +11,18 @@ from tests.real.tmux import TOP, Tmux
 
 PROBEWRIGHT = [sys.executable, "-m", "tui"]
 NAME = tuple("vfs_read")
-KEYS = ("Enter", "x", "3", "/", "f", "_", "p", "Enter", "Enter")
-"""Pick the function, at its exit, tick the third argument, find the field, tick it, arm; exits bring `$retval`."""
+SHOWN = {
+    "Enter": r"when +\[entry\]",
+    "x": r"when +entry +\[exit\]",
+    "3": r"\[x\] count",
+    "/": "part of a field's name",
+    "f": "/ f ",
+    "_": "/ f_ ",
+    "p": r"▌ +\[ \] ->f_pos",
+}
+"""Keys that pick the function, at its exit, tick the third argument and find the field, with what each shows."""
+KEYS = (*SHOWN, "Enter", "Enter")
+"""And those that tick the field, and arm; exits bring `$retval`."""
 ROW = re.compile(r"^ *(\d+\.\d{6}) +(\d+)  (\S+)-(\d+) +vfs_read__exit +(-?\d+) +(\d+) +(-?\w+)", re.MULTILINE)
 
 
@@ -20,21 +30,29 @@ def pick(terminal: Tmux) -> None:
     """From the list of functions to an armed probe."""
     terminal.press(*NAME)
     terminal.wait(lambda screen: re.search(r"> vfs_read +\d+ of", screen))
-    terminal.press(*KEYS)
+    for key, shown in SHOWN.items():
+        terminal.press(key)
+        terminal.wait(re.compile(shown).search)
+    terminal.press("Enter")
+    terminal.wait(re.compile(r"\[x\] +->f_pos").search)
+    terminal.press("Enter")
+
+
+def has_whole(screen: str) -> bool:
+    """Whether the lab's workload is there: `head` reads the first 4096 bytes of a file by 1024."""
+    by_task: dict[str, list[tuple[str, ...]]] = {}
+    for row in ROW.findall(screen):
+        by_task.setdefault(row[3], []).append(row[4:])
+    whole = [("0", "1024", "1024"), ("1024", "1024", "1024"), ("2048", "1024", "1024"), ("3072", "1024", "1024")]
+    return whole in by_task.values()
 
 
 def check_rows(screen: str) -> None:
-    """What the lab's workload does: `head` reads the first 4096 bytes of a file by 1024."""
-    rows = [match.groups() for match in ROW.finditer(screen)]
+    rows = ROW.findall(screen)
     assert len(rows) >= 8
     stamps = [float(row[0]) for row in rows]
     assert stamps == sorted(stamps)
     assert {row[1] for row in rows} <= {"0", "1"}
-    by_task: dict[str, list[tuple[str, ...]]] = {}
-    for row in rows:
-        by_task.setdefault(row[3], []).append(row[4:])
-    whole = [("0", "1024", "1024"), ("1024", "1024", "1024"), ("2048", "1024", "1024"), ("3072", "1024", "1024")]
-    assert whole in by_task.values(), by_task
 
 
 def test_to_live_events_in_ten_keystrokes() -> None:
@@ -45,7 +63,7 @@ def test_to_live_events_in_ten_keystrokes() -> None:
         below = descendants(terminal.pid)
         assert any(name.startswith("qemu") for name in below.values()), below
         pick(terminal)
-        screen = terminal.wait(lambda screen: len(ROW.findall(screen)) > 16)
+        screen = terminal.wait(lambda screen: len(ROW.findall(screen)) > 16 and has_whole(screen))
         assert re.search(r"time +cpu +task +event +f_pos +count +ret", screen), screen
         assert "armed 1" in screen
         check_rows(screen)
