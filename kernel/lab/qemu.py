@@ -45,6 +45,10 @@ def command_line(
     ]
 
 
+_ANSWER = 2.0
+"""Seconds that one look for an answer takes at most."""
+
+
 def free_port() -> int:
     """A port of 127.0.0.1 that nobody has now; somebody may take it before we do."""
     with socket.socket() as probe:
@@ -66,6 +70,11 @@ class Machine:
     ) -> None:
         """Start it; `more` words stand at the end of the command."""
         self.port = free_port()
+        self._asked: socket.socket | None = None
+        """Connection to the guest's SSH server that has not been answered yet."""
+        self._tries = 1
+        """Times that the next connection is asked."""
+        self._tries_left = 0
         self._console = folder / "console"
         self._log = folder / "qemu.log"
         self._console.write_bytes(b"")
@@ -107,14 +116,32 @@ class Machine:
         return text[text.rfind("\n", 0, found.start()) + 1 :] if found else ""
 
     def answers(self) -> bool:
-        """Whether the guest's SSH server speaks; QEMU itself takes every connection, so its banner is waited for."""
+        """Whether the guest's SSH server speaks; QEMU itself takes every connection, so its banner is waited for.
+
+        Asked again, it waits on the connection that it has, each time twice as long for a new one: where the guest is
+        slow, every connection more makes it slower.
+        """
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as line:
-                line.settimeout(2)
-                return line.recv(4) == b"SSH-"
+            if self._asked is None:
+                self._asked = socket.create_connection(("127.0.0.1", self.port), timeout=_ANSWER)
+                self._tries_left, self._tries = self._tries, 2 * self._tries
+            found = self._asked.recv(4)
+        except TimeoutError:
+            self._tries_left -= 1
+            if self._tries_left > 0:
+                return False
+            found = b""
         except OSError:
-            return False
+            found = b""
+        self._hang_up()
+        return found == b"SSH-"
+
+    def _hang_up(self) -> None:
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            asked.close()
 
     def close(self) -> None:
         """End it, and the folder with it; safe to call twice."""
+        self._hang_up()
         end_kept(self._process)

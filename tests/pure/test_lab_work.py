@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -239,6 +240,28 @@ def test_command_line(arch: str, program: str, tmp_path: Path) -> None:
     words = argv[argv.index("-append") + 1]
     assert words.endswith(" one two")
     assert ("no_timer_check" in words) == (arch == "amd64"), "x86 alone has that test"
+
+
+def test_a_slow_guest_is_not_asked_by_one_more_connection_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qemu, "_ANSWER", 0.05)
+    monkeypatch.setattr(qemu, "start_kept", lambda *_, **__: None)
+    monkeypatch.setattr(qemu, "end_kept", lambda _: None)
+    machine = qemu.Machine(tmp_path, KernelImage(Path("/k"), "amd64", "7.2"), tmp_path / "i", "")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        machine.port = server.getsockname()[1]
+        assert not any(machine.answers() for _ in range(1 + 2 + 4))
+        taken = [server.accept()[0] for _ in range(3)]
+        assert not machine.answers()
+        taken.append(server.accept()[0])
+        taken[-1].sendall(b"SSH-2.0-dropbear")
+        assert machine.answers()
+        for connection in taken:
+            connection.close()
+    assert not machine.answers(), "nobody is there"
+    machine.close()
 
 
 def test_a_full_disk_is_told_with_the_folder_and_the_way_out(
