@@ -41,7 +41,11 @@ class Server:
         must(os.path.exists(_BINARY), "no sshd here: apt-get install openssh-server")
         self.folder = folder
         self.user = getpass.getuser()
-        self.port = _free_port()
+        # Bound, and nobody listens: the server may use the port, and nobody else gets it.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self.port: int = self._reserved.getsockname()[1]
         self._settings = settings
         for name in ("host", "key"):
             subprocess.run(
@@ -132,6 +136,7 @@ class Server:
     ) -> None:
         self._process.terminate()
         self._process.wait(PATIENCE)
+        self._reserved.close()
 
 
 @contextlib.contextmanager
@@ -171,10 +176,3 @@ def _wait_for_processes_of(name: str) -> None:
         return True
 
     assert until(gone), f"{name} still runs something"
-
-
-def _free_port() -> int:
-    with socket.socket() as line:
-        line.bind(("127.0.0.1", 0))
-        port: int = line.getsockname()[1]
-    return port
