@@ -73,7 +73,8 @@ class Symbols:
 
     def __bool__(self) -> bool:
         """Same as `known`, without reading the whole table."""
-        return bool(self._addresses) if self._lines is not None else bool(_SOME_ADDRESS.search(self._data))
+        data = self._data
+        return bool(self._addresses) if self._lines is not None else bool(_SOME_ADDRESS.search(data))
 
     @cached_property
     def has_data(self) -> bool:
@@ -83,10 +84,11 @@ class Symbols:
 
     def prepare(self) -> None:
         """Read and sort the table, once."""
+        data = self._data  # before the check: another thread may read the table and let go of it meanwhile
         if self._lines is not None:
             return
         addresses, lines = [], []
-        for line in self._data.split(b"\n"):
+        for line in data.split(b"\n"):
             words = line.split(None, 2)
             try:
                 address = int(words[0], 16) if len(words) > 2 else 0
@@ -96,22 +98,14 @@ class Symbols:
                 addresses.append(address)
                 lines.append(line)
         order = sorted(range(len(addresses)), key=addresses.__getitem__)
-        self._addresses = array("Q", map(addresses.__getitem__, order))
         # is_ksym_addr(): from _stext to _end where data is listed, else to the end of the code.
-        low = self._address_of(b"_stext", b"_text")
-        high = self._address_of(b"_end", b"_einittext", b"_etext")
+        low = _address_of(data, b"_stext", b"_text")
+        high = _address_of(data, b"_end", b"_einittext", b"_etext")
         if low is not None and high is not None and low < high:
             self._low, self._high = low, high
-        self._data = b""
+        self._addresses = array("Q", map(addresses.__getitem__, order))
         self._lines = list(map(lines.__getitem__, order))
-
-    def _address_of(self, *names: bytes) -> int | None:
-        for name in names:
-            at = self._data.find(b" " + name + b"\n")
-            if at >= 0:
-                start = self._data.rfind(b"\n", 0, at) + 1
-                return int(self._data[start:at].split(b" ", 1)[0], 16)
-        return None
+        self._data = b""
 
     def find(self, address: int) -> Place | None:
         """The symbol around an address; None: there is none."""
@@ -266,3 +260,13 @@ class Symbols:
         if place.name in _TRAMPOLINES and not place.offset:
             return _PROBED
         return (self.lookup(address) or "") if offset else place.name
+
+
+def _address_of(data: bytes, *names: bytes) -> int | None:
+    """Return the address of the first of some names that a table has, as a number; None: it has none of them."""
+    for name in names:
+        at = data.find(b" " + name + b"\n")
+        if at >= 0:
+            start = data.rfind(b"\n", 0, at) + 1
+            return int(data[start:at].split(b" ", 1)[0], 16)
+    return None

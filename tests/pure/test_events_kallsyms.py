@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,3 +61,36 @@ def test_lines_that_are_none() -> None:
     symbols = Symbols(b"\n1\n2 t\nzz t a\n0 t a\n5 t a\n6 t  b \t[m]\n-1 t a\n")
     assert symbols.named("a") == [Entry(5, "t", "a")]
     assert [entry.name for entry in symbols.beginning("")] == ["a", "b"]
+
+
+def test_a_table_that_is_being_read_gives_another_reader_all_of_it() -> None:
+    """A worker reads the table while the screen asks for names: here the screen asks at each line of the reader."""
+    asked = 0
+
+    def ask_at(line: int) -> None:
+        symbols = Symbols(table([(5, "t", "a"), (9, "t", "_end"), (1, "t", "_text")]))
+        seen = 0
+
+        def trace(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal seen, asked
+            if frame.f_code is not Symbols.prepare.__code__:
+                return None
+            seen += event == "line"
+            if event == "line" and seen == line:
+                sys.settrace(None)
+                asked += 1
+                assert symbols and [entry.name for entry in symbols.at(5)] == ["a"]
+                assert symbols.find(5) is not None and symbols.find(12) is None
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            symbols.prepare()
+        finally:
+            sys.settrace(before)
+        assert symbols.find(5) is not None
+
+    for line in range(1, 60):
+        ask_at(line)
+    assert asked > 20
