@@ -9,7 +9,9 @@ import pytest
 
 from kernel.open import shipped_recording
 from kernel.presets import Presets
-from tests.real.command import run
+from tests.pure.commands import command
+
+__all__ = ["command"]
 
 OWN = """version = 1
 name = "own"
@@ -24,10 +26,9 @@ default = "0ns"
 """
 
 
-@pytest.fixture
-def command(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def presets_of_this_test(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return run
 
 
 def on_recording(*words: str) -> tuple[str, ...]:
@@ -76,7 +77,6 @@ def test_what_is_wrong_is_said(command, words, status, said):
     assert done.status == status and said in done.err, done
 
 
-@pytest.mark.usefixtures("command")
 @pytest.mark.parametrize(
     ("words", "said"),
     [

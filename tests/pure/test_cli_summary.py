@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -15,23 +12,23 @@ from kernel.histogram import Read
 from kernel.open import shipped_recording
 from probes.hist.kept import TASK, Kept
 from probes.plan import PlannedEvent
+from tests.pure.commands import command
 from tui.__main__ import main
 from tui.cli import summary
 from tui.cli.watching import follow
 
+__all__ = ["command"]
+
 SPEC = "f vfs_write%both pos[0] count $retval"
 
 
-def _run(*arguments: str) -> tuple[int, str, str]:
-    command = [sys.executable, "-m", "tui", "run", "-t", str(shipped_recording()), SPEC, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return done.returncode, done.stdout, done.stderr
+RUN = ("run", "-t", str(shipped_recording()), SPEC)
 
 
-def test_the_sum_of_what_was_asked_for_and_of_nothing_else():
-    status, out, _ = _run("--summary", "count", "--json")
-    found = [json.loads(line) for line in out.splitlines()]
-    assert status == 0
+def test_the_sum_of_what_was_asked_for_and_of_nothing_else(command):
+    done = command(*RUN, "--summary", "count", "--json")
+    found = done.objects
+    assert done.status == 0
     assert found[0] == {"summary": "events", "events": 103, "uncounted": 0}
     rates = {one["event"]: one for one in found if one["summary"] == "rate"}
     assert {name: sum(one["counts"]) for name, one in rates.items()} == {
@@ -49,10 +46,11 @@ def test_the_sum_of_what_was_asked_for_and_of_nothing_else():
     ]
 
 
-def test_the_same_in_words():
-    status, out, _ = _run("--summary", "count")
-    assert status == 0
-    assert "vfs_write: 51 pairs  p50 " in out and "vfs_write__exit count: 52 events\n  4096 |####" in out
+def test_the_same_in_words(command):
+    done = command(*RUN, "--summary", "count")
+    assert done.status == 0
+    assert "vfs_write: 51 pairs  p50 " in done.out
+    assert "vfs_write__exit count: 52 events\n  4096 |####" in done.out
 
 
 def test_what_was_counted_until_the_line_was_cut_is_given_out(capsys, monkeypatch):
@@ -61,19 +59,18 @@ def test_what_was_counted_until_the_line_was_cut_is_given_out(capsys, monkeypatc
         raise TargetLost("the line was cut")
 
     monkeypatch.setattr(summary, "follow", cut)
-    assert main(["run", "-t", str(shipped_recording()), SPEC, "--summary", "count"]) == 3
+    assert main([*RUN, "--summary", "count"]) == 3
     told = capsys.readouterr()
     assert "vfs_write__exit count: 52 events" in told.out and "the line was cut" in told.err
 
 
-def test_a_field_that_no_event_has_is_named():
-    _, _, err = _run("--summary", "nothing")
-    assert "no event has a field nothing" in err
+def test_a_field_that_no_event_has_is_named(command):
+    assert "no event has a field nothing" in command(*RUN, "--summary", "nothing").err
 
 
-def test_a_recording_has_no_kernel_that_could_count():
-    status, _, err = _run("--hist")
-    assert status == 3 and "no kernel here" in err
+def test_a_recording_has_no_kernel_that_could_count(command):
+    done = command(*RUN, "--hist")
+    assert done.status == 3 and "no kernel here" in done.err
 
 
 @pytest.mark.parametrize("without_room", [0, 40])
