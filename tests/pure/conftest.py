@@ -1,0 +1,5 @@
+"""Fixtures of every pure test."""
+
+from tests.shared_work import collections_without_modules, recordings_unpacked_once
+
+__all__ = ["collections_without_modules", "recordings_unpacked_once"]

@@ -1,0 +1,48 @@
+"""Work that tests repeat on the recordings of tests and application, done once in a process."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from events import chunks
+from events.kallsyms import Symbols
+
+LARGE = 1 << 16
+"""Bytes: smaller chunks are unpacked in no time, and tests damage them in a thousand ways."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def recordings_unpacked_once() -> Iterator[None]:
+    """Keep the last unpacked large chunks and symbol tables: half of the time that opening a recording takes."""
+    unpack = chunks._unpack
+    kept = functools.lru_cache(16)(unpack)
+
+    def unpack_once(stored: bytes, codec: int, length: int, part: bool = False) -> bytes:
+        return (kept if len(stored) > LARGE else unpack)(stored, codec, length, part)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "_unpack", unpack_once)
+        patch.setattr(Symbols, "parse", functools.lru_cache(8)(Symbols.parse))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def collections_without_modules() -> Iterator[None]:
+    """Collect the garbage of tests alone: imported modules are alive in every collection.
+
+    An application freezes its names and offsets and unfreezes all; in a test they end with it.
+    """
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 5, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "freeze", lambda: None)
+        patch.setattr(gc, "unfreeze", lambda: None)
+        yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
