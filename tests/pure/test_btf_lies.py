@@ -210,11 +210,11 @@ def endless(shape: str) -> bytes:  # noqa: C901 - a list
             w.add(Kind.UNION, "", 8, [("", me + 1, 0)])
             w.add(Kind.UNION, "", 8, [("", me, 0)])
         case "each twice the one before":
-            for i in range(60):
+            for i in range(30):
                 w.add(Kind.STRUCT, "", 8, [("", me + i + 1, 0), ("", me + i + 1, 32)])
             w.add(Kind.STRUCT, "", 8, [("end", integer, 0)])
         case "nothing in it, twice the one before":
-            for i in range(60):
+            for i in range(30):
                 w.add(Kind.STRUCT, "", 8, [("", me + i + 1, 0)] * 2)
             w.add(Kind.STRUCT, "", 8)
         case "function of itself":
@@ -225,7 +225,7 @@ def endless(shape: str) -> bytes:  # noqa: C901 - a list
             w.add(Kind.PTR, last=me)
             w.add(Kind.FUNC, "record", me)
         case "functions of functions":
-            for i in range(40):
+            for i in range(12):
                 w.add(Kind.FUNC_PROTO, last=integer, rows=[("a", me + i + 1)] * 9)
             w.add(Kind.FUNC, "record", me)
         case "a long chain":

@@ -187,9 +187,9 @@ def test_a_full_store_drops_calls_with_their_events() -> None:
     store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
     calls = Calls(store)
     calls.use(ENDS)
-    for n in range(0, 30_000, 2):
-        data = b"".join(event(_record(5, at % 2, 0, n), 10) for at in range(2))
-        store.feed(Batch((Chunk(0, page(20 * n + 10, data, HEADER)),), drained=True))
+    for n in range(300):
+        data = b"".join(event(_record(5, at % 2, 0, n), 10) for at in range(100))
+        store.feed(Batch((Chunk(0, page(1000 * n + 10, data, HEADER)),), drained=True))
         calls.tick()
     assert store.first_seq > 0
     assert calls.first > 0
