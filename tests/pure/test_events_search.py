@@ -159,7 +159,7 @@ def needles(draw: st.DrawFn, store: str, style: str) -> str:
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("store", STORES)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data())
 def test_nothing_that_is_shown_is_missed(store, style, data):
     needle = data.draw(needles(store, style))

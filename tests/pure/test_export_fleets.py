@@ -61,8 +61,8 @@ KINDS = {
 }
 
 
-class Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Reads `!unsafe` as Ansible does: the text, and nothing is made of it."""
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads `!unsafe` as Ansible does: the text, and nothing is made of it. In C where that is there: ten times."""
 
 
 Loader.add_constructor("!unsafe", lambda loader, node: Unsafe(loader.construct_scalar(node)))

@@ -42,16 +42,19 @@ class _Machine:
         self.events.append((call, end._replace(seq=len(self.events), ts=10 * len(self.events))))
 
 
+STEPS = st.integers(0, 60).flatmap(lambda length: st.lists(st.integers(0, 31), min_size=length, max_size=length))
+
+
 @st.composite
 def machines(draw: st.DrawFn) -> _Machine:
     machine = _Machine()
     tasks = [_Task(number) for number in (7, 8, idle_task(0), idle_task(1))]
-    for _ in range(draw(st.integers(0, 60))):
-        task = draw(st.sampled_from(tasks))
-        if task.open and draw(st.booleans()):
+    for step in draw(STEPS):  # bits: two of the task, whether it leaves, function, argument
+        task = tasks[step & 3]
+        if task.open and step & 4:
             machine.leave(task)
         else:
-            machine.enter(task, draw(st.integers(0, 1)), draw(st.integers(0, 1)))
+            machine.enter(task, step >> 3 & 1, step >> 4)
     return machine
 
 

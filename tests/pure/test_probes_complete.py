@@ -397,12 +397,12 @@ def _walk(name: str, letter: str, seed: int) -> tuple[str, bool]:
 def test_what_is_offered_is_accepted(name: str, letter: str) -> None:
     """What completion offers and the check refuses is a defect."""
     stood = 0
-    for seed in range(24):
+    for seed in range(12):
         text, stands = _walk(name, letter, seed)
         if stands:
             stood += 1
             assert verdict(text, name) in ("", "ARG_TOO_LONG"), text
-    assert stood > 8 or (letter == "t" and name in ("6.1", "arm64"))
+    assert stood > 4 or (letter == "t" and name in ("6.1", "arm64"))
 
 
 def _walk_on(text: str, name: str, dice: random.Random) -> str:
@@ -446,7 +446,7 @@ def _walk_on(text: str, name: str, dice: random.Random) -> str:
 def test_what_is_offered_beside_functions_is_accepted(name: str, head: str) -> None:
     """Of each kind of place, and whatever is taken on the way."""
     stood = 0
-    for seed in range(12):
+    for seed in range(8):
         text = _walk_on(head, name, random.Random(f"{head}{seed}"))
         found = offered(text, name)
         if found.urge is Urge.NEEDED or text == head:
