@@ -10,6 +10,7 @@ import pytest
 
 from events import chunks
 from events.kallsyms import Symbols
+from kernel.pump import Pump
 
 LARGE = 1 << 16
 """Bytes: smaller chunks are unpacked in no time, and tests damage them in a thousand ways."""
@@ -46,3 +47,19 @@ def collections_without_modules() -> Iterator[None]:
         yield
     gc.set_threshold(*before)
     gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def pumps_closed_after_the_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close every pump that the test started: one left open polls its stand-in of a stream beside all later tests."""
+    started: list[Pump] = []
+    start = Pump.start
+
+    def start_and_note(pump: Pump) -> None:
+        started.append(pump)
+        start(pump)
+
+    monkeypatch.setattr(Pump, "start", start_and_note)
+    yield
+    for pump in started:
+        pump.close()

@@ -9,9 +9,9 @@ import pytest
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
-from tests.shared_work import collections_without_modules, recordings_unpacked_once
+from tests.shared_work import collections_without_modules, pumps_closed_after_the_test, recordings_unpacked_once
 
-__all__ = ["collections_without_modules", "recordings_unpacked_once"]
+__all__ = ["collections_without_modules", "pumps_closed_after_the_test", "recordings_unpacked_once"]
 
 
 @pytest.fixture(scope="session", autouse=True)
