@@ -19,7 +19,7 @@ def command(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., Done]:
         try:
             status = main([*words])
         except SystemExit as end:
-            status = end.code
+            status = int(end.code or 0)
         told = capfdbinary.readouterr()
         return Done(status, told.out, told.err)
 
