@@ -152,6 +152,8 @@ class Lan:
 
     def __init__(self, *hosts: FakeHost) -> None:
         self.hosts = {host.name: host for host in hosts}
+        self.over = threading.Event()
+        """Set at the end of the test, for threads that wait for a host."""
         self.held = threading.Event()
         """Set: `slow` answers."""
 

@@ -40,6 +40,7 @@ def lan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lan]:
     monkeypatch.setattr(tui.cli.hosts, "Fleet", partial(Fleet, opener=made.open))
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield made
+    made.over.set()
     for number, handler in before.items():
         signal.signal(number, handler)
     assert all(is_clean(host) and (host.closed or not host.steps) for host in made.hosts.values())
@@ -52,7 +53,8 @@ def feed(lan: Lan, *events: tuple[str, int]) -> None:
         for name, pid in events:
             host = lan.hosts[name]
             while not any("/instances/" in path and path.endswith("vfs_read/enable") for path in list(host.files)):
-                threading.Event().wait(0.01)
+                if lan.over.wait(0.01):  # nothing was to be armed
+                    return
             host.event(time.time_ns(), pid=pid)
 
     threading.Thread(target=put, daemon=True).start()
