@@ -35,6 +35,14 @@ class Ends(NamedTuple):
     """Stack pointer at the call."""
     cpus: NDArray[np.int64]
 
+    def part(self, start: int, stop: int) -> Ends:
+        """Some of them; a view."""
+        return Ends._make(column[start:stop] for column in self)
+
+    def of(self, places: NDArray[np.intp]) -> Ends:
+        """Those at some places, in this order."""
+        return Ends._make(column[places] for column in self)
+
 
 def ends_in(store: Store, start: int, stop: int, ends: Mapping[str, EndOf]) -> Ends:
     """The ends among the rows from `start` to before `stop`."""
@@ -59,7 +67,7 @@ def ends_among(store: Store, columns: Columns, ends: Mapping[str, EndOf]) -> End
         return Ends(none, none, none, none, none.astype(np.bool_), none.astype(np.uint64), none, none)
     together = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(together[0], kind="stable")
-    return Ends(*(column[order] for column in together))
+    return Ends(*together).of(order)
 
 
 def _has(names: Container[str], end: EndOf) -> bool:

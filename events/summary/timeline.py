@@ -55,9 +55,21 @@ class Timeline:
             self._coarsen()
             last = (int(stamps.max()) - self.start) // self.width
         places = np.maximum((stamps - self.start) // self.width, 0)
-        counts = self._counts.setdefault(kind, np.zeros(self._buckets, np.int64))
+        counts = self._of(kind)
         counts += np.bincount(places, minlength=self._buckets)
         self._used = max(self._used, last + 1, 1)
+
+    def place(self, earliest: int, latest: int) -> int | None:
+        """The interval of events of these times and of all between; None: they have several, or none yet."""
+        if self.start is None or self._anew:
+            return None
+        first, last = ((stamp + self._shift - self.start) // self.width for stamp in (earliest, latest))
+        return first if 0 <= first == last < self._buckets else None
+
+    def add_at(self, place: int, kind: str, number: int) -> None:
+        """Count events of one kind that are all in one interval, as `place` gives it."""
+        self._of(kind)[place] += number
+        self._used = max(self._used, place + 1)
 
     def counts(self, kind: str) -> list[int]:
         """Of each interval up to the last that has an event of any kind."""
@@ -69,6 +81,9 @@ class Timeline:
     def total(self, kind: str) -> int:
         """Of all intervals."""
         return int(self._counts[kind].sum()) if kind in self._counts else 0
+
+    def _of(self, kind: str) -> NDArray[np.int64]:
+        return self._counts.setdefault(kind, np.zeros(self._buckets, np.int64))
 
     def _coarsen(self) -> None:
         self.width *= 2
