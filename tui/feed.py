@@ -53,6 +53,8 @@ class Feed:
         """Whose losses a worker asks for; one that is followed no more may keep its worker waiting."""
         self._fresh = False
         """Whether this watch has shown nothing yet."""
+        self._shown = 0.0
+        """Time of the last picture, in seconds."""
         self._spent = time.thread_time()
         """CPU time of the screen's thread up to the last tick, in seconds."""
         self._cost = 0.0
@@ -84,13 +86,19 @@ class Feed:
         if watching is None:
             return
         watching.tick(BUDGET)
+        # Where one tick is not enough for what came, there is one picture of several.
+        if not watching.behind or time.monotonic() - self._shown >= SLOWEST:
+            self._show()
+        if watching.unsettled:
+            self.data_came()
+
+    def _show(self) -> None:
+        self._shown = time.monotonic()
         self._ticked()
         if self._fresh:
             # A live view stays as long as its watch: to walk through it at each collection would hold up pictures.
             self._fresh = False
             self._app.call_after_refresh(gc.freeze)
-        if watching.unsettled:
-            self.data_came()
 
     def count(self) -> None:
         """Ask for losses and names now, and every second as long as something is armed and the line stands."""

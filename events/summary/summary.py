@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.call_matching import CallMatching
-from events.columns import Columns
+from events.columns import PIECE, Columns
 from events.pairing import EndOf
 from events.record import Record
 from events.summary.distribution import Distribution
@@ -24,9 +24,6 @@ from events.summary.values import FieldValues
 
 if TYPE_CHECKING:
     from events.store import Store
-
-_PIECE = 1 << 14
-"""Rows that are taken at once: some 5 ms."""
 
 Take = Callable[[Columns, list[Record]], None]
 """Takes rows as columns, and those that came as text as records."""
@@ -146,7 +143,7 @@ class Summary:
             scan.skip_to(self._store.first_seq)
         at = min(scan.at for scan in scans)
         anew = self._store.anew
-        stop = min([at + _PIECE, self._store.next_seq, *(one for one in (*anew, *(s.at for s in scans)) if one > at)])
+        stop = min([at + PIECE, self._store.next_seq, *(one for one in (*anew, *(s.at for s in scans)) if one > at)])
         if at >= stop:
             return False
         if self._events.at == at and (begun := max((one for one in anew if one <= at), default=-1)) > self._anew_at:

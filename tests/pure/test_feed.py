@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.feed import SHARE, SLOWEST, TICK, Feed, pause_after
+from tui.feed import SHARE, SLOWEST, SOON, TICK, Feed, pause_after
 
 
 def test_a_cheap_picture_comes_at_the_usual_pace():
@@ -48,3 +48,26 @@ def test_an_answer_that_hangs_keeps_no_other_watch_from_being_asked():
     assert len(workers) == 3
     workers[2]()
     assert asked == ["fresh", "dead", "fresh"]
+
+
+def test_of_ticks_that_are_not_enough_few_are_shown_and_the_last_always(monkeypatch):
+    now, shown, due, left = [100.0], [], [], [40]
+
+    def tick(_):
+        left[0] -= 1
+        watching.behind = watching.unsettled = left[0] > 0
+
+    watching = SimpleNamespace(behind=False, unsettled=False, on_data=None, tick=tick)
+    app = SimpleNamespace(set_timer=lambda wait, work: due.append((wait, work)), call_after_refresh=lambda _: None)
+    monkeypatch.setattr("tui.feed.time.monotonic", lambda: now[0])
+    feed = Feed(app, lambda: shown.append(left[0]))
+    feed.follow(watching)
+    feed.data_came()
+    while due:
+        wait, work = due.pop()
+        now[0] += wait
+        work()
+    assert left == [0] and shown[-1] == 0, "after the last, all of it"
+    assert shown[0] == 39, "what came first"
+    pauses = (39 * SOON) / SLOWEST
+    assert pauses - 1 <= len(shown) - 2 <= pauses, "between, as often as a picture may take"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
@@ -12,6 +13,7 @@ from textual.timer import Timer
 from probes.presets.substitute import least_latency
 from tui import arming
 from tui.commands import bindings
+from tui.feed import SLOWEST
 from tui.live_commands import LiveCommands
 from tui.screens.detail import DetailScreen
 from tui.shown import fields_of, losses_of, note_of_nothing, status_of
@@ -48,6 +50,8 @@ class LiveScreen(LiveCommands):
         self._views = {view.name: view() for view in VIEWS}
         self._view = self._views["events"]
         self._more: Timer | None = None
+        self._line_shown = 0.0
+        """Time at which the line was made last, in seconds."""
 
     @property
     def view(self) -> View:
@@ -88,7 +92,8 @@ class LiveScreen(LiveCommands):
             self._more.stop()
         more = self._view.tick(watching, watching.store, fields_of(watching))
         self._more = self.set_timer(_SOON, self.tick, name="more") if more else None
-        self._show_line()
+        if not more or time.monotonic() - self._line_shown >= SLOWEST:
+            self._show_line()
 
     def _show_nothing(self) -> None:
         for view in self._views.values():
@@ -109,6 +114,7 @@ class LiveScreen(LiveCommands):
         self._show_line()
 
     def _show_line(self) -> None:
+        self._line_shown = time.monotonic()
         watching = self.seen
         store = watching.store if watching else None
         if watching is None or store is None:

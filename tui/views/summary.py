@@ -16,6 +16,7 @@ from widgets.summary_panel import SummaryText
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from textual.timer import Timer
     from textual.widget import Widget
 
     from events.store import Store
@@ -29,7 +30,7 @@ _COUNTING: Final = 0.008
 """Seconds that counting may take at once."""
 _SOON: Final = 0.01
 _DRAWING: Final = 0.25
-"""Seconds between two pictures, unless all is counted."""
+"""Seconds between two pictures."""
 
 
 class SummaryView(View):
@@ -57,6 +58,7 @@ class SummaryView(View):
         """Probes of the preset that was armed last, and its columns."""
         self._reads: tuple[Read, ...] = ()
         self._drawn = 0.0
+        self._next_picture: Timer | None = None
         self._values: list[Shown] = []
         """As they are on the screen."""
         self._tasks: list[Shown] = []
@@ -88,10 +90,11 @@ class SummaryView(View):
         self._open_on_values(watching)
         self._summary.tick(_COUNTING)
         behind = self._summary.behind > 0
-        now = time.monotonic()
-        if not behind or now - self._drawn >= _DRAWING:
-            self._drawn = now
+        wait = self._drawn + _DRAWING - time.monotonic()
+        if wait <= 0:
             self._show()
+        elif not behind and self._next_picture is None:
+            self._next_picture = self.pane.set_timer(wait, self._show)
         return behind
 
     def _open_on_values(self, watching: Watch) -> None:
@@ -189,6 +192,10 @@ class SummaryView(View):
             self.pane.set_timer(_SOON, self._go_on)
 
     def _show(self) -> None:
+        self._drawn = time.monotonic()
+        if self._next_picture is not None:
+            self._next_picture.stop()
+            self._next_picture = None
         watching, store, summary = self._watching, self._store, self._summary
         if watching is None or store is None or summary is None:
             return
