@@ -122,7 +122,9 @@ def _ends(
 
 
 def _unsigned(values: NDArray[Any]) -> NDArray[np.uint64]:
-    return values.astype(np.int64).view(np.uint64) if values.dtype.kind != "u" else values.astype(np.uint64)
+    if values.dtype.kind == "u":
+        return values.astype(np.uint64, copy=False)
+    return values.astype(np.int64, copy=False).view(np.uint64)
 
 
 def _number(value: Value) -> int:

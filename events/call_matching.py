@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -217,4 +218,4 @@ def _between(ends: Ends, entries: Places, left: Places, has_open: Callable[[int]
 
 def _ends_at(ends: Ends, places: Places) -> Iterator[End]:
     columns = (ends.seqs, ends.stamps, ends.tasks, ends.functions, ends.at_exit, ends.proofs, ends.frames)
-    return map(End._make, zip(*(column[places].tolist() for column in columns), strict=True))
+    return map(partial(tuple.__new__, End), zip(*(column[places].tolist() for column in columns), strict=True))

@@ -31,6 +31,10 @@ class Alone(enum.Enum):
     """It was forgotten to stay within bounds."""
 
 
+# To look a member up in its class costs more than the rest of an end.
+_NO_ENTRY, _NO_EXIT, _LOST, _TOO_MANY = Alone
+
+
 class EndOf(NamedTuple):
     """How an event is an end of a call."""
 
@@ -115,15 +119,20 @@ class Pairing:
 
     def went_by(self, entry: End) -> list[Call]:
         """The calls that the entry of another call shows to be over; that one has ended and is paired already."""
-        calls = self._end_over(stack := self._stacks.get(entry.task, []), entry)
-        if calls and not stack:
+        stack = self._stacks.get(entry.task)
+        if stack is None:
+            return []
+        calls = self._end_over(stack, entry)
+        if not stack:
             del self._stacks[entry.task]
         return calls
 
     def _end_over(self, stack: list[End], entry: End) -> list[Call]:
+        if not stack or not _is_over(stack[-1], entry):
+            return []
         calls = []
         while stack and _is_over(stack[-1], entry):
-            calls.append(Call(stack.pop().seq, None, Alone.NO_EXIT))
+            calls.append(Call(stack.pop().seq, None, _NO_EXIT))
         self.open -= len(calls)
         return calls
 
@@ -132,7 +141,7 @@ class Pairing:
         entries = sorted(entry.seq for stack in self._stacks.values() for entry in stack)
         self._stacks.clear()
         self.open = 0
-        return [Call(seq, None, Alone.LOST) for seq in entries]
+        return [Call(seq, None, _LOST) for seq in entries]
 
     def _enter(self, end: End) -> list[Call]:
         stack = self._stacks.setdefault(end.task, [])
@@ -146,7 +155,7 @@ class Pairing:
         task, stack = next(iter(self._stacks.items()))
         forgotten = [stack.pop(0)] if task == end.task else self._stacks.pop(task)
         self.open -= len(forgotten)
-        return [Call(entry.seq, None, Alone.TOO_MANY) for entry in forgotten]
+        return [Call(entry.seq, None, _TOO_MANY) for entry in forgotten]
 
     def _leave(self, end: End) -> list[Call]:
         stack = self._stacks.get(end.task, [])
@@ -158,9 +167,9 @@ class Pairing:
                 self.open -= 1 + len(over)
                 if not stack:
                     del self._stacks[end.task]
-                calls = [Call(inner.seq, None, Alone.NO_EXIT) for inner in over]
+                calls = [Call(inner.seq, None, _NO_EXIT) for inner in over]
                 if self._lost_between(entry.ts, end.ts):
-                    return [*calls, Call(entry.seq, None, Alone.LOST), Call(None, end.seq, Alone.LOST)]
+                    return [*calls, Call(entry.seq, None, _LOST), Call(None, end.seq, _LOST)]
                 self.took = end.ts - entry.ts
                 return [*calls, Call(entry.seq, end.seq)]
-        return [Call(None, end.seq, Alone.NO_ENTRY)]
+        return [Call(None, end.seq, _NO_ENTRY)]
