@@ -1,7 +1,7 @@
 """Ends of calls as columns into the calls that are over, in bounded steps.
 
-Most calls end before their task begins another one: those are found by columns (50 ns an end); what is left goes
-through `events.pairing` (1 us an end), which says what proves a pair.
+Most calls end before their task begins another one: those are found by columns (80 ns an end); what is left goes
+through `events.pairing` (2 us an end), which says what proves a pair.
 """
 
 from __future__ import annotations
