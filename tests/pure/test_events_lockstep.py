@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events import lockstep
-from events.format import HeaderPage
-from events.subbuffer import index
+from events.format import ByteOrder, HeaderPage
+from events.subbuffer import TS_LIMIT, index
 from tests.events_data import KERNELS, SETS, captured, entry, event, page, u32, word
 
 HEADERS = [HeaderPage(order, size, 8 + size, 4096 - 8 - size) for order in ("little", "big") for size in (4, 8)]
 BASE = 5 << 22
 
 
-@pytest.fixture(params=[(1, 1), (1, 3), (1, 16), (64, 16)], ids=str)
+@pytest.fixture(params=[(1, 1), (1, 3), (1, 16), (64, 16), (16, 4)], ids=str)
 def limits(request, monkeypatch):
     """How few pages go the slow way: also none."""
     monkeypatch.setattr(lockstep, "MANY", request.param[0])
@@ -88,6 +88,74 @@ def test_made_and_damaged_pages(few, data, header):
         patch.setattr(lockstep, "_FEW", few)
         pages = data.draw(st.lists(made_pages(header), min_size=1, max_size=8))
         same(pages, header, data.draw(st.integers(1, len(pages))))
+
+
+@st.composite
+def long_pages(draw: st.DrawFn, header: HeaderPage) -> bytes:
+    """Pages as the kernel writes them, with many events: extends, stamps and discarded events as often as not."""
+    order: ByteOrder = header.byteorder
+    often = draw(st.integers(0, 10))
+    stamp = draw(st.integers(1, 1 << 50))
+    made = b""
+    for choice in draw(st.lists(st.integers(0, 20), min_size=1, max_size=70)):
+        kind, delta = choice if choice < often else -1, draw(st.integers(0, 1000))
+        if kind in (1, 2):
+            made += word(30, delta, order) + u32(draw(st.integers(0, 1 << 10)), order)
+        elif kind in (3, 4):
+            stamp += draw(st.integers(0, 1 << 40))
+            made += word(31, stamp & ((1 << 27) - 1), order) + u32(stamp >> 27, order)
+        elif kind == 5:
+            made += word(29, delta + 1, order) + u32(8, order) + bytes(4)
+        made += event(entry(choice, 1, bytes(4 * draw(st.integers(0, 9))), order), delta, order, long_form=kind == 6)
+    return page(draw(st.integers(0, 1 << 50)), made, header)
+
+
+@settings(max_examples=100)
+@given(st.data(), st.sampled_from(HEADERS))
+def test_pages_of_many_events_without_the_loop_in_python(data, header):
+    pages = data.draw(st.lists(long_pages(header), min_size=1, max_size=5))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lockstep, "MANY", 1)
+        patch.setattr(lockstep, "_FEW", 1)
+        patch.setattr(lockstep, "index_slowly", None)
+        same(pages, header)
+
+
+STAMP = word(31, 5) + u32(9)
+LATE = (1 << 59) - 1000
+ONE = event(entry(1, 1), 3)
+CASES = {
+    "a stamp at the beginning and at the end": (7, STAMP + ONE + STAMP),
+    "two stamps, the later one earlier": (7, word(31, 5) + u32(10) + ONE + STAMP + ONE),
+    "a stamp that lacks the top bits": (LATE, ONE + STAMP + ONE),
+    "deltas up to where a stamp lacks the top bits": (LATE, event(entry(1, 1), 2000) + STAMP + ONE),
+    "a stamp just below": (7, word(31, (1 << 27) - 1) + u32((1 << 32) - 1) + ONE + STAMP + ONE),
+    "extends that are too long together": (7, (word(30, 0) + u32((1 << 32) - 1)) * 40 + ONE),
+    "extends beyond the latest time": (TS_LIMIT - 9, ONE + word(30, 9) + u32(0) + ONE),
+    "an extend cut off": (7, ONE + word(30, 1)),
+    "padding to the end": (7, ONE + word(29, 0) + bytes(8)),
+    "padding to the end, with a length and an event in it": (7, ONE + word(29, 0) + u32(8) + bytes(4) + ONE),
+    "discarded, its length behind the data": (7, ONE + word(29, 1)),
+    "discarded, longer than the data": (7, ONE + word(29, 1) + u32(400)),
+    "too short for its length": (7, ONE + word(0, 1) + u32(4) + ONE),
+    "of almost 32 bits of length": (7, ONE + word(0, 1) + u32(0xFFFFFFFF) + bytes(80)),
+    "an event that ends behind the data": (7, ONE + word(28, 1) + bytes(8)),
+    "an event behind the last event that ends behind the data": (7, ONE * 20 + word(2, 1)),
+}
+
+
+@pytest.mark.parametrize("cut", [0, 1, -1, 4000])
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_page_may_hold_beside_others(name, cut, monkeypatch):
+    """Also in pages that are cut off behind the data (0: right there) or in them, and as the last of all."""
+    monkeypatch.setattr(lockstep, "MANY", 1)
+    monkeypatch.setattr(lockstep, "_FEW", 1)
+    header = HeaderPage()
+    ts, data = CASES[name]
+    case = page(ts, data, header)[: 16 + len(data) + 4 * cut]
+    full = page(0, event(entry(7, 1, bytes(40)), 5) * 70, header)
+    for pages in ([case], [full, case], [case, full, full], [case, case, full, page(3, b"", header), case]):
+        same(pages, header)
 
 
 def test_one_page_that_is_much_longer_than_the_others():
