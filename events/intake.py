@@ -21,7 +21,7 @@ from events.subbuffer import WORD_BITS, commit, missed, stamp, trim
 
 _WORTH_A_LOOK = 8
 """Sub-buffers that are cheaper to look at all together than one by one."""
-_SLAB_BYTES = 1 << 19
+_SLAB_BYTES = 1 << 20
 """Bytes of sub-buffers in one slab, if one sub-buffer is not more."""
 
 
@@ -117,7 +117,7 @@ class Intake:
                 pages = self._packed(chunk.cpu, data)
                 data, bounds = b"".join(pages), [0, *accumulate(map(len, pages))]
             else:
-                self._read_to[chunk.cpu] = stamp(data[-size:], header)
+                self._dense(chunk.cpu, data)
             if data:
                 number = self._blocks.add_slab(Slab(chunk.cpu, data))
                 parts.append(lockstep.Part(data, bounds, number << WORD_BITS))
@@ -133,18 +133,30 @@ class Intake:
             if len(page) < header.data_offset:
                 self.undecodable += 1
                 continue
-            lost = missed(page, header)
-            began = stamp(page, header)
-            if lost:
-                self.gaps.add(self._read_to.get(cpu, 0), began)
-            if lost > 0:
-                self.overrun[cpu] += lost
-            elif lost < 0:
-                self.overrun_unknown[cpu] += 1
-            self._read_to[cpu] = began
+            self._count_missed(cpu, page, self._read_to.get(cpu, 0))
+            self._read_to[cpu] = stamp(page, header)
             if commit(page, header):
                 pages.append(trim(page, header))
         return pages
+
+    def _dense(self, cpu: int, data: bytes) -> None:
+        """Sub-buffers that are kept as they are."""
+        header = self._decoder.header
+        size = header.page_size
+        for number in lockstep.flagged(data, header):
+            page, front = data[number * size : (number + 1) * size], data[(number - 1) * size : number * size]
+            self._count_missed(cpu, page, stamp(front, header) if number else self._read_to.get(cpu, 0))
+        self._read_to[cpu] = stamp(data[-size:], header)
+
+    def _count_missed(self, cpu: int, page: bytes, before: int) -> None:
+        """Count what was overwritten in front of a sub-buffer; `before`: time of the one in front of it."""
+        lost = missed(page, self._decoder.header)
+        if lost:
+            self.gaps.add(before, stamp(page, self._decoder.header))
+        if lost > 0:
+            self.overrun[cpu] += lost
+        elif lost < 0:
+            self.overrun_unknown[cpu] += 1
 
     def _text(self, chunk: Chunk, final: bool = False) -> _Laid:
         first = self._blocks.next_slab

@@ -142,13 +142,24 @@ def words_of(data: bytes, header: HeaderPage) -> Words:
 
 
 def is_dense(data: bytes, header: HeaderPage) -> bool:
-    """Whether whole pages are so full that it is not worth to pack them, none is empty, and none was overrun."""
-    words = words_of(data, header).reshape(-1, header.page_size // 4)
-    commits = words[:, _commit_at(header)]
-    used = commits & COMMIT_MASK
-    if (commits & MISSED_EVENTS).any() or not used.all() or used.max() > header.data_size:
+    """Whether whole pages are so full that it is not worth to pack them, and none is empty."""
+    used = _commits(data, header) & COMMIT_MASK
+    if not used.all() or used.max() > header.data_size:
         return False
     return int(used.sum(dtype=np.int64)) * 8 > len(data) * 7
+
+
+def flagged(data: bytes, header: HeaderPage) -> list[int]:
+    """Numbers of the whole pages in front of which events were overwritten."""
+    found: list[int] = np.flatnonzero(_commits(data, header) & MISSED_EVENTS).tolist()
+    return found
+
+
+def _commits(data: bytes, header: HeaderPage) -> Words:
+    """Low words of the commits of whole pages."""
+    order = "<u4" if header.byteorder == "little" else ">u4"
+    words: Words = np.frombuffer(data, order).reshape(-1, header.page_size // 4)[:, _commit_at(header)]
+    return words.astype(np.uint32)
 
 
 def _commit_at(header: HeaderPage) -> int:

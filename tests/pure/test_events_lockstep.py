@@ -171,5 +171,8 @@ def test_what_is_dense():
     assert lockstep.is_dense(full * 3, header)
     assert not lockstep.is_dense(full + page(1, event(entry(7, 1), 5), header) + full, header)
     assert not lockstep.is_dense(full * 9 + page(1, b"", header), header)
-    assert not lockstep.is_dense(full * 9 + page(1, full[16:4000], header, 1 << 31), header)
+    overrun = page(1, full[16:4000], header, 1 << 31)
+    assert lockstep.is_dense(overrun + full * 9, header)
+    assert lockstep.flagged(full * 9, header) == []
+    assert lockstep.flagged(overrun + full * 9 + overrun * 2, header) == [0, 10, 11]
     assert not lockstep.is_dense(full * 9 + full[:8] + u32(5000) + full[12:], header)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Container, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -247,6 +248,31 @@ def test_times_of_a_clock_that_began_again_are_found_and_counted_behind_the_othe
     assert line.total("grp/ev") == summary.seen == 12
     assert [count for count in line.counts("grp/ev") if count] == [1] * 12
     assert line.used * line.width == pytest.approx(3 * 3 * second, abs=6 * line.width)
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from([None, None, None, -1, 3, 500]), min_size=9, max_size=40), st.integers(0, 40))
+def test_what_was_missed_is_the_same_whether_sub_buffers_come_together_or_alone(order, lost, cut):
+    header = HeaderPage(order)
+    pages = []
+    for number, missed in enumerate(lost):
+        flags = 0 if missed is None else 1 << 31 | (missed > 0) << 30
+        data = event(entry(700, number, bytes(40), order), 1, order) * 77
+        pages.append(page(number * 1000, data, header, flags, missed if missed and missed > 0 else None))
+    together, alone = Store(Decoder({700: EV}, header)), Store(Decoder({700: EV}, header))
+    for own in (pages[:cut], pages[cut:]):
+        together.feed(Batch((Chunk(0, b"".join(own)),), True))
+    for own in pages:
+        alone.feed(Batch((Chunk(0, own),), True))
+    for store in (together, alone):
+        store.flush()
+    assert (together.overrun, together.overrun_unknown) == (alone.overrun, alone.overrun_unknown)
+    assert together.lost == alone.lost == sum(abs(missed) for missed in lost if missed)
+    stamps = np.array(stamps_of(alone))
+    assert stamps_of(together) == stamps.tolist()
+    assert together.lost_before(stamps).tolist() == alone.lost_before(stamps).tolist()
+    assert [together.row(seq) for seq in range(len(together))] == [alone.row(seq) for seq in range(len(alone))]
 
 
 def test_missed_events_without_a_number():
