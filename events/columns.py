@@ -19,7 +19,7 @@ from events.blocks import Slab
 from events.decode import Decoder, Layout, Value
 from events.format import Field, FieldKind, Loc
 from events.runs import Run
-from events.subbuffer import WORD_BITS, WORD_MASK
+from events.subbuffer import DATA_BYTES, WORD_BITS, WORD_MASK, payload
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -30,6 +30,7 @@ PIECE = 1 << 15
 _LARGEST_HEAD = 512
 """Bytes of a record that are gathered at once."""
 _PID = Field("common_pid", "int", 4, 4, True, FieldKind.INT, 4)
+_LENGTHS = {order: np.array(lengths, np.int64) for order, lengths in DATA_BYTES.items()}
 _NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL)
 
 
@@ -82,12 +83,11 @@ class Table:
 
     @cached_property
     def stamps(self) -> Ints:
-        return self._columns.run.stamps[self.places]
+        return self._columns.run.stamps.take(self.places)
 
     @cached_property
     def cpus(self) -> NDArray[np.int32]:
-        cpus: NDArray[np.int32] = self._columns.cpus[self._columns.slabs[self.places]]
-        return cpus
+        return self._columns.cpus.take(self._columns.slabs.take(self.places))
 
     @property
     def starts(self) -> Ints:
@@ -102,18 +102,14 @@ class Table:
     @cached_property
     def _records(self) -> tuple[Ints, Ints]:
         """As `events.subbuffer.payload`."""
-        little = self.layout.byteorder == "little"
-        columns = self._columns
-        at = columns.begins[columns.slabs[self.places]] + (columns.run.keys[self.places] & WORD_MASK) * 4
-        order = "<u4" if little else ">u4"
-        words: NDArray[np.uint32] = np.ndarray((len(self.data) - 3,), order, self.data, strides=(1,))
-        kind = words[at].astype(np.int64)
-        kind = kind & 31 if little else kind >> 27
-        starts, lengths = at + 4, kind * 4
-        is_long = np.flatnonzero(kind == 0)
+        at = self._columns.at.take(self.places)
+        lengths = _LENGTHS[self.layout.byteorder].take(np.frombuffer(self.data, np.uint8).take(at))
+        starts = at + 4
+        is_long = np.flatnonzero(lengths == 0)
         if len(is_long):
+            words = np.frombuffer(self.data, "<u4" if self.layout.byteorder == "little" else ">u4")
+            lengths[is_long] = words[starts[is_long] >> 2].astype(np.int64) - 4
             starts[is_long] += 4
-            lengths[is_long] = words[at[is_long] + 4].astype(np.int64) - 4
         return starts, lengths
 
     @cached_property
@@ -173,17 +169,26 @@ class Table:
         dtype = np.dtype(f"{order}{'i' if field.signed else 'u'}{field.size}")
         native = dtype.newbyteorder("=")
         if together and self._heads is not None:
-            head = {"names": ["it"], "formats": [dtype], "offsets": [field.offset], "itemsize": self._heads.itemsize}
-            return Column(self._heads.view(np.dtype(head))["it"].astype(native), None)  # type: ignore[call-overload]
-        room = len(self.data) - field.size + 1
+            shape, strides = self._heads.shape, self._heads.strides
+            values: NDArray[Any] = np.ndarray(shape, dtype, self._heads, field.offset, strides)
+            return Column(values.astype(native), None)
         missing = self.lengths < field.end
-        if room <= 0:
-            return Column(np.zeros(len(self), native), missing)
-        # A value at every byte: numpy gathers from it at any offset.
-        everywhere: NDArray[Any] = np.ndarray((room,), dtype, self.data, strides=(1,))
-        values = everywhere[np.where(missing, 0, self.starts + field.offset)].astype(native, copy=False)
-        values[missing] = 0
-        return Column(values, missing if missing.any() else None)
+        some_missing = bool(missing.any())
+        at = self.starts + field.offset
+        if some_missing:
+            at[missing] = 0
+        if field.size == 4 and field.offset % 4 == 0:
+            values = np.frombuffer(self.data, dtype).take(at >> 2)
+        else:
+            # A value at every byte: numpy gathers from it at any offset.
+            room = len(self.data) - field.size + 1
+            if room <= 0:
+                return Column(np.zeros(len(self), native), missing)
+            values = np.ndarray((room,), dtype, self.data, strides=(1,))[at]
+        values = values.astype(native, copy=False)
+        if some_missing:
+            values[missing] = 0
+        return Column(values, missing if some_missing else None)
 
 
 class Columns:
@@ -198,20 +203,28 @@ class Columns:
         low = int(numbers.min()) if len(numbers) else 0
         self.slabs = numbers - low
         """Numbers of the slabs that the rows are in, from the lowest on."""
-        used = np.zeros(int(self.slabs.max()) + 1 if len(numbers) else 0, np.bool_)
-        used[self.slabs] = True
-        there = np.flatnonzero(used)
-        wanted = [slabs[low + number] for number in there.tolist()]
-        self.data: bytes = wanted[0].data if len(wanted) == 1 else b"".join(slab.data for slab in wanted)
-        sizes = np.array([len(slab.data) for slab in wanted], np.int64)
-        self.begins = np.zeros(len(used), np.int64)
-        """Where each slab begins in `data`, by its number."""
-        self.begins[there] = np.cumsum(sizes) - sizes
-        self.cpus = np.zeros(len(used), np.int32)
+        count = int(self.slabs.max()) + 1 if len(numbers) else 0
+        first_keys, last_keys = np.full(count, 1 << 62), np.full(count, -1)
+        np.minimum.at(first_keys, self.slabs, run.keys)
+        np.maximum.at(last_keys, self.slabs, run.keys)
+        self.cpus = np.zeros(count, np.int32)
         """CPU of each slab, by its number."""
-        self.cpus[there] = [slab.cpu for slab in wanted]
-        text = np.zeros(len(used), np.bool_)
-        text[there] = [slab.text for slab in wanted]
+        text = np.zeros(count, np.bool_)
+        self._moves = np.zeros(count, np.int64)
+        """From 4 * key to the place in `data`, by the number of the slab."""
+        parts: list[memoryview] = []
+        size = 0
+        for number in np.flatnonzero(last_keys >= 0).tolist():
+            slab = slabs[low + number]
+            self.cpus[number], text[number] = slab.cpu, slab.text
+            if not slab.text:
+                first_word, last_word = (int(keys[number]) & WORD_MASK for keys in (first_keys, last_keys))
+                start, length = payload(slab.data, last_word, decoder.header)
+                parts.append(memoryview(slab.data)[4 * first_word : (start + length + 3) & ~3])
+                self._moves[number] = size - 4 * int(first_keys[number])
+                size += len(parts[-1])
+        self.data: bytes = b"".join(parts)
+        """The bytes from the first of the rows to the last of each slab; begins with an event."""
         self.is_text: Mask = text[self.slabs] if text.any() else np.zeros(len(numbers), np.bool_)
         """Rows that came as text."""
 
@@ -219,10 +232,15 @@ class Columns:
         return len(self.run.ids)
 
     @cached_property
+    def at(self) -> Ints:
+        """Where each row's event begins in `data`, a multiple of 4; of text it means nothing."""
+        return (self.run.keys << 2) + self._moves.take(self.slabs)
+
+    @cached_property
     def tables(self) -> dict[int, Table]:
         """By id of the format."""
         ids = np.where(self.is_text, -1, self.run.ids) if self.is_text.any() else self.run.ids
-        present = np.flatnonzero(np.bincount(ids[ids >= 0])).tolist()
+        present = np.flatnonzero(np.bincount(ids[ids >= 0] if len(ids) and ids.min() < 0 else ids)).tolist()
         return {
             number: Table(self, self._decoder.layout(number), np.flatnonzero(ids == number)) for number in present
         }

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from events import lockstep
+from events import lockstep, page_heads
 from events.batch import Chunk
 from events.blocks import Blocks, Slab
 from events.decode import Decoder
@@ -113,7 +113,7 @@ class Intake:
         for at in range(0, len(chunk.data), step):
             data = chunk.data[at : at + step]
             bounds: Sequence[int] = range(0, len(data) + 1, size)
-            if len(bounds) < _WORTH_A_LOOK or bounds[-1] != len(data) or not lockstep.is_dense(data, header):
+            if len(bounds) < _WORTH_A_LOOK or bounds[-1] != len(data) or not page_heads.is_dense(data, header):
                 pages = self._packed(chunk.cpu, data)
                 data, bounds = b"".join(pages), [0, *accumulate(map(len, pages))]
             else:
@@ -143,7 +143,7 @@ class Intake:
         """Sub-buffers that are kept as they are."""
         header = self._decoder.header
         size = header.page_size
-        for number in lockstep.flagged(data, header):
+        for number in page_heads.flagged(data, header):
             page, front = data[number * size : (number + 1) * size], data[(number - 1) * size : number * size]
             self._count_missed(cpu, page, stamp(front, header) if number else self._read_to.get(cpu, 0))
         self._read_to[cpu] = stamp(data[-size:], header)

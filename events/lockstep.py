@@ -14,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.format import ByteOrder, HeaderPage
+from events.page_heads import Ints, Mask, Pages, Words, heads, words_of
 from events.runs import Run, joined, run_of
-from events.subbuffer import COMMIT_MASK, DATA_BYTES, MISSED_EVENTS, TS_LIMIT
+from events.subbuffer import DATA_BYTES, TS_LIMIT
 from events.subbuffer import index as index_slowly
-
-Mask = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint32]
 
 MANY = 16
 """Sub-buffers from which on this is faster than the loop in Python."""
@@ -120,7 +117,7 @@ def _index(part: Part, header: HeaderPage) -> tuple[Run, int]:
         walked = index_slowly(data, bounds, header, base)
         return run_of(*walked[:3]), walked.undecodable
     words = words_of(data, header)
-    pages = _heads(words, np.asarray(bounds, np.int64), header)
+    pages = heads(words, np.asarray(bounds, np.int64), header)
     begins = np.zeros(len(words) + 1, np.bool_)
     whole = pages.fit.copy()
     whole[_walk(data, words, pages, begins, header)] = False
@@ -135,68 +132,7 @@ def _index(part: Part, header: HeaderPage) -> tuple[Run, int]:
     return together if len(found) == 1 else together.of(together.keys.argsort(kind="stable")), broken
 
 
-def words_of(data: bytes, header: HeaderPage) -> Words:
-    """The words of 32 bits, in this machine's order."""
-    order = "<u4" if header.byteorder == "little" else ">u4"
-    return np.frombuffer(data, order, len(data) // 4).astype(np.uint32, copy=False)
-
-
-def is_dense(data: bytes, header: HeaderPage) -> bool:
-    """Whether whole pages are so full that it is not worth to pack them, and none is empty."""
-    used = _commits(data, header) & COMMIT_MASK
-    if not used.all() or used.max() > header.data_size:
-        return False
-    return int(used.sum(dtype=np.int64)) * 8 > len(data) * 7
-
-
-def flagged(data: bytes, header: HeaderPage) -> list[int]:
-    """Numbers of the whole pages in front of which events were overwritten."""
-    found: list[int] = np.flatnonzero(_commits(data, header) & MISSED_EVENTS).tolist()
-    return found
-
-
-def _commits(data: bytes, header: HeaderPage) -> Words:
-    """Low words of the commits of whole pages."""
-    order = "<u4" if header.byteorder == "little" else ">u4"
-    words: Words = np.frombuffer(data, order).reshape(-1, header.page_size // 4)[:, _commit_at(header)]
-    return words.astype(np.uint32)
-
-
-def _commit_at(header: HeaderPage) -> int:
-    """Word of the page that holds the low bits of its commit."""
-    return 2 if header.byteorder == "little" else (8 + header.commit_size - 4) // 4
-
-
-class _Pages(NamedTuple):
-    """Sub-buffers, an array a property."""
-
-    start: Ints
-    """Word of the page header."""
-    at: Ints
-    """Word of the first event."""
-    end: Ints
-    """Word behind the last event."""
-    ts: Ints
-    fit: Mask
-    """The page has what it says it has; the rest of its properties mean nothing else."""
-
-
-def _heads(words: Words, bounds: Ints, header: HeaderPage) -> _Pages:
-    """What the pages say of themselves."""
-    room = np.minimum(bounds[1:] - bounds[:-1], header.page_size)
-    there = room >= header.data_offset
-    start = bounds[:-1] >> 2
-    if not there.any():
-        return _Pages(start, start, start, start, there)
-    readable = np.where(there, start, start[there][0])
-    low, high = (0, 1) if header.byteorder == "little" else (1, 0)
-    ts = words[readable + low].astype(np.uint64) | words[readable + high].astype(np.uint64) << np.uint64(32)
-    used = (words[readable + _commit_at(header)] & COMMIT_MASK).astype(np.int64) + header.data_offset
-    at, end = start + (header.data_offset >> 2), start + (used >> 2)
-    return _Pages(start, at, end, ts.astype(np.int64), there & (ts < TS_LIMIT) & (used <= room))
-
-
-def _walk(data: bytes, words: Words, pages: _Pages, begins: Mask, header: HeaderPage) -> Ints:
+def _walk(data: bytes, words: Words, pages: Pages, begins: Mask, header: HeaderPage) -> Ints:
     """Mark the word where each event begins; gives the pages where the last did not end with the data."""
     octets, steps = np.frombuffer(data, np.uint8), _STEPS[header.byteorder]
     page = np.flatnonzero(pages.fit & (pages.at < pages.end))
@@ -239,7 +175,7 @@ class _Marked(NamedTuple):
     """Places in these arrays of all whose header alone does not say their length."""
 
 
-def _run(words: Words, pages: _Pages, begins: Mask, whole: Mask, header: HeaderPage) -> Run:
+def _run(words: Words, pages: Pages, begins: Mask, whole: Mask, header: HeaderPage) -> Run:
     """The events of the pages that are whole; a page that turns out to have what cannot be is whole no more."""
     little = header.byteorder == "little"
     marked = _marked(words, pages, begins, pages.fit & ~whole, little)
@@ -256,7 +192,7 @@ def _run(words: Words, pages: _Pages, begins: Mask, whole: Mask, header: HeaderP
     return Run(stamps, at, (ids & 0xFFFF if little else ids >> 16).astype(np.int32))
 
 
-def _marked(words: Words, pages: _Pages, begins: Mask, gone: Mask, little: bool) -> _Marked:
+def _marked(words: Words, pages: Pages, begins: Mask, gone: Mask, little: bool) -> _Marked:
     """What the walk has marked, but in the pages that are gone."""
     for number in np.flatnonzero(gone).tolist():
         begins[pages.at[number] : pages.end[number]] = False
@@ -273,7 +209,7 @@ def _second(words: Words, marked: _Marked) -> tuple[Ints, Words, Ints]:
     return second, kind[rare], (second << 27) + delta[rare]
 
 
-def _strange(words: Words, pages: _Pages, marked: _Marked) -> Mask:
+def _strange(words: Words, pages: Pages, marked: _Marked) -> Mask:
     """The pages with something that cannot be, or times so late that only `events.subbuffer` counts them right."""
     strange = np.zeros(len(pages.at), np.bool_)
     if not len(marked.rare):
@@ -292,7 +228,7 @@ def _strange(words: Words, pages: _Pages, marked: _Marked) -> Mask:
     return strange | (latest >= limit)
 
 
-def _stamps(words: Words, pages: _Pages, marked: _Marked, there: Mask) -> Ints:
+def _stamps(words: Words, pages: Pages, marked: _Marked, there: Mask) -> Ints:
     """Times of all that is marked; `there`: the pages it is in."""
     at, _, delta, rare = marked
     begin, base = np.searchsorted(at, pages.at[there]), pages.ts[there]

@@ -11,7 +11,7 @@ from events.columns import is_number, is_string
 from events.decode import Decoder, text_of
 from events.format import HeaderPage, parse_format
 from events.store import Store
-from tests.events_data import KERNELS, SETS, captured, entry, event, page, store_of
+from tests.events_data import KERNELS, SETS, captured, entry, event, page, store_of, u32, word
 
 FIELDS = [("s8", 1, 1), ("u8", 1, 0), ("bool", 1, 0), ("s16", 2, 1), ("u16", 2, 0), ("s32", 4, 1), ("u32", 4, 0)]
 FIELDS += [("s64", 8, 1), ("u64", 8, 0), ("u16", 2, 0), ("__data_loc char[]", 4, 0), ("char[3]", 3, 0)]
@@ -57,7 +57,9 @@ def compare(store: Store, start: int, stop: int) -> int:
                 parts = [found.data[a:b] for a, b in zip(found.begins.tolist(), ends, strict=True)]
                 texts = [None if gone else text_of(p) for p, gone in zip(parts, found.missing.tolist(), strict=True)]
                 assert texts == expected
-    assert sorted(seen) == list(range(max(start, store.first_seq), min(stop, store.next_seq)))
+    there = [seq for seq, is_text in enumerate(columns.is_text.tolist(), columns.first) if not is_text]
+    assert sorted(seen) == there
+    assert len(columns) == max(0, min(stop, store.next_seq) - max(start, store.first_seq))
     return len(seen)
 
 
@@ -74,18 +76,34 @@ def test_columns_of_real_events(kernel, name):
 @settings(max_examples=100)
 @given(st.data(), st.sampled_from(["little", "big"]))
 def test_columns_of_made_events(data, order):
+    """In several slabs, also of text, with times that go back: rows are not in the order of the bytes."""
     header = HeaderPage(order)
-    chunks = []
-    for cpu in range(data.draw(st.integers(1, 3))):
-        made = b""
-        for n in range(data.draw(st.integers(1, 6))):
-            content = data.draw(st.binary(max_size=150))
-            made += event(entry(700, cpu * 10 + n, content, order), 5, order, data.draw(st.booleans()))
-        chunks.append(Chunk(cpu, page(cpu, made, header)))
     store = Store(Decoder({700: EV}, header))
-    store.feed(Batch(tuple(chunks), True))
+    for number in range(data.draw(st.integers(1, 3))):
+        chunks = []
+        for cpu in range(data.draw(st.integers(1, 3))):
+            made = b""
+            for n in range(data.draw(st.integers(1, 6))):
+                content = data.draw(st.binary(max_size=150))
+                made += (
+                    word(31, data.draw(st.integers(0, 9)), order) + u32(0, order) if data.draw(st.booleans()) else b""
+                )
+                made += event(entry(700, cpu * 10 + n, content, order), 5, order, data.draw(st.booleans()))
+            chunks.append(Chunk(cpu, page(cpu, made, header)))
+        text = f"  task-1  [000] d... 0.00000{number}: ev: (0)\n".encode()
+        store.feed(Batch((*chunks, Chunk(-1, text, text=True)), True))
     store.flush()
-    assert compare(store, 0, store.next_seq) == len(store)
+    assert store.columns(0, store.next_seq).is_text.any()
+    assert compare(store, 0, store.next_seq) > 0
+    start = data.draw(st.integers(0, store.next_seq))
+    compare(store, start, data.draw(st.integers(start, store.next_seq)))
+
+
+def test_only_the_bytes_of_the_rows_are_gathered():
+    taken = captured("7.2", "my")
+    store = store_of(taken.decoder, taken.raw)
+    assert len(store.columns(20, 30).data) < 20 * 60
+    assert len(store.columns(0, store.next_seq).data) <= sum(map(len, taken.raw.values()))
 
 
 def test_text_is_in_no_table():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events import lockstep
+from events import lockstep, page_heads
 from events.format import ByteOrder, HeaderPage
 from events.subbuffer import TS_LIMIT, index
 from tests.events_data import KERNELS, SETS, captured, entry, event, page, u32, word
@@ -168,11 +168,11 @@ def test_one_page_that_is_much_longer_than_the_others():
 def test_what_is_dense():
     header = HeaderPage()
     full = page(1, event(entry(7, 1, bytes(40)), 5) * 78, header)
-    assert lockstep.is_dense(full * 3, header)
-    assert not lockstep.is_dense(full + page(1, event(entry(7, 1), 5), header) + full, header)
-    assert not lockstep.is_dense(full * 9 + page(1, b"", header), header)
+    assert page_heads.is_dense(full * 3, header)
+    assert not page_heads.is_dense(full + page(1, event(entry(7, 1), 5), header) + full, header)
+    assert not page_heads.is_dense(full * 9 + page(1, b"", header), header)
     overrun = page(1, full[16:4000], header, 1 << 31)
-    assert lockstep.is_dense(overrun + full * 9, header)
-    assert lockstep.flagged(full * 9, header) == []
-    assert lockstep.flagged(overrun + full * 9 + overrun * 2, header) == [0, 10, 11]
-    assert not lockstep.is_dense(full * 9 + full[:8] + u32(5000) + full[12:], header)
+    assert page_heads.is_dense(overrun + full * 9, header)
+    assert page_heads.flagged(full * 9, header) == []
+    assert page_heads.flagged(overrun + full * 9 + overrun * 2, header) == [0, 10, 11]
+    assert not page_heads.is_dense(full * 9 + full[:8] + u32(5000) + full[12:], header)
