@@ -261,10 +261,10 @@ def test_what_was_missed_is_the_same_whether_sub_buffers_come_together_or_alone(
         data = event(entry(700, number, bytes(40), order), 1, order) * 77
         pages.append(page(number * 1000, data, header, flags, missed if missed and missed > 0 else None))
     together, alone = Store(Decoder({700: EV}, header)), Store(Decoder({700: EV}, header))
-    for own in (pages[:cut], pages[cut:]):
-        together.feed(Batch((Chunk(0, b"".join(own)),), True))
-    for own in pages:
-        alone.feed(Batch((Chunk(0, own),), True))
+    for several in (pages[:cut], pages[cut:]):
+        together.feed(Batch((Chunk(0, b"".join(several)),), True))
+    for one in pages:
+        alone.feed(Batch((Chunk(0, one),), True))
     for store in (together, alone):
         store.flush()
     assert (together.overrun, together.overrun_unknown) == (alone.overrun, alone.overrun_unknown)
