@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from events.kallsyms import Entry, Symbols
-from probes.check import is_function
-from probes.command import Armable
+from probes.command import Armable, is_function
 from probes.environment import Environment, Landing, SymbolCount
 from probes.probe import TEXT, Base, Place, Probe
 from probes.syntax.text import is_identifier, kstrtoul

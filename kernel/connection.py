@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from btf.btf import Btf
 from kernel.addresses import by_name, by_symbols, landing
 from kernel.knowledge import Knowledge
 from kernel.recording import RecordingTarget
 from kernel.replay import recorded_plans
-from probes.check import Checked, armable, check_plan, check_typed, is_function
-from probes.command import Armable, Deletion, UserProbe, is_own, parse_command
-from probes.environment import UNKNOWN, Environment, Landing
+from probes.command import Armable, Deletion, UserProbe, is_function, is_own, parse_command
+from probes.environment import UNKNOWN, Landing
 from probes.functions import STUB, index_of
-from probes.lowering.check_planned import trigger_refusal
-from probes.lowering.lower import lower
 from probes.names import MAX_EVENT_NAME, event_name, split_name
-from probes.plan import Plan, PlannedEvent
 from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
+
+# The rules of the kernel are imported with the first probe that is judged: the events of a recording need none.
+if TYPE_CHECKING:
+    from btf.btf import Btf
+    from probes.check import Checked
+    from probes.environment import Environment
+    from probes.plan import Plan, PlannedEvent
 
 
 class Connection(Knowledge):
@@ -36,6 +39,8 @@ class Connection(Knowledge):
             group: of its events.
             look: ask the target for events, symbols and files too, each once; that may take long.
         """
+        from probes.check import Checked, check_plan
+
         probe = self._settled(probe)
         if (kept := self._recorded(probe)) is not None:
             return Checked(Verdict(str(kept.probe)), kept)
@@ -49,6 +54,8 @@ class Connection(Knowledge):
 
     def check_typed(self, text: str) -> Checked:
         """What comes of a text as a person types it: also what this kernel refuses may yet be lowered for it."""
+        from probes.check import check_typed
+
         probe = self._settled(text)
         if not isinstance(probe, str):
             return self.check(probe)
@@ -75,6 +82,8 @@ class Connection(Knowledge):
                 gets a number then, and the plan says so.
             kinds: what is armed, by path of the event, as `kind_of` tells it: probes of two kinds can't share one.
         """
+        from probes.lowering.lower import lower
+
         probe = by_name(probe, lambda: self.symbols)
         if (kept := self._recorded(probe)) is not None:
             return kept
@@ -98,6 +107,8 @@ class Connection(Knowledge):
 
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
+        from probes.lowering.check_planned import trigger_refusal
+
         if not triggers:
             return plan
         btf, around = self.types_of(plan.probe), self._around(plan.probe)
@@ -114,6 +125,8 @@ class Connection(Knowledge):
 
     def trigger_verdict(self, plan: Plan, event: PlannedEvent, text: str) -> Verdict:
         """What this kernel will answer to one more trigger of an event that is armed; nothing is written."""
+        from probes.lowering.check_planned import trigger_refusal
+
         refusal = trigger_refusal(event, text, self.types_of(plan.probe), self.facts, self._around(plan.probe))
         return Verdict(text, refusal)
 
@@ -123,6 +136,8 @@ class Connection(Knowledge):
             return by_name(probe, lambda: self.symbols)
         if not is_own(probe):
             return probe
+        from probes.check import armable
+
         try:
             known = armable(probe)
         except ParseError:

@@ -1,4 +1,7 @@
-"""What is known of a target: facts, types, functions and symbols, each read when first asked for."""
+"""What is known of a target: facts, types, functions and symbols, each read when first asked for.
+
+So is the code that reads them imported: the first rows of a recording need few of it.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,21 @@ import importlib
 import threading
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from btf.btf import Btf
 from btf.errors import BtfError
-from btf.render import prototype
 from events.kallsyms import Symbols
 from events.naming import Namer
 from kernel.errors import FileRefused, KernelError
 from kernel.recording import RecordingTarget
-from kernel.surroundings import Surroundings
-from kernel.target import Target
-from probes.attaching.catalog import Catalog, Function
-from probes.facts import TargetFacts
-from probes.fields import Tree
+
+if TYPE_CHECKING:
+    from kernel.surroundings import Surroundings
+    from kernel.target import Target
+    from probes.attaching.catalog import Catalog, Function
+    from probes.facts import TargetFacts
+    from probes.fields import Tree
 
 
 class Knowledge:
@@ -49,6 +54,8 @@ class Knowledge:
     @cached_property
     def catalog(self) -> Catalog:
         """Every function, and what can attach to it."""
+        from probes.attaching.catalog import Catalog
+
         return Catalog(self.btf, self.facts)
 
     @cached_property
@@ -100,11 +107,15 @@ class Knowledge:
 
     def tree(self, function: str) -> Tree:
         """What a probe on a function can capture."""
+        from probes.fields import Tree
+
         return Tree(self.btf_of(self.function(function).module), function, self.facts.machine)
 
     @cached_property
     def surroundings(self) -> Surroundings:
         """Events, symbols and files there, each looked up when it is asked for."""
+        from kernel.surroundings import Surroundings
+
         return Surroundings(self.target, self.facts.tracefs)
 
     def load_symbols(self) -> None:
@@ -144,6 +155,8 @@ class Knowledge:
 
 def _prototype(types: Btf, name: str) -> str:
     """In C; empty where the types do not know it."""
+    from btf.render import prototype
+
     with contextlib.suppress(BtfError):
         found = types.function(name)
         return prototype(types, found) if found is not None else ""

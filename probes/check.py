@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from btf.btf import Btf
-from probes.command import Armable, Deletion, is_own, parse_command
+from probes.command import Armable, Deletion, is_function, is_own, parse_command
 from probes.environment import UNKNOWN, Environment
 from probes.facts import Feature, TargetFacts
 from probes.functions import tracepoints_like
@@ -152,11 +152,6 @@ def as_there(text: str, verdict: Verdict, facts: TargetFacts) -> Verdict:
     return Verdict(
         verdict.command, Refusal("unknown_tracepoint", "There is no such tracepoint", column, name, hint, nearest)
     )
-
-
-def is_function(probe: Armable) -> bool:
-    """Whether it sits on a function of the kernel."""
-    return isinstance(probe, Probe) and probe.kind not in (Kind.TRACEPOINT, Kind.EVENT)
 
 
 def _of_lines(

@@ -134,6 +134,11 @@ def parse_command(text: str) -> Command:
     return parse_probe(text)
 
 
+def is_function(probe: Armable) -> bool:
+    """Return whether a probe sits on a function of the kernel."""
+    return isinstance(probe, Probe) and probe.kind not in (Kind.TRACEPOINT, Kind.EVENT)
+
+
 def is_own(text: str) -> bool:
     """Whether the text uses what only probewright knows, so that the kernel would not take it as it stands."""
     if is_static(text):

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from kernel.addresses import by_name
 from kernel.connection import Connection
 from kernel.errors import KernelError
-from probes.check import is_function
-from probes.command import Armable
+from probes.command import Armable, is_function
 from probes.environment import UNKNOWN
 from probes.export.dialect import CannotExport, Dialect, Exported
 from probes.export.export import DIALECTS, export

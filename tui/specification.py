@@ -10,8 +10,8 @@ from typing import NamedTuple
 from kernel.connection import Connection
 from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.reasons import Why
-from probes.check import Checked, armable, as_there, is_function
-from probes.command import Armable, UserProbe
+from probes.check import Checked, armable, as_there
+from probes.command import Armable, UserProbe, is_function
 from probes.corrected import corrected
 from probes.facts import TargetFacts
 from probes.lowering.elsewhere import Elsewhere, elsewhere

@@ -148,7 +148,7 @@ class ComposeScreen(ProbeCommands):
 
     def edit_filter(self, probe: Armable) -> None:
         """Show a probe, and have its filter typed."""
-        from probes.check import is_function
+        from probes.command import is_function
         from probes.probe import Probe
 
         _, spec = self.panes()
