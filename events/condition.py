@@ -12,14 +12,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
 from events.comparison import COMM, CPU, PID, Comm, Comparison, InCgroup, Text
+from events.event_names import CGROUP
 from events.field_sort import Sort
 from events.record import Record
 
 if TYPE_CHECKING:
     from events.columns import Columns, Mask, Table
 
-CGROUP: Final = ("cgroup", "container")
-"""Words for where the task was; see `events.comparison.InCgroup`."""
 OF_ALL: Final = {
     **dict.fromkeys(COMM, Sort.TEXT),
     **dict.fromkeys((*PID, *CPU), Sort.NUMBER),

@@ -11,8 +11,9 @@ from typing import Final
 
 from events.cgroups import Cgroups
 from events.comparison import NUMERIC, Comm, InCgroup, Number, Text
-from events.condition import CGROUP, OF_ALL, Both, Condition, Not, Term
+from events.condition import OF_ALL, Both, Condition, Not, Term
 from events.errnos import errno_of
+from events.event_names import CGROUP
 from events.field_sort import Sort
 
 _TOKEN: Final = re.compile(

@@ -1,4 +1,7 @@
-"""How the name of an event reads on the screen and in exports; details and lines of text have the kernel's own."""
+"""How the name of an event reads on the screen and in exports; details and lines of text have the kernel's own.
+
+Apart, with the words of conditions, for who shows rows without reading one.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+CGROUP: Final = ("cgroup", "container")
+"""Words of a condition for the cgroup of a task; see `events.comparison.InCgroup`."""
 _OURS: Final = re.compile(r"synthetic/pw_\d+_[0-9a-z]+(?:_\d+)?__(.+)", re.DOTALL)
 """The kernel has one group for all synthetic events, so those of a session of ours carry its group in their names."""
 _OF_A_SESSION: Final = re.compile(r"pw_\d+_[0-9a-z]+(?:_\d+)?/(.+)", re.DOTALL)

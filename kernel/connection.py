@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from kernel.addresses import by_name, by_symbols, landing
 from kernel.knowledge import Knowledge
+from kernel.recorded_plans import recorded_plans
 from kernel.recording import RecordingTarget
-from kernel.replay import recorded_plans
 from probes.command import Armable, Deletion, UserProbe, is_function, is_own, parse_command
 from probes.environment import UNKNOWN, Landing
 from probes.functions import STUB, index_of

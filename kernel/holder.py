@@ -45,7 +45,7 @@ class Holder:
         """Size of the buffer of each CPU before it was changed; 0: it never was."""
         self.wanted_kb = 0
         """What it was changed to."""
-        self.known = Known(connection)
+        self.known = Known(connection.namer)
         """Fields, and the names of their values."""
         self.on_data: Callable[[], None] = lambda: None
         """Called from any thread when there is something to tick for."""

@@ -17,7 +17,7 @@ from btf.errors import BtfError
 from events.kallsyms import Symbols
 from events.naming import Namer
 from kernel.errors import FileRefused, KernelError
-from kernel.recording import RecordingTarget
+from kernel.recording import RecordingTarget, holds_events
 
 if TYPE_CHECKING:
     from kernel.surroundings import Surroundings
@@ -68,10 +68,7 @@ class Knowledge:
     @property
     def holds_events(self) -> bool:
         """It is a recording of events, not a kernel."""
-        if not isinstance(self.target, RecordingTarget):
-            return False
-        recording = self.target.recording
-        return bool(recording.plans or recording.names("format"))
+        return holds_events(self.target)
 
     @property
     def cut_short(self) -> bool:

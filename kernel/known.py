@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.naming import Namer
 from events.record import Record
 from events.search import Reading
-from kernel.connection import Connection
-from kernel.session import Armed
 from probes.plan import Column, Plan, PlannedEvent
+
+if TYPE_CHECKING:
+    from kernel.session import Armed
 
 _UNKNOWN = Column("", "")
 """Of a field that no plan knows."""
@@ -19,8 +22,9 @@ _UNKNOWN = Column("", "")
 class Known:
     """Gives values their names; grows with each probe that is armed."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, namer: Callable[[], Namer]) -> None:
+        """Take the source of names; it is called when the first value is to be named."""
+        self._make_namer = namer
         self._columns: dict[str, dict[str, Column]] = {}
         self._plans: list[Plan] = []
         self._frames: set[tuple[str, str]] = set()
@@ -36,13 +40,17 @@ class Known:
     @cached_property
     def namer(self) -> Namer:
         """What gives values their names."""
-        return self._connection.namer()
+        return self._make_namer()
 
     def add(self, armed: Armed) -> None:
         """A probe was armed."""
-        if armed.plan not in self._plans:
-            self._plans.append(armed.plan)
-        for event in armed.plan.events:
+        self.add_plan(armed.plan)
+
+    def add_plan(self, plan: Plan) -> None:
+        """Take the plan of a probe that is armed, or was when a recording was made."""
+        if plan not in self._plans:
+            self._plans.append(plan)
+        for event in plan.events:
             self._columns[event.path] = {column.name: column for column in event.columns}
             self._frames.add((event.path, event.frame))
             for text in event.triggers:

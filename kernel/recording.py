@@ -96,6 +96,13 @@ class RecordingTarget(RememberedTarget):
         return data
 
 
+def holds_events(target: Target) -> bool:
+    """Return whether a target is a recording of events, not a kernel."""
+    if not isinstance(target, RecordingTarget):
+        return False
+    return bool(target.recording.plans or target.recording.names("format"))
+
+
 FACT_BLOBS = ("functions", "blacklist", "readme")
 """Big facts, each a blob of kind `facts`, in the order of `facts_from_dict`."""
 

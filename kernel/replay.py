@@ -13,13 +13,12 @@ from kernel.arming import Mode
 from kernel.counts import Counts
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.limits import Limits
+from kernel.recorded_plans import recorded_plans
 from kernel.recording import RecordingTarget
 from kernel.session import UNLIMITED, Armed
 from kernel.undo import UndoFailure
 from probes.plan import Plan, PlannedEvent
-from probes.plan_json import plan_from_dict
 from probes.probe import Probe
-from probes.syntax.parse import ParseError
 from probes.verdict import Refusal, Verdict
 
 
@@ -60,14 +59,6 @@ class ReplayPump:
         if not self.done or taken:
             self.on_data()
         return taken
-
-
-def recorded_plans(recording: Recording) -> tuple[Plan, ...]:
-    """What was armed when a recording was made. Raises TargetUnusable."""
-    try:
-        return tuple(map(plan_from_dict, recording.plans))
-    except (RecordingError, KeyError, TypeError, AttributeError, ParseError) as error:
-        raise TargetUnusable(f"{recording.name}: the probes of this recording are damaged") from error
 
 
 class ReplaySession:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import actions, on
 from textual.app import SystemCommand
 from textual.binding import BindingType
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 
 from tui import dialogs
 from tui.commands import COMMANDS, WHY_NOT, bindings, excuses
@@ -62,6 +62,8 @@ class Probewright(LineApp):
         self.compose_place = ComposeScreen()
         self.live_place: LiveScreen | None = None
         """Made when first gone to."""
+        self._led_to_events = False
+        """Whether the live place was gone to for a recording that was not open yet."""
         self.add_mode("compose", lambda: self.compose_place)
         self.add_mode("live", self._make_live_place)
         self._feed = Feed(self, self._ticked)
@@ -92,10 +94,23 @@ class Probewright(LineApp):
 
     def previewed(self, preview: Preview) -> None:
         self.compose_place.preview(preview)
+        if preview.events is not None:
+            self._make_live_place().preview(preview, preview.events)
+            if not self._led_to_events:
+                self.events_expected()
+
+    def events_expected(self) -> None:
+        if self.compose_place.untouched and not isinstance(self.screen, ModalScreen):
+            self._led_to_events = True
+            self.switch_mode("live")
+
+    @property
+    def stays(self) -> bool:
+        return self.current_mode == "compose" or (self._led_to_events and not self.opening.by_hand)
 
     def connected(self) -> None:
         self.counts = None
-        if self.hosting is None or self.opening.by_hand:
+        if self.opening.by_hand or (self.hosting is None and not self._led_to_events):
             self.switch_mode("compose")
         self.compose_place.connected()
 
@@ -112,7 +127,7 @@ class Probewright(LineApp):
         self._feed.count()
         if getattr(self.screen, "WAITS_FOR_TARGET", False):  # nobody takes it from who chooses
             return
-        if self.opening.by_hand or self.compose_place.untouched:
+        if self.opening.by_hand or (self.compose_place.untouched and not self._led_to_events):
             self.switch_mode("live")
 
     def look(self) -> None:

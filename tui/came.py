@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
-from kernel.watch import Watch
+if TYPE_CHECKING:
+    from events.store import Store
+    from kernel.watch import Watch
+    from probes.plan import Plan
 
 
 def events_of(watching: Watch) -> dict[str, bool]:
     """Paths of the events that are armed or came since the last clear, in the order in which the probes name them;
     whether they came.
     """
-    store = watching.store
-    came = {store.event(number) for number, count in store.totals.items() if count} if store else set()
+    return _events_of(watching.known.plans, (one.plan for one in watching.armed), _received(watching.store))
+
+
+def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None) -> tuple[str, ...]:
+    """Return the names of the fields of events that are armed or were received, in the order of the plans.
+
+    Args:
+        plans: of everything that was ever armed, the oldest first.
+        armed: those that are armed now.
+        store: the events received; None: none were.
+    """
+    there = _events_of(plans, armed, _received(store))
+    events = chain.from_iterable(plan.events for plan in plans)
+    return tuple(dict.fromkeys(column.name for event in events if event.path in there for column in event.columns))
+
+
+def _received(store: Store | None) -> set[str]:
+    return {store.event(number) for number, count in store.totals.items() if count} if store else set()
+
+
+def _events_of(plans: Sequence[Plan], armed: Iterable[Plan], came: set[str]) -> dict[str, bool]:
     # Of an event that only has triggers nothing comes.
-    armed = {event.path for one in watching.armed for event in one.plan.events if event.recorded}
-    every = chain.from_iterable(plan.events for plan in watching.known.plans)
-    return {event.path: event.path in came for event in every if event.path in armed or event.path in came}
+    there = {event.path for plan in armed for event in plan.events if event.recorded} | came
+    every = chain.from_iterable(plan.events for plan in plans)
+    return {event.path: event.path in came for event in every if event.path in there}

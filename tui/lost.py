@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kernel.counts import Counts
-from kernel.watch import Watch
+if TYPE_CHECKING:
+    from kernel.counts import Counts
+    from kernel.watch import Watch
 
 
 class Lost(NamedTuple):

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from tui.startup import Opening
 
 
+class EventsExpected(Message):
+    """The target that is being opened is a recording with events."""
+
+
 class Previewed(Message):
     """A preview of the target was read, or could not be."""
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from kernel.connection import Connection
 from kernel.errors import KernelError
 from kernel.presets import Entry, Origin, Presets, read_text
+from kernel.recorded_plans import recorded_plans
 from kernel.recording import RecordingTarget
-from kernel.replay import holds, recorded_plans
+from kernel.replay import holds
 from probes.command import Armable
 from probes.presets.errors import PresetError
 from probes.presets.judge import Judgement, judge

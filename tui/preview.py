@@ -1,15 +1,60 @@
-"""The functions of a target, read by a forked child while the parent imports the screen.
+"""The functions of a target, and the first rows of a recording, read by a forked child.
 
-Python runs one thread at a time, so a thread that reads a kernel holds up the first paint by as much as it works. The
-child looks at the facts only; signatures and everything else come from the parent's own connection, right after.
+The parent imports the screen meanwhile. Python runs one thread at a time, so a thread that reads a kernel holds up
+the first paint by as much as it works. Signatures and all else come from the parent's own connection, right after.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import threading
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from kernel.recording import RecordingTarget
+    from kernel.target import Target
+
+_EVENTS, _FUNCTIONS = b"e", b"f"
+"""First byte from the child, sent before anything is read: whether the target holds events."""
+
+
+class FirstRow(NamedTuple):
+    """An event with its texts (`widgets.event_rows.Event`)."""
+
+    seq: int
+    ts: int
+    cpu: int
+    pid: int
+    comm: str
+    event: str
+    texts: Mapping[str, str]
+    """Text by field name."""
+
+
+class FirstRows(NamedTuple):
+    """The rows of a recording as far as it was read."""
+
+    fields: tuple[str, ...]
+    """Names of the columns."""
+    rows: tuple[FirstRow, ...]
+    """The newest, the oldest of them first."""
+    first: int
+    """Sequence number of the oldest row, also where its texts are not among `rows`."""
+    next: int
+    """Sequence number behind the newest row."""
+    armed: int
+    """Number of probes."""
+    lost: int
+    """Events that were overwritten before they were read."""
+    unread: int
+    """Events that were read and not understood."""
+    complete: bool
+    """Whether the recording was read to its end."""
+    cut_short: bool
+    """Whether the file ends before its end."""
 
 
 class Preview(NamedTuple):
@@ -20,6 +65,8 @@ class Preview(NamedTuple):
     """`Linux 7.2.13 x86-64`."""
     names: tuple[str, ...]
     """Functions that can be traced, sorted."""
+    events: FirstRows | None = None
+    """Those of a recording; None: it has none, or they can't be read."""
 
 
 class PreviewReader(threading.Thread):
@@ -29,6 +76,8 @@ class PreviewReader(threading.Thread):
         """Fork; so this has to be called before any thread was started."""
         super().__init__(name="preview", daemon=True)
         self.preview: Preview | None = None
+        self._kind = b""
+        self._kind_read = threading.Event()
         self._pipe, writer = os.pipe()
         self._child = os.fork()
         if self._child == 0:
@@ -41,29 +90,54 @@ class PreviewReader(threading.Thread):
         """Whether a target can be looked at twice at no cost: this machine and files can, a line or a guest can't."""
         return not spec.startswith(("ssh://", "lab"))
 
+    def holds_events(self) -> bool:
+        """Return whether the target is a recording with events; waits for the child to know, not for the preview."""
+        self._kind_read.wait()
+        return self._kind == _EVENTS
+
     def run(self) -> None:
-        parts = []
-        while part := os.read(self._pipe, 1 << 20):
-            parts.append(part)
-        os.close(self._pipe)
+        self._kind = os.read(self._pipe, 1)
+        self._kind_read.set()
+        with open(self._pipe, "rb") as pipe:
+            data = pipe.read()
         os.waitpid(self._child, 0)
-        head, _, names = b"".join(parts).decode("utf-8", "surrogateescape").partition("\n")
-        with contextlib.suppress(ValueError):
-            target, kernel = head.split("\0")
-            self.preview = Preview(target, kernel, tuple(names.split("\n")))
+        with contextlib.suppress(EOFError, pickle.UnpicklingError):  # the child found nothing to show, or was ended
+            target, kernel, names, events = pickle.loads(data)  # noqa: S301 - a child of ours wrote it
+            self.preview = Preview(target, kernel, tuple(names.split("\n")), events)
 
 
 def _look(spec: str, writer: int) -> None:
-    """The child: target and kernel in a line, then the names; never returns."""
+    """Write the first byte, then a preview with its names in one text; never returns."""
     with contextlib.suppress(BaseException):
         os.nice(5)  # it has time: the parent, which imports the screen, must not wait for it
         from kernel.open import choose
 
         target = choose(spec).target
+        recording = _recording(target)
+        os.write(writer, _EVENTS if recording else _FUNCTIONS)
         facts = target.facts()
         names = sorted({line.partition(" ")[0] for line in facts.functions})
-        head = f"{target.name}\0{facts.title}".replace("\n", " ")
-        data = "\n".join([head, *names]).encode("utf-8", "surrogateescape") if names else b""
-        while data:
-            data = data[os.write(writer, data) :]
+        if names:
+            rows = _first_rows(recording) if recording else None
+            data = pickle.dumps((target.name, facts.title, "\n".join(names), rows))
+            while data:
+                data = data[os.write(writer, data) :]
     os._exit(0)
+
+
+def _recording(target: Target) -> RecordingTarget | None:
+    """Return the target where it is a recording with events."""
+    if target.owner:  # a kernel: no more is imported to know that
+        return None
+    from kernel.recording import RecordingTarget, holds_events
+
+    return target if isinstance(target, RecordingTarget) and holds_events(target) else None
+
+
+def _first_rows(recording: RecordingTarget) -> FirstRows | None:
+    """Return the first rows; None where the recording is damaged: opening it says so."""
+    with contextlib.suppress(Exception):
+        from tui.first_rows import first_rows
+
+        return first_rows(recording)
+    return None

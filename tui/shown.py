@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import math
-from itertools import chain
+from typing import TYPE_CHECKING
 
-from events.condition import Condition
-from events.export.stacks import stack_of
-from events.field_sort import Sort, sorts_of
-from events.record import Record, detail
-from events.text import show
-from kernel.connection import Connection
-from kernel.counts import Counts
-from kernel.watch import Watch
-from tui.came import events_of
+from tui import came
 from tui.lost import lost_of
-from tui.shown_values import ShownValues
-from tui.stacks import stack_rows
-from widgets.event_detail import DetailField
 from widgets.figures import grouped
 from widgets.status_bar import Losses, Status
+
+# The first rows must not wait for what a key asks for later.
+if TYPE_CHECKING:
+    from events.condition import Condition
+    from events.field_sort import Sort
+    from events.record import Record
+    from kernel.connection import Connection
+    from kernel.counts import Counts
+    from kernel.watch import Watch
+    from tui.preview import FirstRows, Preview
+    from widgets.event_detail import DetailField
 
 
 def fields_of(watching: Watch) -> tuple[str, ...]:
     """Names of the fields that those have, in the order in which the probes name them."""
-    there = events_of(watching)
-    events = chain.from_iterable(plan.events for plan in watching.known.plans)
-    return tuple(dict.fromkeys(column.name for event in events if event.path in there for column in event.columns))
+    return came.fields_of(watching.known.plans, (one.plan for one in watching.armed), watching.store)
 
 
 def sorts_of_fields(watching: Watch) -> dict[str, Sort]:
     """What each recorded field can be compared with."""
+    from events.field_sort import sorts_of
+
     formats = watching.store.decoder.formats.values() if watching.store else ()
     return sorts_of(formats, fields_of(watching))
 
@@ -60,6 +60,12 @@ def status_of(connection: Connection, watching: Watch | None, counts: Counts | N
     )
 
 
+def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
+    """Return the top line of a recording that is not open yet."""
+    losses = Losses(lost=rows.lost, unread=rows.unread)
+    return Status(preview.target, preview.kernel, len(preview.names), rows.armed, losses)
+
+
 def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
     """What did not reach the screen, each kind apart."""
     if watching is None or watching.store is None:
@@ -71,11 +77,21 @@ def note_of(watching: Watch) -> str:
     """What is going on, for the line above the events."""
     if note := note_of_recording(watching):
         return note
-    if watching.ended and watching.connection.cut_short:
-        return "the recording is cut short here: its end is missing"
+    if watching.ended and (watching.connection.cut_short or watching.error is None):
+        return note_of_end(cut_short=watching.connection.cut_short)
     if watching.ended:
-        return "this is all that was recorded" if watching.error is None else watching.line_note
+        return watching.line_note
     return "" if watching.armed else "nothing is armed any more"
+
+
+def note_of_end(*, cut_short: bool) -> str:
+    """Return the note of a recording whose events are all there."""
+    return "the recording is cut short here: its end is missing" if cut_short else "this is all that was recorded"
+
+
+def note_of_preview(rows: FirstRows) -> str:
+    """Return the note above the first rows of a recording; empty where more will come."""
+    return note_of_end(cut_short=rows.cut_short) if rows.complete else ""
 
 
 def note_of_recording(watching: Watch) -> str:
@@ -89,8 +105,10 @@ def note_of_recording(watching: Watch) -> str:
 
 
 def note_of_nothing(connection: Connection | None) -> str:
-    """What is said where no events can come."""
-    if connection is not None and connection.cut_short and not connection.holds_events:
+    """Return the note where no events can come; empty while the target is being opened."""
+    if connection is None:
+        return ""
+    if connection.cut_short and not connection.holds_events:
         return "the recording is cut short: its events are missing"
     return "nothing is armed: F2, pick a function, Enter"
 
@@ -111,6 +129,13 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
 
 def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
+    from events.export.stacks import stack_of
+    from events.record import detail
+    from events.text import show
+    from tui.shown_values import ShownValues
+    from tui.stacks import stack_rows
+    from widgets.event_detail import DetailField
+
     named = dict(ShownValues(watching.known).values(record))
     rows = []
     callers = "" if stack_of(record) is None else "caller"  # all of them stand as rows of the stack
@@ -135,5 +160,7 @@ def rank_of(name: str) -> int:
 
 def _cgroup_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     """Where the task was, where that is known."""
+    from widgets.event_detail import DetailField
+
     path = watching.store.cgroups.path_of(record.pid, record.ts, record.seq) if watching.store else None
     return (DetailField("cgroup", path, "", -1, 0, b""),) if path else ()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from events.export.stacks import stack_of
 from events.record import Record
 from events.stack import stack_behind
-from kernel.watch import Watch
 from widgets.event_detail import DetailField
+
+if TYPE_CHECKING:
+    from kernel.watch import Watch
 
 
 def stack_rows(watching: Watch, record: Record) -> tuple[DetailField, ...]:

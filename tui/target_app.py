@@ -14,7 +14,7 @@ from textual import on, work
 
 from kernel.errors import KernelError
 from tui import dialogs
-from tui.messages import Connected, ConnectFailed, Disarmed, Previewed
+from tui.messages import Connected, ConnectFailed, Disarmed, EventsExpected, Previewed
 from tui.saying import SayingApp
 from tui.startup import Opening
 
@@ -54,6 +54,15 @@ class TargetApp(SayingApp):
         """The functions are known; the target is not open yet."""
 
     @abstractmethod
+    def events_expected(self) -> None:
+        """Make ready for the events of a recording: its preview is about to come."""
+
+    @property
+    @abstractmethod
+    def stays(self) -> bool:
+        """Whether the place on the screen is kept when the target is open."""
+
+    @abstractmethod
     def connected(self) -> None:
         """`connection` is another one."""
 
@@ -86,8 +95,14 @@ class TargetApp(SayingApp):
 
     @work(thread=True, group="open")
     def _wait_for_preview(self, reader: PreviewReader) -> None:
+        if reader.holds_events():
+            self.post_message(EventsExpected())
         reader.join()
         self.post_message(Previewed(reader))
+
+    @on(EventsExpected)
+    def _events_expected(self) -> None:
+        self.events_expected()
 
     @on(Previewed)
     def _previewed(self, event: Previewed) -> None:
@@ -98,7 +113,7 @@ class TargetApp(SayingApp):
             self.previewed(reader.preview)
         # After the picture: until it is open, a target takes all the time that Python has.
         opening = self.opening
-        self.set_timer(AFTER_PREVIEW, lambda: self._open(opening))
+        self.call_after_refresh(self.set_timer, AFTER_PREVIEW, lambda: self._open(opening))
 
     def _open(self, opening: Opening) -> None:
         if opening is self.opening:  # else another target was chosen meanwhile
@@ -131,7 +146,7 @@ class TargetApp(SayingApp):
             self.run_worker(event.connection.close, thread=True)
             return
         if not event.opening.seen:
-            dialogs.close_all(self, waiting=self.current_mode != "compose")  # else its place is left now
+            dialogs.close_all(self, waiting=not self.stays)  # else its place is left now
         fatal = [trouble for trouble in event.connection.facts.troubles if trouble.fatal]
         if self.connection is not None and fatal and event.connection.target.owner:
             self.run_worker(event.connection.close, thread=True)

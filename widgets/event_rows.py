@@ -183,6 +183,10 @@ class EventRows:
         blanks = len(cell) - len(cell.lstrip()) if cell.startswith(" ") and not text.startswith(" ") else 0
         return [(max(0, start) + blanks, end + blanks)]
 
+    def missing(self) -> str:
+        """Return the text in place of a row that the store has no more."""
+        return "(dropped)"
+
     def _texts_of(self, row: int) -> tuple[str, ...]:
         texts = self._texts.get(row)
         if texts is None:
@@ -193,7 +197,7 @@ class EventRows:
         try:
             event = self.store.record(row)
         except IndexError:
-            return ("(dropped)", *("" for _ in self.columns.titles[1:]))
+            return (self.missing(), *("" for _ in self.columns.titles[1:]))
         values = self._cells(event)
         return tuple(
             safe(_fixed(event, name, event.seq in self._marks) if of_all else values.get(name, ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
@@ -10,27 +11,25 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 
-from probes.presets.substitute import least_latency
-from tui import arming
 from tui.commands import bindings
 from tui.feed import SLOWEST
 from tui.live_commands import LiveCommands
-from tui.screens.detail import DetailScreen
-from tui.shown import fields_of, losses_of, note_of_nothing, status_of
-from tui.views.events_pane import EventsPane
-from tui.views.summary_pane import SummaryPane
+from tui.shown import fields_of, losses_of, note_of_nothing, note_of_preview, status_of, status_of_preview
+from tui.views.events import EventsView
 from tui.views.view import View
-from tui.views.views import VIEWS
+from tui.views.views import LABELS, make_view
 from widgets.key_line import KeyLine
 from widgets.status_bar import LiveLine, LiveState, Losses, Status, TopLine
 from widgets.tail_table import TailTable
 
 if TYPE_CHECKING:
     from kernel.watch import Watch
+    from tui.preview import FirstRows, Preview
     from tui.screens.presets import Picked
     from tui.views.calls import CallsView
-    from tui.views.events import EventsView
+    from tui.views.events_pane import EventsPane
     from tui.views.summary import SummaryView
+    from tui.views.summary_pane import SummaryPane
 
 _TRACED: Final = "calls are traced: g; no probe is armed"
 _SOON: Final = 0.01
@@ -47,11 +46,15 @@ class LiveScreen(LiveCommands):
         super().__init__()
         self._top = TopLine()
         self._line = LiveLine()
-        self._views = {view.name: view() for view in VIEWS}
-        self._view = self._views["events"]
+        self._events = EventsView()
+        self._view: View = self._events
+        self._views: dict[str, View] = {"events": self._events}
+        """Those that were shown."""
         self._more: Timer | None = None
         self._line_shown = 0.0
         """Time at which the line was made last, in seconds."""
+        self._preview: tuple[Preview, FirstRows] | None = None
+        """A recording and its first rows, until they are in the store."""
 
     @property
     def view(self) -> View:
@@ -61,9 +64,7 @@ class LiveScreen(LiveCommands):
     def compose(self) -> ComposeResult:
         yield self._top
         yield self._line
-        for view in self._views.values():
-            view.pane.display = view is self._view
-            yield view.pane
+        yield self._events.pane
         yield KeyLine("help")
 
     def on_screen_resume(self) -> None:
@@ -72,9 +73,18 @@ class LiveScreen(LiveCommands):
 
     # -- from the application -----------------------------------------------------------------------------------
 
+    def preview(self, preview: Preview, rows: FirstRows) -> None:
+        """Show the first rows of a recording that is not open yet."""
+        self._preview = preview, rows
+        self._events.preview(rows)
+        self.refresh_state()
+
     def connected(self) -> None:
-        """Another target is open: nothing of the old one is shown any more."""
-        self._show_nothing()
+        """Show nothing of the target before; rows of a preview stay until the store has them."""
+        if self.bench.opening.by_hand:
+            self._preview = None
+        if self._preview is None:
+            self._show_nothing()
         self.refresh_state()
 
     @property
@@ -88,6 +98,11 @@ class LiveScreen(LiveCommands):
         watching = self.seen
         if watching is None or watching.store is None:
             return
+        if self._preview is not None:
+            if watching.store.next_seq < self._preview[1].next and not watching.ended:
+                return  # fewer rows than are shown
+            self._preview = None
+            self.refresh_state()
         if self._more is not None:
             self._more.stop()
         more = self._view.tick(watching, watching.store, fields_of(watching))
@@ -107,7 +122,9 @@ class LiveScreen(LiveCommands):
     def refresh_state(self) -> None:
         """What is armed or lost has changed."""
         bench = self.bench
-        if bench.connection is None:
+        if self._preview is not None:
+            self._top.status = status_of_preview(*self._preview)
+        elif bench.connection is None:
             self._top.status = Status(bench.opening.spec, "opening")
         else:
             self._top.status = status_of(bench.connection, bench.watching, bench.counts, tracing=bench.graphing.runs)
@@ -117,23 +134,33 @@ class LiveScreen(LiveCommands):
         self._line_shown = time.monotonic()
         watching = self.seen
         store = watching.store if watching else None
+        if self._preview is not None:
+            self._line.state = self._state(note_of_preview(self._preview[1]))
+            return
         if watching is None or store is None:
             hosts = self.bench.hosting.note if self.bench.hosting is not None else ""
             note = _TRACED if self._only_traced else hosts or note_of_nothing(self.bench.connection)
             self._line.state = LiveState(shown=None, note=note)
             return
+        self._line.state = replace(
+            self._state(_TRACED if self._only_traced else self._view.note(watching)),
+            per_second=sum(store.rates().values()) if watching.live else None,
+            losses=self._losses(watching),
+            urgent=watching.error is not None,
+        )
+
+    def _state(self, note: str) -> LiveState:
+        """Return the view and its place, with a note and no figures."""
         place = self._view.place
-        self._line.state = LiveState(
-            views=tuple(view.label for view in self._views.values()),
-            view=list(self._views).index(self._view.name),
+        return LiveState(
+            views=tuple(LABELS.values()),
+            view=list(LABELS).index(self._view.name),
             following=place.following,
             new=place.new,
-            per_second=sum(store.rates().values()) if watching.live else None,
+            per_second=None,
             shown=place.shown,
             of=place.of,
-            losses=self._losses(watching),
-            note=_TRACED if self._only_traced else self._view.note(watching),
-            urgent=watching.error is not None,
+            note=note,
         )
 
     def _losses(self, watching: Watch) -> Losses | None:
@@ -157,6 +184,8 @@ class LiveScreen(LiveCommands):
 
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:
+        from tui.screens.detail import DetailScreen
+
         event.stop()
         if self.seen is None:
             return
@@ -165,14 +194,14 @@ class LiveScreen(LiveCommands):
         except IndexError:
             self.notify("this event was dropped to make room for newer ones", markup=False)
 
-    @on(SummaryPane.EventsWanted)
-    def _events_wanted(self, event: SummaryPane.EventsWanted) -> None:
+    async def on_summary_pane_events_wanted(self, event: SummaryPane.EventsWanted) -> None:
         event.stop()
-        self.action_view("events")
-        cast("EventsView", self._view).only(event.condition)
+        await self.action_view("events")
+        self._events.only(event.condition)
 
-    @on(EventsPane.KernelFilterWanted)
-    def _kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
+    def on_events_pane_kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
+        from tui import arming
+
         event.stop()
         if (meant := self.meant()) is not None:
             clause = event.clause
@@ -180,23 +209,34 @@ class LiveScreen(LiveCommands):
 
     # -- commands -----------------------------------------------------------------------------------------------
 
-    def action_view(self, view: str) -> None:
+    async def action_view(self, view: str) -> None:
         """Show what came in another way."""
+        chosen = await self._made(view)
         self._view.pane.display = False
-        self._view = self._views[view]
+        self._view = chosen
         self._view.pane.display = True
         self.set_focus(self._view.focus)
         self.tick()
 
-    def show_preset(self, picked: Picked) -> None:
+    async def _made(self, name: str) -> View:
+        """Return a view; its pane is made, and not seen, where it was never asked for."""
+        if name not in self._views:
+            view = self._views[name] = make_view(name)
+            view.pane.display = False
+            await self.mount(view.pane, before=self.query_one(KeyLine))
+        return self._views[name]
+
+    async def show_preset(self, picked: Picked) -> None:
         """In the view that a preset asks for, with its columns, of its calls those that are long enough."""
+        from probes.presets.substitute import least_latency
+
         preset = picked.preset
-        cast("SummaryView", self._views["summary"]).prefer(picked.probes, preset.columns)
-        self.action_view(str(preset.view))
+        cast("SummaryView", await self._made("summary")).prefer(picked.probes, preset.columns)
+        await self.action_view(str(preset.view))
         if preset.columns:
-            cast("EventsView", self._views["events"]).prefer(picked.probes, preset.columns)
+            self._events.prefer(picked.probes, preset.columns)
         if least := least_latency(preset, picked.given):
-            cast("CallsView", self._views["calls"]).only_slow(least)
+            cast("CallsView", await self._made("calls")).only_slow(least)
 
     def action_clear(self) -> None:
         watching = self.seen

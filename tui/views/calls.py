@@ -76,7 +76,6 @@ class CallsView(TableView):
     """A table over the calls that the events are ends of."""
 
     name: ClassVar[str] = "calls"
-    label: ClassVar[str] = "entry→exit"
     pane: CallsPane
 
     def __init__(self) -> None:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
-from events.condition import CGROUP
-from events.condition_text import ConditionError, why_no_condition
-from events.field_sort import Sort
-from tui.views.event_clauses import time_of
+from events.event_names import CGROUP
 from widgets.ask_line import AskLine
 from widgets.event_rows import EventColumn
 from widgets.figures import grouped
 from widgets.filter_line import FilterLine
 from widgets.name_suggester import NameSuggester
 from widgets.table_pane import TablePane
+
+if TYPE_CHECKING:
+    from events.field_sort import Sort
 
 _BUDGET: Final = 0.01
 """Seconds that choosing may take at once."""
@@ -111,13 +111,18 @@ class ChosenPane(TablePane):
         """What is wrong with what was typed; what was chosen before it still is."""
         self._line = FilterLine(self.HINT, NameSuggester(CGROUP, lambda: self.shown.cgroups if self.shown else ()))
         self._ask = AskLine()
-        self.why_none = lambda text: why_no_condition(text, self.shown.sorts) if self.shown else ""
+        self.why_none = self._why_none
 
     def compose(self) -> ComposeResult:
         """The table, the search, and which events are shown."""
         yield from super().compose()
         yield self._line
         yield self._ask
+
+    def _why_none(self, text: str) -> str:
+        from events.condition_text import why_no_condition
+
+        return why_no_condition(text, self.shown.sorts) if self.shown else ""
 
     @property
     def left_from(self) -> int:
@@ -209,6 +214,8 @@ class ChosenPane(TablePane):
         if self.shown is None:
             self._wanted = text
             return False
+        from events.condition_text import ConditionError
+
         try:
             self.shown.choose(text)
         except ConditionError as error:
@@ -246,6 +253,8 @@ class ChosenPane(TablePane):
     @on(AskLine.Answered)
     def _go_to_time(self, event: AskLine.Answered) -> None:
         event.stop()
+        from tui.views.event_clauses import time_of
+
         shown = self.shown
         if shown is None:
             return

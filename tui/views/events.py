@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from tui.shown import detail_of, note_of
-from tui.shown_events import ShownEvents
 from tui.views.events_pane import EventsPane
 from tui.views.view import Place, TableView
-from widgets.event_detail import DetailField
 from widgets.event_rows import seconds
 
 if TYPE_CHECKING:
@@ -18,13 +16,15 @@ if TYPE_CHECKING:
     from events.store import Store
     from kernel.watch import Watch
     from probes.command import Armable
+    from tui.preview import FirstRows
+    from tui.shown_events import ShownEvents
+    from widgets.event_detail import DetailField
 
 
 class EventsView(TableView):
     """A table over the store."""
 
     name: ClassVar[str] = "events"
-    label: ClassVar[str] = "events"
     pane: EventsPane
 
     def __init__(self) -> None:
@@ -36,12 +36,18 @@ class EventsView(TableView):
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Rows are decoded when they are drawn."""
         if self._shown is None or fields != self._fields:
+            from tui.shown_events import ShownEvents
+
             self._fields = fields
             self._shown = ShownEvents(watching, store)
             self.pane.show(self._shown, fields)
         if self._columns:
             self._prefer(watching)
         return self.pane.tick()
+
+    def preview(self, rows: FirstRows) -> None:
+        """Show the first rows of a recording, until the store has them."""
+        self.pane.preview(rows)
 
     def prefer(self, probes: Iterable[Armable], columns: tuple[str, ...]) -> None:
         """Of what probes record show these fields alone, in this order, as soon as they are armed."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from events.condition_text import joined
-from events.record import Record
 from tui.saying import SayingApp
-from tui.shown_events import ShownEvents
 from tui.views.chosen_pane import SORT, ChosenPane
-from tui.views.event_clauses import clause_of, kernel_clause_of
+from tui.views.preview_rows import PreviewRows
 from widgets.column_choice import ColumnChoice
 from widgets.event_rows import EventRows
 from widgets.figures import grouped
+
+if TYPE_CHECKING:
+    from events.record import Record
+    from tui.preview import FirstRows
+    from tui.shown_events import ShownEvents
 
 _HUES: Final = ("", "task", "event")
 _COLUMN_FIRST: Final = "first choose a column (right)"
@@ -73,7 +75,17 @@ class EventsPane(ChosenPane):
             self.choice = self.choice.with_fields(fields)
         if not same:
             self.marks.clear()
-        self.fill(shown)
+        if shown is not None and isinstance(self._rows, PreviewRows):  # the rows are those that stand there already
+            self._in_place(lambda: self.fill(shown))
+        else:
+            self._rows = None
+            self.fill(shown)
+
+    def preview(self, rows: FirstRows) -> None:
+        """Show rows that are in no store yet."""
+        self.choice = self.choice.with_fields(rows.fields)
+        self._rows = PreviewRows(rows, self.choice.shown)
+        self.table.show(self._rows)
 
     def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
         """Show some fields before all others, and some not until all are asked for."""
@@ -148,10 +160,13 @@ class EventsPane(ChosenPane):
             table.show_columns(*self._rows.span(self._current, table.columns - 1))
 
     def _refill_in_place(self) -> None:
-        """A picture that is held stays as it is."""
+        self._in_place(self.refill)
+
+    def _in_place(self, refill: Callable[[], None]) -> None:
+        """Show rows anew; a picture that is held stays as it is."""
         table = self.table
         following, cursor, above, left_at = table.following, table.cursor, table.cursor - table.top, table.left_at
-        self.refill()
+        refill()
         if not following:
             table.hold(cursor, above, left_at)
 
@@ -165,6 +180,9 @@ class EventsPane(ChosenPane):
 
     def action_only(self, same: bool) -> None:
         """Only events that have, or have not, the value under the cursor."""
+        from events.condition_text import joined
+        from tui.views.event_clauses import clause_of
+
         record, column = self.record, self.choice.current
         if record is None or column is None:
             self.notify(_BOTH_FIRST, markup=False)
@@ -179,6 +197,8 @@ class EventsPane(ChosenPane):
 
     def action_in_kernel(self) -> None:
         """Have the kernel record only what has the value under the cursor."""
+        from tui.views.event_clauses import kernel_clause_of
+
         record, column = self.record, self.choice.current
         if record is None or column is None:
             self.notify(_BOTH_FIRST, markup=False)

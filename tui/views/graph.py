@@ -37,7 +37,6 @@ class GraphView(TableView):
     """A `GraphTable` over a tree that grows."""
 
     name: ClassVar[str] = "graph"
-    label: ClassVar[str] = "graph"
     of_graph: ClassVar[bool] = True
 
     def __init__(self) -> None:

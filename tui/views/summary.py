@@ -37,7 +37,6 @@ class SummaryView(View):
     """Counts the store's events, or shows what the kernel counted instead of recording."""
 
     name: ClassVar[str] = "summary"
-    label: ClassVar[str] = "summary"
     pane: SummaryPane
 
     def __init__(self) -> None:

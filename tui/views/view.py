@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.widget import Widget
 
-from widgets.event_detail import DetailField
 from widgets.table_pane import TablePane
 from widgets.tail_table import Nothing, TailTable
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
+    from widgets.event_detail import DetailField
 
 
 class Place(NamedTuple):
@@ -34,8 +34,6 @@ class View(ABC):
 
     name: ClassVar[str]
     """Of the command that shows it, and the id of its pane."""
-    label: ClassVar[str]
-    """For the line above it."""
     of_graph: ClassVar[bool] = False
     """It shows what the function_graph tracer saw, where one runs."""
     pane: Widget

@@ -1,13 +1,22 @@
-"""The views there are, in the order of the line above them. Each has its command in `tui.commands`."""
+"""The views there are, in the order of the line above them. Each has its command in `tui.commands`.
+
+A view is imported when it is first shown: the first rows of the events wait for no other view.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-from tui.views.calls import CallsView
-from tui.views.events import EventsView
-from tui.views.graph import GraphView
-from tui.views.summary import SummaryView
-from tui.views.view import View
+if TYPE_CHECKING:
+    from tui.views.view import View
 
-VIEWS: Final[tuple[type[View], ...]] = (EventsView, GraphView, CallsView, SummaryView)
+LABELS: Final = {"events": "events", "graph": "graph", "calls": "entry→exit", "summary": "summary"}
+"""Name of each view, and its label in the line above the rows."""
+_CLASSES: Final = {"events": "EventsView", "graph": "GraphView", "calls": "CallsView", "summary": "SummaryView"}
+
+
+def make_view(name: str) -> View:
+    """Return a new view. Raises KeyError where there is none of that name."""
+    view: View = getattr(import_module(f"tui.views.{name}"), _CLASSES[name])()
+    return view

@@ -1,0 +1,22 @@
+"""The plans that a recording was made with; apart from its replay, for who reads no more than its first rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from events.chunks import RecordingError
+from kernel.errors import TargetUnusable
+from probes.plan_json import plan_from_dict
+from probes.syntax.parse_error import ParseError
+
+if TYPE_CHECKING:
+    from events.recording import Recording
+    from probes.plan import Plan
+
+
+def recorded_plans(recording: Recording) -> tuple[Plan, ...]:
+    """Return the plans that were armed when a recording was made. Raises TargetUnusable."""
+    try:
+        return tuple(map(plan_from_dict, recording.plans))
+    except (RecordingError, KeyError, TypeError, AttributeError, ParseError) as error:
+        raise TargetUnusable(f"{recording.name}: the probes of this recording are damaged") from error
