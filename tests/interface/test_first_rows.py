@@ -1,0 +1,200 @@
+"""The first rows of a recording stand on the screen before it is open, and stay as they are when it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+from textual.pilot import Pilot
+
+from kernel.open import open_target, shipped_recording
+from kernel.recording import RecordingTarget
+from tests.interface.widget_host import screen_text, until
+from tui import target_app
+from tui.app import Probewright
+from tui.first_rows import first_rows
+from tui.preview import Preview, PreviewReader
+from tui.startup import Opening
+from widgets.status_bar import LiveLine, TopLine
+from widgets.tail_table import TailTable
+
+SIZE = (120, 40)
+
+
+class Held(Opening):
+    """Opens its recording only when it is let go."""
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self.free = threading.Event()
+
+    def run(self) -> None:
+        self.free.wait(60)
+        super().run()
+
+
+class Read:
+    """A `PreviewReader` whose child is done."""
+
+    def __init__(self, preview: Preview | None, events: bool) -> None:
+        self.preview = preview
+        self._events = events
+        self._free = threading.Event()
+
+    def start(self) -> None:
+        pass
+
+    def is_alive(self) -> bool:
+        return not self._free.is_set()
+
+    def holds_events(self) -> bool:
+        return self._events
+
+    def join(self) -> None:
+        self._free.wait(60)
+
+    def finish(self) -> None:
+        self._free.set()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No dialog says how far the opening is, however long a test holds it."""
+    monkeypatch.setattr(target_app, "PATIENCE_WITH_FUNCTIONS", 600)
+
+
+@pytest.fixture(scope="module")
+def preview() -> Preview:
+    path = shipped_recording()
+    assert path is not None
+    target = open_target(str(path))
+    assert isinstance(target, RecordingTarget)
+    facts = target.facts()
+    names = tuple(sorted({line.partition(" ")[0] for line in facts.functions}))
+    return Preview(target.name, facts.title, names, first_rows(target))
+
+
+@asynccontextmanager
+async def starting(read: Read) -> AsyncIterator[tuple[Probewright, Pilot[Any], Held]]:
+    opening = Held(str(shipped_recording()))
+    app = Probewright(opening, cast("PreviewReader", read))
+    async with app.run_test(size=SIZE) as pilot:
+        try:
+            yield app, pilot, opening
+        finally:
+            read.finish()
+            opening.free.set()
+            if not opening.is_alive() and opening.ident is None:
+                opening.start()
+
+
+def table_of(app: Probewright) -> TailTable:
+    return app.live_place.query_one(TailTable)
+
+
+async def let_go(app: Probewright, pilot: Pilot[Any], opening: Held) -> None:
+    """Open the recording, and wait until its rows come from the store and the kernel's losses are known."""
+    opening.free.set()
+    await until(lambda: app.watching and app.watching.ended and app.counts is not None, pilot)
+    assert app.live_place is not None
+    await until(lambda: app.live_place.view.pane.shown is not None or not app.live_place.is_current, pilot)
+
+
+async def test_the_rows_stand_before_the_recording_is_open_and_stay(preview):
+    read = Read(preview, events=True)
+    read.finish()
+    async with starting(read) as (app, pilot, opening):
+        await until(lambda: app.live_place and app.live_place.is_current and "exe-384" in screen_text(app)[-2], pilot)
+        assert app.connection is None and app.watching is None
+        before = screen_text(app)
+        assert before[0].startswith(" probewright  default.pwr · Linux 7.2") and "armed 4  lost 0" in before[0]
+        assert "shown 790" in before[1] and "this is all that was recorded" in before[1]
+        await let_go(app, pilot, opening)
+        assert app.connection is not None
+        assert screen_text(app) == before
+
+
+async def test_the_place_of_the_events_is_there_before_its_rows(preview):
+    read = Read(preview, events=True)
+    async with starting(read) as (app, pilot, _):
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        line = app.screen.query_one(LiveLine)
+        assert line.state.note == "", "nothing is said of a recording that is not read"
+        assert app.screen.query_one(TopLine).status.kernel == "opening"
+        read.finish()
+        await until(lambda: table_of(app).rows.next == preview.events.next, pilot)
+        assert list(app.live_place._views) == ["events"], "other views are made when they are shown"
+
+
+async def test_functions_stay_where_the_target_has_no_events(preview):
+    read = Read(preview._replace(events=None), events=False)
+    read.finish()
+    async with starting(read) as (app, pilot, _):
+        await until(lambda: "functions" in screen_text(app)[0], pilot)
+        assert app.compose_place.is_current and app.live_place is None
+
+
+async def test_who_types_a_name_is_not_taken_to_the_events(preview):
+    read = Read(preview, events=False)
+    async with starting(read) as (app, pilot, opening):
+        await pilot.press(*"vfs")
+        read.finish()
+        await until(lambda: "functions" in screen_text(app)[0], pilot)
+        await let_go(app, pilot, opening)
+        assert app.compose_place.is_current
+
+
+async def test_who_leaves_for_the_functions_is_not_taken_back(preview):
+    read = Read(preview, events=True)
+    read.finish()
+    async with starting(read) as (app, pilot, opening):
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await pilot.press("f2")
+        await until(lambda: app.compose_place.is_current, pilot)
+        await let_go(app, pilot, opening)
+        assert app.compose_place.is_current
+        await pilot.press("f3")
+        await until(lambda: "exe-384" in screen_text(app)[-2], pilot)
+
+
+async def test_a_held_row_stays_under_the_cursor(preview):
+    read = Read(preview, events=True)
+    read.finish()
+    async with starting(read) as (app, pilot, opening):
+        await until(lambda: app.live_place and app.live_place.is_current and table_of(app).rows.next, pilot)
+        table = table_of(app)
+        await pilot.press("space", "up", "up", "up")
+        assert not table.following
+        cursor, top = table.cursor, table.top
+        await let_go(app, pilot, opening)
+        assert (table.cursor, table.top, table.following) == (cursor, top, False)
+        await pilot.press("enter")
+        await until(lambda: app.screen is not app.live_place, pilot)
+
+
+async def test_a_search_begun_early_ends_in_the_open_recording(preview):
+    read = Read(preview, events=True)
+    read.finish()
+    async with starting(read) as (app, pilot, opening):
+        await until(lambda: app.live_place and app.live_place.is_current and table_of(app).rows.next, pilot)
+        await pilot.press("slash", *"bprm", "enter")
+        table = table_of(app)
+        assert table.following
+        await let_go(app, pilot, opening)
+        await until(lambda: not table.following, pilot)
+        assert app.live_place.view.pane.shown.record(table.cursor).event.endswith("bprm_execve__entry")
+
+
+async def test_rows_that_were_not_read_say_that_they_come(preview):
+    first = preview.events._replace(rows=preview.events.rows[-50:])
+    read = Read(preview._replace(events=first), events=True)
+    read.finish()
+    async with starting(read) as (app, pilot, opening):
+        await until(lambda: app.live_place and app.live_place.is_current and table_of(app).rows.next, pilot)
+        await pilot.press("home")
+        assert "…" in screen_text(app)[3] and "vfs_" not in screen_text(app)[3]
+        await let_go(app, pilot, opening)
+        await until(lambda: "vfs_" in screen_text(app)[3] or "open" in screen_text(app)[3], pilot)
