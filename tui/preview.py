@@ -109,7 +109,8 @@ class PreviewReader(threading.Thread):
 def _look(spec: str, writer: int) -> None:
     """Write the first byte, then a preview with its names in one text; never returns."""
     with contextlib.suppress(BaseException):
-        os.nice(5)  # it has time: the parent, which imports the screen, must not wait for it
+        if len(os.sched_getaffinity(0)) == 1:
+            os.nice(5)  # the parent, which imports the screen, must not wait for it
         from kernel.open import choose
 
         target = choose(spec).target

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tui.views.views import LABELS, make_view
+
 ROOT = Path(__file__).parents[2]
 CORE = ("btf", "events", "probes", "kernel")
 
@@ -16,9 +18,14 @@ def modules(folder: str) -> list[str]:
 
 def imported_with(names: list[str]) -> set[str]:
     """Top-level packages that come along when `names` are imported in a process of their own."""
+    return {name.split(".")[0] for name in modules_with(names)}
+
+
+def modules_with(names: list[str]) -> set[str]:
+    """Modules that come along when `names` are imported in a process of their own."""
     code = f"import sys\nfor name in {names!r}:\n    __import__(name)\nprint(' '.join(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    return {name.split(".")[0] for name in out.split()}
+    return set(out.split())
 
 
 # The agent and the keeper are programs of their own: importing them would start them.
@@ -42,6 +49,20 @@ def test_numpy_waits_until_there_are_events():
     commands = ["tui.cli.parser", "tui.cli.list", "tui.cli.check", "tui.cli.show", "tui.cli.run"]
     assert "numpy" not in imported_with(["tui.app", "kernel.watch", "kernel.open", *commands])
     assert "numpy" in imported_with(["events.store"])
+
+
+def test_the_live_place_comes_without_the_kernel_and_the_other_views():
+    there = modules_with(["tui.app", "tui.screens.compose", "tui.screens.live"])
+    assert "tui.views.events" in there
+    assert not {name for name in there if name.split(".")[0] in ("btf", "numpy", "probes")}
+    assert {name for name in there if name.startswith("kernel.")} <= {"kernel.errors"}
+    assert not {f"tui.views.{name}" for name in LABELS if name != "events"} & there
+
+
+def test_each_view_is_made_by_its_name():
+    views = [make_view(name) for name in LABELS]
+    assert [view.name for view in views] == list(LABELS)
+    assert [view.pane.id for view in views] == list(LABELS)
 
 
 def test_no_folder_hides_a_module_of_the_standard_library():
