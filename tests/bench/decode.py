@@ -1,37 +1,36 @@
-"""Events: pages to values and counts against trace-cmd report, and the store at 100,000 events a second."""
+"""Events: pages to columns, values and counts against trace-cmd report; the store at 100,000 events a second."""
 
 from __future__ import annotations
 
-import os
+import functools
 import shutil
-import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from events.batch import Batch, Chunk
 from events.columns import PIECE, is_number
 from events.search import plain_text
 from events.store import Store
 from events.subbuffer import count
+from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread, child_timer, cpu_timer, interleaved
 from tests.events_data import archive, captured
 
-Row = tuple[str, str, str, bool]
-
 KERNEL = "7.2"
-REPEAT = 300
-ROUNDS = 3
+REPEAT = 600
 RATE = 100_000
-SECONDS = 5
+SECONDS = 2.5
+"""Of each round at that rate."""
 TICKS = 20
 """A second; as often as the screen looks."""
 PASS_PAGES = 256
 """Sub-buffers of a CPU in a pass of the large store."""
 SCREEN = 40
 """Rows that are painted at each tick."""
-STORE_BYTES = 16 << 20
+STORE_BYTES = 8 << 20
 """Small, so that old blocks are dropped while it runs."""
 
 HEADER_EVENT = """# compressed entry header
@@ -45,10 +44,14 @@ HEADER_EVENT = """# compressed entry header
 \tdata max type_len  == 28
 """
 
-
-def run() -> list[Row]:
-    """Measure; gives (what, figure, bound, whether it holds)."""
-    return [*against_trace_cmd(), *store_at_rate()]
+COLUMNS = Figure("raw pages to columns, every number / trace-cmd report", "x", least=10)
+TAKING_IN = Figure("  of it pages to rows of the store", "M events/s")
+TO_ARRAYS = Figure("  of it rows of the store to arrays", "M events/s")
+VALUES = Figure("raw pages to values / trace-cmd report", "x", least=2)
+COUNT = Figure("walk that only counts / trace-cmd report", "x", least=20)
+SHARE = Figure(f"store and {SCREEN} rows a tick at {RATE:,} events/s", "% of a core", most=8)
+LONGEST = Figure("  longest tick of it", "ms", most=20)
+KEPT = Figure("  bytes that the store kept", "KiB", most=(STORE_BYTES >> 10) + 1024, digits=0)
 
 
 def pages_of(cpu: int, repeat: int) -> list[bytes]:
@@ -65,51 +68,87 @@ def pages_of(cpu: int, repeat: int) -> list[bytes]:
     ]
 
 
-def against_trace_cmd() -> list[Row]:
-    """CPU time of `trace-cmd report` on a trace.dat of the same pages, and ours, in turn."""
-    if not shutil.which("trace-cmd"):
-        return [("decode to values", "trace-cmd is not installed", ">= 2 x trace-cmd report", False)]
-    taken = captured(KERNEL, "my")
-    header, decoder = taken.decoder.header, taken.decoder
-    by_cpu = {cpu: pages_of(cpu, REPEAT) for cpu in taken.raw}
+class Material(NamedTuple):
+    """Pages for ours, and the same pages as a file for trace-cmd."""
+
+    pages: list[bytes]
+    batches: list[Batch]
+    events: int
+
+
+@functools.cache
+def material() -> Material:
+    """The capture's pages, and how many events they have."""
+    header = captured(KERNEL, "my").decoder.header
+    by_cpu = {cpu: pages_of(cpu, REPEAT) for cpu in captured(KERNEL, "my").raw}
     pages = [page for own in by_cpu.values() for page in own]
-    events = sum(count(page, header) for page in pages)
-    assert sum(len(decoder.page(page)) for page in pages) == events
+    batches = [
+        Batch(tuple(Chunk(cpu, b"".join(own[at : at + PASS_PAGES])) for cpu, own in by_cpu.items()), True)
+        for at in range(0, max(map(len, by_cpu.values())), PASS_PAGES)
+    ]
+    return Material(pages, batches, sum(count(page, header) for page in pages))
 
-    store = Store(decoder, 1 << 40)
-    for at in range(0, max(map(len, by_cpu.values())), PASS_PAGES):
-        chunks = tuple(Chunk(cpu, b"".join(own[at : at + PASS_PAGES])) for cpu, own in by_cpu.items())
-        store.feed(Batch(chunks, True))
-    store.flush()
-    assert store.next_seq == events
 
+def against_trace_cmd(*works: Callable[[], object]) -> list[Spread]:
+    """Seconds of `trace-cmd report` on a trace.dat of the same pages, then those of the works."""
+    by_cpu = {cpu: pages_of(cpu, REPEAT) for cpu in captured(KERNEL, "my").raw}
     with tempfile.TemporaryDirectory() as folder:
         trace = trace_dat(Path(folder), by_cpu)
-        lines = report(trace, capture=True)
-        assert lines >= events, f"trace-cmd printed {lines} lines for {events} events"
-        report_s, columns_s, values_s, count_s = alternately(
-            lambda: report(trace),
-            lambda: columns_of(store),
-            lambda: sum(len(decoder.page(page)) for page in pages),
-            lambda: sum(count(page, header) for page in pages),
-        )
-    values, counts, columns = report_s / values_s, report_s / count_s, report_s / columns_s
-    return [
-        ("trace-cmd report, the peer", f"{events / report_s / 1e6:.2f} M events/s", "", True),
-        (
-            "decode to columns, every number of every event",
-            f"{events / columns_s / 1e6:.1f} M/s, {columns:.1f} x",
-            ">= 10 x trace-cmd report",
-            columns >= 10,
-        ),
-        (
-            "decode to values",
-            f"{events / values_s / 1e6:.2f} M/s, {values:.1f} x",
-            ">= 2 x trace-cmd report",
-            values >= 2,
-        ),
-        ("walk that only counts", f"{events / count_s / 1e6:.1f} M/s, {counts:.1f} x", ">= 20 x", counts >= 20),
-    ]
+        command = ["trace-cmd", "report", "-i", str(trace)]
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        lines = said.count(b"\n")
+        assert lines >= material().events, f"trace-cmd printed {lines} lines for {material().events} events"
+        theirs = child_timer(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return interleaved(theirs, *map(cpu_timer, works))
+
+
+def rate(seconds: Spread) -> Spread:
+    """Millions of events a second."""
+    return seconds.each(lambda taken: material().events / taken / 1e6)
+
+
+def beside(figure: Figure, work: Callable[[], object]) -> list[Row]:
+    """The row of one work."""
+    if not shutil.which("trace-cmd"):
+        return [figure.missing("trace-cmd is not installed")]
+    report, own = against_trace_cmd(work)
+    return [ratio(figure, report, own)]
+
+
+def ratio(figure: Figure, report: Spread, own: Spread) -> Row:
+    speeds = f"{rate(own).median:.2f} M events/s beside {rate(report).median:.2f}"
+    return figure.of(report.over(own), speeds)
+
+
+def columns() -> list[Row]:
+    """The whole way from pages to arrays, and its two parts."""
+    if not shutil.which("trace-cmd"):
+        return [figure.missing("trace-cmd is not installed") for figure in (COLUMNS, TAKING_IN, TO_ARRAYS)]
+    taken_in = filled()
+    assert taken_in.next_seq == material().events
+    report, whole, taking_in, to_arrays = against_trace_cmd(
+        lambda: columns_of(filled()), filled, lambda: columns_of(taken_in)
+    )
+    return [ratio(COLUMNS, report, whole), TAKING_IN.of(rate(taking_in)), TO_ARRAYS.of(rate(to_arrays))]
+
+
+def filled() -> Store:
+    """A new store that has taken all pages in."""
+    store = Store(captured(KERNEL, "my").decoder, 1 << 40)
+    for batch in material().batches:
+        store.feed(batch)
+    store.flush()
+    return store
+
+
+def values() -> list[Row]:
+    decoder = captured(KERNEL, "my").decoder
+    return beside(VALUES, lambda: sum(len(decoder.page(page)) for page in material().pages))
+
+
+def walk() -> list[Row]:
+    header = captured(KERNEL, "my").decoder.header
+    return beside(COUNT, lambda: sum(count(page, header) for page in material().pages))
 
 
 def columns_of(store: Store) -> int:
@@ -120,17 +159,6 @@ def columns_of(store: Store) -> int:
             own = [table.column(field).values for field in table.layout.format.fields if is_number(field)]
             numbers += sum(map(len, [table.seqs, table.stamps, table.cpus, table.pids, *own]))
     return numbers
-
-
-def alternately(*calls: Callable[[], object]) -> list[float]:
-    """Median CPU seconds of each call, its child included; the rounds interleaved: a busy machine is so for all."""
-    taken: list[list[float]] = [[] for _ in calls]
-    for _ in range(ROUNDS):
-        for call, own in zip(calls, taken, strict=True):
-            start = sum(os.times()[:4])
-            call()
-            own.append(sum(os.times()[:4]) - start)
-    return [statistics.median(own) for own in taken]
 
 
 def trace_dat(folder: Path, by_cpu: dict[int, list[bytes]]) -> Path:
@@ -158,53 +186,44 @@ def trace_dat(folder: Path, by_cpu: dict[int, list[bytes]]) -> Path:
     return trace
 
 
-def report(trace: Path, capture: bool = False) -> int:
-    """Run `trace-cmd report`; gives the number of lines where they are wanted."""
-    output = subprocess.PIPE if capture else subprocess.DEVNULL
-    done = subprocess.run(
-        ["trace-cmd", "report", "-i", str(trace)], check=True, stdout=output, stderr=subprocess.DEVNULL
-    )
-    return done.stdout.count(b"\n") if capture else 0
-
-
 def passes() -> Iterator[Batch]:
-    """What a pump gives at each tick at RATE, two CPUs."""
+    """Bytes as a pump gives them at each tick at RATE, two CPUs."""
     header = captured(KERNEL, "my").decoder.header
-    per_page = sum(count(page, header) for page in pages_of(0, 1)) / len(pages_of(0, 1))
+    once = pages_of(0, 1)
+    per_page = sum(count(page, header) for page in once) / len(once)
     a_tick = round(RATE / TICKS / per_page / 2)
-    repeat = a_tick * TICKS * SECONDS // len(pages_of(0, 1)) + 1
-    own = [pages_of(cpu, repeat) for cpu in (0, 1)]
-    for at in range(0, a_tick * TICKS * SECONDS, a_tick):
+    pages = round(a_tick * TICKS * SECONDS)
+    own = [pages_of(cpu, pages // len(once) + 1) for cpu in (0, 1)]
+    for at in range(0, pages, a_tick):
         yield Batch(tuple(Chunk(cpu, b"".join(pages[at : at + a_tick])) for cpu, pages in enumerate(own)), True)
 
 
-def store_at_rate() -> list[Row]:
-    """CPU time of feeding the store and reading a screenful of records at each tick."""
-    store = Store(captured(KERNEL, "my").decoder, STORE_BYTES)
+def at_rate() -> list[Row]:
+    """Share, longest tick and bytes of each round: the median is that of five longest ticks."""
     batches = list(passes())
+    rounds = [store_at_rate(batches) for _ in range(ROUNDS)]
+    shares, longest, kept = (Spread(column) for column in zip(*rounds, strict=True))
+    return [SHARE.of(shares), LONGEST.of(longest), KEPT.of(kept)]
+
+
+def store_at_rate(batches: list[Batch]) -> tuple[float, float, float]:
+    """Feed a store and read a screenful of records at each tick; CPU in per cent, milliseconds, KiB."""
+    store = Store(captured(KERNEL, "my").decoder, STORE_BYTES)
     ticks = []
     for batch in batches:
-        start = time.process_time()
+        began = time.process_time_ns()
         store.feed(batch)
         for seq in range(max(store.first_seq, store.next_seq - SCREEN), store.next_seq):
             plain_text(store.record(seq))
-        ticks.append(time.process_time() - start)
+        ticks.append((time.process_time_ns() - began) / 1e6)
     store.flush()
-    share = sum(ticks) / SECONDS * 100
-    events, longest = store.next_seq, max(ticks) * 1000
-    most = STORE_BYTES + (1 << 20)
-    return [
-        (
-            f"store and {SCREEN} rows a tick at {events / SECONDS:,.0f} events/s",
-            f"{share:.1f} % of a core",
-            "<= 8 %",
-            share <= 8,
-        ),
-        ("longest tick of it", f"{longest:.1f} ms", "<= 20 ms", longest <= 20),
-        (
-            "what the store kept",
-            f"{len(store):,} of {events:,}, {store.bytes >> 10:,} KiB",
-            f"<= {most >> 10:,} KiB",
-            store.bytes <= most,
-        ),
-    ]
+    assert store.first_seq, "nothing was dropped"
+    return sum(ticks) / 1e3 / SECONDS * 100, max(ticks), store.bytes / 1024
+
+
+PARTS = (
+    Part("columns", (COLUMNS, TAKING_IN, TO_ARRAYS), columns),
+    Part("values", (VALUES,), values),
+    Part("count", (COUNT,), walk),
+    Part("rate", (SHARE, LONGEST, KEPT), at_rate),
+)

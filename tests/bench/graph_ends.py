@@ -2,59 +2,41 @@
 
 from __future__ import annotations
 
-import statistics
-import time
-
 from events.store import Store
+from tests.bench._measure import Figure, Part, Row, cpu_timer, interleaved
 from tests.events_data import captured, store_of
 from tests.graph_reader import GraphReader
 from tests.graph_style import GraphStyle
 from tests.graph_text import GraphPrinter, Names
 
-Row = tuple[str, str, str, bool]
-
 KERNEL = "7.2"
 REPEAT = 2200
-ROUNDS = 5
-LEAST = 3e6
-"""Events a second of processor time."""
 SCREEN = 100
-MOST_SCREEN = 0.016
-"""Seconds; one frame."""
+
+ENDS = Figure("rows to ends of calls", "M/s of CPU", least=3)
+TEXT = Figure(f"{SCREEN} rows as text; a frame", "ms", most=16, digits=2)
 
 
-def run() -> list[Row]:
-    """Measure; gives (what, figure, bound, whether it holds)."""
+def ends() -> list[Row]:
+    """All rows of a large store."""
     store = filled()
-    rates = []
-    for _ in range(ROUNDS):
-        began, reader = time.process_time(), GraphReader(store)
+
+    def read() -> None:
+        reader = GraphReader(store)
         while len(reader.read()):
             pass
-        rates.append(len(store) / (time.process_time() - began))
-    rate = statistics.median(rates)
-    screen = screenful(store)
-    return [
-        (f"{len(store):,} rows to ends", f"{rate / 1e6:.1f} M/s", f">= {LEAST / 1e6:.0f} M/s", rate >= LEAST),
-        (
-            f"{SCREEN} rows as text",
-            f"{screen * 1e3:.1f} ms",
-            f"<= {MOST_SCREEN * 1e3:.0f} ms",
-            screen <= MOST_SCREEN,
-        ),
-    ]
+
+    (taken,) = interleaved(cpu_timer(read))
+    return [ENDS.of(taken.each(lambda seconds: len(store) / seconds / 1e6), f"{len(store):,} rows")]
 
 
-def screenful(store: Store) -> float:
-    """Seconds of processor time for the text of some rows."""
-    ends = GraphReader(store).read(SCREEN)
+def text() -> list[Row]:
+    """A screenful."""
+    store = filled()
+    found = GraphReader(store).read(SCREEN)
     names = Names(captured(KERNEL, "fgraph").symbols, store.comm, store.record)
-    taken = []
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        GraphPrinter(GraphStyle(), names).text(ends)
-        taken.append(time.process_time() - began)
-    return statistics.median(taken)
+    (taken,) = interleaved(cpu_timer(lambda: GraphPrinter(GraphStyle(), names).text(found)))
+    return [TEXT.of(taken.each(lambda seconds: seconds * 1e3))]
 
 
 def filled() -> Store:
@@ -71,3 +53,6 @@ def filled() -> Store:
             for stamp, page in zip(stamps, pages, strict=True)
         )
     return store_of(taken.decoder, raw)
+
+
+PARTS = (Part("ends", (ENDS,), ends), Part("text", (TEXT,), text))

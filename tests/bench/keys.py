@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
-import time
 from collections.abc import Callable
 
 from kernel.connection import Connection
 from kernel.open import open_target, shipped_recording
+from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, together
 from tui.completing import Completer
 from tui.functions import Functions
 
-ROUNDS = 5
 LINES = (
     "f vfs_read%return file->f_path.dentry->d_name.name:string count $retval if count > 4096",
     "f wake_up_new_task p->mm->exe_file->f_path.dentry->d_name.name:string p->comm p->pid if pid == 1",
@@ -21,31 +21,38 @@ LINES = (
 )
 
 
-def _keys(work: Callable[[str], object]) -> list[tuple[float, str]]:
-    """Seconds of CPU for each beginning of the lines, the best of some rounds; types are decoded by the first."""
-    found = []
-    for line in LINES:
-        for end in range(1, len(line) + 1):
-            best = float("inf")
-            for _ in range(ROUNDS):
-                begin = time.thread_time()
-                work(line[:end])
-                best = min(best, time.thread_time() - begin)
-            found.append((best, line[:end]))
-    return found
+BEGINNINGS = [line[:end] for line in LINES for end in range(1, len(line) + 1)]
+"""A key each."""
+
+VERDICT = Figure(f"verdict on each of {len(BEGINNINGS)} keys, median", "ms", most=1, digits=2)
+COMPLETIONS = Figure(f"completions at each of {len(BEGINNINGS)} keys, worst", "ms", most=16)
 
 
-def run() -> list[tuple[str, str, str, bool]]:
-    connection = Connection(open_target(str(shipped_recording())))
-    functions = Functions(connection.catalog.names, connection.function)
-    completer = Completer(connection, functions)
-    checks = _keys(connection.check_typed)
-    offers = _keys(lambda text: completer.complete(text, len(text)))
-    typical = statistics.median(seconds for seconds, _ in checks)
-    worst, at = max(offers)
-    middle = statistics.median(seconds for seconds, _ in offers)
-    figure = f"{worst * 1e3:.1f} ms ({at[-18:]!r}), median {middle * 1e3:.1f} ms"
-    return [
-        (f"verdict on each of {len(checks)} keys, median", f"{typical * 1e3:.2f} ms", "<= 1 ms", typical <= 0.001),
-        (f"completions at each of {len(offers)} keys, worst", figure, "<= 16 ms", worst <= 0.016),
-    ]
+def milliseconds(work: Callable[[str], object]) -> list[Spread]:
+    """CPU of each key; types are decoded by the first."""
+    for beginning in BEGINNINGS:
+        work(beginning)
+    timers = [cpu_timer(functools.partial(work, beginning)) for beginning in BEGINNINGS]
+    return [spread.each(lambda seconds: seconds * 1e3) for spread in together(timers)]
+
+
+def verdict() -> list[Row]:
+    taken = milliseconds(connection().check_typed)
+    return [VERDICT.of(Spread(tuple(map(statistics.median, zip(*(one.rounds for one in taken), strict=True)))))]
+
+
+def completions() -> list[Row]:
+    of = connection()
+    completer = Completer(of, Functions(of.catalog.names, of.function))
+    taken = milliseconds(lambda text: completer.complete(text, len(text)))
+    worst = max(zip(taken, BEGINNINGS, strict=True), key=lambda one: one[0].median)
+    middle = statistics.median(one.median for one in taken)
+    return [COMPLETIONS.of(worst[0], f"{worst[1][-18:]!r}, median of the keys {middle:.1f} ms")]
+
+
+@functools.cache
+def connection() -> Connection:
+    return Connection(open_target(str(shipped_recording())))
+
+
+PARTS = (Part("verdict", (VERDICT,), verdict), Part("completions", (COMPLETIONS,), completions))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import random
-import time
 
 from btf.btf import Btf
 from btf.search import Search
+from tests.bench._measure import Figure, Part, Row, Timer, cpu_timer, together
 from tests.btf_writer import stored
 from tui.functions import MOST_FOUND
 
 NAMES = 60_000
-ROUNDS = 9
-TARGET = 0.008
 PLAIN = [
     "r",
     "s",
@@ -40,13 +39,19 @@ FORGIVEN = [
     "zzzq",
     "schedule_tiemout",
 ]
+QUERIES = {"found": len(PLAIN), "forgiven": len(FORGIVEN), "random": 100}
+"""How many of each sort."""
+FIGURES = {
+    sort: Figure(f"worst of {number} queries {sort} in {NAMES:,} names", "ms", most=8)
+    for sort, number in QUERIES.items()
+}
 
 
 def _beginnings(names: list[str]) -> list[str]:
     """Beginnings of names as they are typed, one in two with a slip."""
     dice = random.Random(1)
     queries = []
-    for _ in range(100):
+    for _ in range(QUERIES["random"]):
         letters = list(dice.choice(names)[: dice.randint(2, 14)])
         if dice.random() < 0.5:
             letters[dice.randrange(len(letters))] = dice.choice("etrsianoc_")
@@ -54,27 +59,26 @@ def _beginnings(names: list[str]) -> list[str]:
     return queries
 
 
-def _taken(search: Search, query: str) -> float:
-    """Best of some rounds, none of which may use what it remembers of the last query."""
-    best = float("inf")
-    for _ in range(ROUNDS):
+def forgetful(search: Search, query: str) -> Timer:
+    """A timer of a query that remembers nothing of the last one."""
+    timer = cpu_timer(lambda: search.find(query, MOST_FOUND))
+
+    def timed() -> float:
         search.forget()
-        begin = time.perf_counter()
-        search.find(query, MOST_FOUND)
-        best = min(best, time.perf_counter() - begin)
-    return best
+        return timer()
+
+    return timed
 
 
-def run() -> list[tuple[str, str, str, bool]]:
+def measured(sort: str) -> list[Row]:
+    """The worst query of a sort."""
     real = Btf.load(stored("btf-7.2")).functions
     names = (real + [f"x_{name}" for name in real])[:NAMES]
     search = Search(names)
-    rows = []
-    for what, queries in (("found", PLAIN), ("forgiven", FORGIVEN), ("typed at random", _beginnings(names))):
-        times = {query: _taken(search, query) for query in queries}
-        worst = max(times, key=lambda query: times[query])
-        figure = f"{times[worst] * 1e3:.1f} ms ({worst!r})"
-        rows.append(
-            (f"worst of {len(queries)} queries {what} in {NAMES:,} names", figure, "<= 8 ms", times[worst] <= TARGET)
-        )
-    return rows
+    queries = {"found": PLAIN, "forgiven": FORGIVEN}.get(sort) or _beginnings(names)
+    taken = together([forgetful(search, query) for query in queries])
+    worst, query = max(zip(taken, queries, strict=True), key=lambda one: one[0].median)
+    return [FIGURES[sort].of(worst.each(lambda seconds: seconds * 1e3), repr(query))]
+
+
+PARTS = tuple(Part(sort, (figure,), functools.partial(measured, sort)) for sort, figure in FIGURES.items())

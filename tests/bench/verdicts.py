@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import time
+import functools
+import statistics
 
 from probes.kernel_verdict import kernel_verdict
+from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, together
 from tests.probes_data import KERNELS, environment, kernel
 
-ROUNDS = 3
-TYPICAL, LONGEST = 1.0, 5.0
+
+def figures(name: str) -> tuple[Figure, Figure]:
+    """The mean and the longest of a kernel's commands."""
+    mean = Figure(f"check of a command, mean of those of {name}", "ms", most=1, digits=2)
+    return mean, Figure("  the longest of them", "ms", most=5, digits=2)
 
 
-def _taken(name: str) -> list[float]:
-    """Milliseconds a command, the best of some rounds, in order."""
+def measured(name: str) -> list[Row]:
     btf, facts, cases = kernel(name)
+    known = environment(name)
     kernel_verdict("f vfs_read file->f_pos x=file:%pD", btf, facts)
-    best = []
-    for case in cases:
-        times = []
-        for _ in range(ROUNDS):
-            begin = time.perf_counter()
-            kernel_verdict(case.command, btf, facts, case.setup, case.interface, environment(name))
-            times.append(time.perf_counter() - begin)
-        best.append(min(times) * 1000)
-    return sorted(best)
+    works = [
+        functools.partial(kernel_verdict, case.command, btf, facts, case.setup, case.interface, known)
+        for case in cases
+    ]
+    taken = [one.each(lambda seconds: seconds * 1e3) for one in together([cpu_timer(work) for work in works])]
+    mean, longest = figures(name)
+    means = Spread(tuple(map(statistics.fmean, zip(*(one.rounds for one in taken), strict=True))))
+    worst, command = max(zip(taken, (case.command for case in cases), strict=True), key=lambda one: one[0].median)
+    return [mean.of(means, f"{len(cases):,} commands"), longest.of(worst, command[:40])]
 
 
-def run() -> list[tuple[str, str, str, bool]]:
-    rows = []
-    for name in KERNELS:
-        taken = _taken(name)
-        mean = sum(taken) / len(taken)
-        figure = f"{mean:.2f} ms, longest {taken[-1]:.2f} ms"
-        bound = f"<= {TYPICAL:.0f} ms, {LONGEST:.0f} ms"
-        rows.append(
-            (f"check, {len(taken):,} commands, {name}", figure, bound, mean <= TYPICAL and taken[-1] <= LONGEST)
-        )
-    return rows
+PARTS = tuple(Part(name, figures(name), functools.partial(measured, name)) for name in KERNELS)
