@@ -43,10 +43,6 @@ class Spread:
         """Return the ratio to the peer's value of the same round."""
         return Spread(tuple(own / other for own, other in zip(self.rounds, peer.rounds, strict=True)))
 
-    def plus(self, other: Spread) -> Spread:
-        """Return the sum with another value of the same round."""
-        return Spread(tuple(map(sum, zip(self.rounds, other.rounds, strict=True))))
-
 
 @dataclass(frozen=True)
 class Figure:

@@ -1,6 +1,6 @@
 """The application on a stream of so many events a second: what a kernel recorded, again and again, in real time.
 
-    python -m tests.bench._replay_app RATE SECONDS REPORT [VIEW]
+    python -m tests.bench._replay_app RATE SECONDS STORE_BYTES REPORT [VIEW]
 
 Records, formats, plans and types are those of the shipped recording. A kernel that is that busy fills its
 sub-buffers, so the records stand in full ones here; the pump, the store and the screen are the application's own.
@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,7 @@ from tests.events_data import event, page
 from tui.feed import Feed
 from tui.startup import Opening
 
-STORE_BYTES = 32 << 20
-"""Less than what is sent, so that the oldest events are dropped while it is measured."""
-WARM_UP = 2.0
+WARM_UP = 1.5
 """Seconds before anything is measured."""
 CPUS = 2
 PAGES = 64
@@ -53,13 +52,12 @@ MOST_PAGES = 256
 class RateStream:
     """Hands over sub-buffers as they would fill, one pass over all CPUs every 30 ms."""
 
-    def __init__(self, recording: Recording, rate: int, seconds: float) -> None:
+    def __init__(self, recording: Recording, rate: int) -> None:
         self.sent = 0
         self.done = threading.Event()
         delta = CPUS * 10**9 // rate
         self._cpus = [endless(recording, cpu, delta) for cpu in range(CPUS)]
         self._next = [next(cpu) for cpu in self._cpus]
-        self._seconds = seconds
         self._began = 0.0
         self._due = 0.0
         self._closed = threading.Event()
@@ -72,9 +70,6 @@ class RateStream:
             return None
         self._closed.wait(max(0.0, self._due - now))
         now = time.perf_counter()
-        if now - self._began > self._seconds:
-            self.done.set()
-            return None
         until = int((now - self._began) * 1e9)
         chunks = tuple(Chunk(cpu, self._filled(cpu, until)) for cpu in range(CPUS))
         drained = all(self._next[cpu][0] >= until for cpu in range(CPUS))
@@ -163,9 +158,9 @@ class RatePump:
 class RateSession(ReplaySession):
     """A recording's session whose events come at a rate, as from a kernel that runs."""
 
-    def __init__(self, target: RecordingTarget, rate: int, seconds: float) -> None:
+    def __init__(self, target: RecordingTarget, rate: int) -> None:
         super().__init__(target)
-        self.stream = RateStream(target.recording, rate, seconds)
+        self.stream = RateStream(target.recording, rate)
         self.pump = RatePump(self.stream, target.recording)  # type: ignore[assignment]
         # A kernel that runs is asked for losses and names every second; a recording is not.
         target.owner = "replayed"
@@ -177,7 +172,7 @@ def own_time() -> Callable[[], float]:
         fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
     except OSError:
         return time.perf_counter
-    return lambda: time.perf_counter() - int(os.pread(fd, 80, 0).split()[1]) / 1e9
+    return lambda: (time.perf_counter_ns() - int(os.pread(fd, 80, 0).split()[1])) / 1e9
 
 
 def resident() -> int:
@@ -191,6 +186,8 @@ class Durations:
     def __init__(self, owner: type, name: str, clock: Callable[[], float]) -> None:
         self.taken: list[float] = []
         self.wanted = False
+        self.seen = False
+        """Whether there was a call at all."""
         inner = getattr(owner, name)
 
         def timed(this: Any, *args: Any) -> Any:
@@ -198,17 +195,20 @@ class Durations:
             try:
                 return inner(this, *args)
             finally:
+                self.seen = True
                 if self.wanted:
                     self.taken.append(clock() - began)
 
         setattr(owner, name, timed)
 
     def figures(self) -> dict[str, float]:
+        if not self.taken:
+            raise RuntimeError("not one call while it was measured: the machine is too busy for a figure")
         ordered = sorted(self.taken)
         return {"calls": len(ordered), "longest": ordered[-1], "p99": ordered[len(ordered) * 99 // 100]}
 
 
-def main(rate: int, seconds: float, report: Path, view: str) -> None:
+def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -> None:
     clock = own_time()
     durations = {
         "tick": Durations(Feed, "_tick", clock),
@@ -218,11 +218,11 @@ def main(rate: int, seconds: float, report: Path, view: str) -> None:
     sessions: list[RateSession] = []
 
     def session_of(target: RecordingTarget) -> RateSession:
-        sessions.append(RateSession(target, rate, WARM_UP + seconds))
+        sessions.append(RateSession(target, rate))
         return sessions[0]
 
     kernel.holder.open_session = session_of  # type: ignore[assignment]
-    Watch.__init__.__defaults__ = (STORE_BYTES, *(Watch.__init__.__defaults__ or ())[1:])
+    Watch.__init__.__defaults__ = (store_bytes, *(Watch.__init__.__defaults__ or ())[1:])
     opening = Opening(str(shipped_recording()))
     opening.start()
     app = tui.app.Probewright(opening)
@@ -234,28 +234,40 @@ def main(rate: int, seconds: float, report: Path, view: str) -> None:
             while app.live_place is None or not app.live_place.is_current:
                 time.sleep(0.05)
             app.call_from_thread(app.live_place.action_view, view)
+        while not durations["tick"].seen:
+            time.sleep(0.05)
+        stream = sessions[0].stream
         time.sleep(WARM_UP)
         for one in durations.values():
             one.wanted = True
-        sessions[0].stream.done.wait()
+        cpu, began, sent = time.process_time_ns(), time.perf_counter_ns(), stream.sent
+        time.sleep(seconds)
+        cpu, took, sent = time.process_time_ns() - cpu, time.perf_counter_ns() - began, stream.sent - sent
         for one in durations.values():
             one.wanted = False
+        stream.done.set()
         quiet = 0
-        while quiet < 10:  # the last ticks; in the midst of one nothing may seem left to do
+        while quiet < 5:  # the last ticks; in the midst of one nothing may seem left to do
             time.sleep(0.1)
             quiet = 0 if app.watching is None or app.watching.unsettled else quiet + 1
         store = app.watching.store if app.watching else None
         assert store is not None
         found: dict[str, Any] = {name: one.figures() for name, one in durations.items()}
-        found |= {"sent": sessions[0].stream.sent, "kept": len(store), "evicted": store.first_seq}
+        found |= {"sent": stream.sent, "kept": len(store), "evicted": store.first_seq}
         found |= {"undecodable": store.undecodable, "overrun": sum(store.overrun.values())}
-        found |= {"dropped": sessions[0].pump.dropped, "bytes": store.bytes, "limit": STORE_BYTES}
-        found |= {"resident": resident()}
+        found |= {"dropped": sessions[0].pump.dropped, "bytes": store.bytes, "limit": store_bytes}
+        found |= {"resident": resident(), "cpu": cpu / took, "rate": sent / took * 1e9}
         report.write_text(json.dumps(found))
 
-    threading.Thread(target=measure, daemon=True).start()
+    def reported() -> None:
+        try:
+            measure()
+        except Exception:
+            report.write_text(json.dumps({"error": traceback.format_exc()}))
+
+    threading.Thread(target=reported, daemon=True).start()
     app.run()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3]), "".join(sys.argv[4:]))
+    main(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]), "".join(sys.argv[5:]))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import itertools
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from textual.pilot import Pilot
 
 from events.batch import Batch, Chunk
 from events.decode import Decoder
@@ -19,6 +22,7 @@ from events.store import Store
 from kernel.connection import Connection
 from kernel.open import open_target
 from kernel.watch import Watch
+from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, interleaved
 from tests.bench._replay_app import CPUS, event, page, records_of
 from tests.graph_recordings import graph_recording
 from tests.interface.widget_host import Host
@@ -27,30 +31,84 @@ from tui.graph_names import GraphNames
 from widgets.graph_pane import GraphPane
 from widgets.graph_rows import GraphRows
 
-Row = tuple[str, str, str, bool]
-
 CALLS = 1_000_000
 DELTA = 1000
 """Nanoseconds between two events of a CPU."""
 PASS_PAGES = 256
-OPEN = 1.0
-"""Seconds until a million calls are on the screen."""
-FRAME = 0.016
-"""Seconds of a page."""
-LIVE = 0.35
-"""Share of a core that 100,000 calls a second may take."""
-PAGES = 60
+LEVELS = 2
+
+OPEN = Figure("a million calls, until they are on the screen", "ms", most=1000, digits=0)
+LIVE = Figure("  so 100,000 calls a second take", "% of a core", most=35)
+MEMORY = Figure("  in the tree", "MiB", most=128, digits=0)
+PAGE = Figure("a page further; a frame", "ms", most=16)
+LINE = Figure("a line further; a frame", "ms", most=16)
+FOLD = Figure("all folded to two levels", "ms", most=100)
+SEARCH = Figure("search for a function that is not there", "ms", most=500)
+HOT = Figure("hot spots of all of them, beside the screen", "ms", most=1000)
+TREE = Figure("the tree alone, without names and screen", "ms", most=1000, digits=0)
 
 
-def run() -> list[Row]:
-    """Measure; gives (what, figure, bound, whether it holds). Seconds are of CPU: the machine may do other things."""
+class OnScreen(NamedTuple):
+    """The graph in a terminal of 120x40; calls take the place of keys."""
+
+    runner: asyncio.Runner
+    pilot: Pilot[None]
+    pane: GraphPane
+    shown: ShownGraph
+
+    def fill(self) -> None:
+        """Put all calls on the screen."""
+        self.pane.graph.show(GraphRows(self.shown))
+        while self.shown.growing.tick(0.05):
+            pass
+        self.shown.visible.tick()
+        self.pane.graph.news(True)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let it paint."""
+        self.wait(self.pilot.pause())
+
+    def press(self, key: str) -> None:
+        self.wait(self.pilot.press(key))
+
+    def wait(self, work: Coroutine[Any, Any, None]) -> None:
+        self.runner.run(work)
+
+
+@functools.cache
+def material() -> Watch:
+    """A watch of a store with a million calls."""
     with tempfile.TemporaryDirectory() as folder:
         path = graph_recording(Path(folder, "graph.pwr"))
         watch = Watch(Connection(open_target(str(path))))
         watch.connection.load_symbols()
         watch.begin()
         watch.store = filled(Recording.open(path))
-        return asyncio.run(measured(watch, watch.store))
+        return watch
+
+
+@contextlib.contextmanager
+def screen() -> Iterator[OnScreen]:
+    """A screen on which nothing is yet."""
+    watch, pane = material(), GraphPane()
+    assert watch.store is not None
+    with asyncio.Runner() as runner:
+        host = Host(lambda: pane).shown(120, 40)
+        pilot = runner.run(host.__aenter__())
+        try:
+            yield OnScreen(runner, pilot, pane, ShownGraph(watch, watch.store, GraphNames(watch.connection)))
+        finally:
+            runner.run(host.__aexit__(None, None, None))
+
+
+@contextlib.contextmanager
+def full_screen() -> Iterator[OnScreen]:
+    """A screen with all calls on it, and its keys."""
+    with screen() as on:
+        on.fill()
+        on.pane.graph.focus()
+        yield on
 
 
 def filled(recording: Recording) -> Store:
@@ -101,68 +159,83 @@ def whole_trees(recording: Recording, cpu: int) -> list[bytes]:
     return [one[:4] + (decoder.pid(one) + (cpu << 16)).to_bytes(4, order) + one[8:] for one in whole]
 
 
-async def measured(watch: Watch, store: Store) -> list[Row]:
-    """All figures."""
-    pane = GraphPane()
-    async with Host(lambda: pane).shown(120, 40) as pilot:
-        began = time.process_time()
-        shown = ShownGraph(watch, store, GraphNames(watch.connection))
-        pane.graph.show(GraphRows(shown))
-        while shown.growing.tick(0.05):
+def opened() -> list[Row]:
+    """All calls onto a new screen, again and again."""
+    sizes = []
+
+    def open_once() -> float:
+        with screen() as on:
+            taken = cpu_timer(on.fill)()
+            tree = on.shown.tree
+            assert tree.closed > 0.95 * CALLS, tree.counts
+            sizes.append((tree.closed, tree.columns.bytes / (1 << 20)))
+            return taken
+
+    material()
+    (taken,) = interleaved(open_once)
+    calls = sizes[0][0]
+    return [
+        OPEN.of(milliseconds(taken), f"{calls:,} calls"),
+        LIVE.of(taken.each(lambda seconds: seconds / calls * 1e5 * 100)),
+        MEMORY.of(Spread(tuple(size for _, size in sizes))),
+    ]
+
+
+def paged() -> list[Row]:
+    """Keys that move the screen."""
+    with full_screen() as on:
+        on.press("home")
+        page_down, down = interleaved(cpu_timer(lambda: on.press("pagedown")), cpu_timer(lambda: on.press("down")))
+    return [PAGE.of(milliseconds(page_down)), LINE.of(milliseconds(down))]
+
+
+def folded() -> list[Row]:
+    """All folded, from all unfolded."""
+    with full_screen() as on:
+
+        def fold() -> None:
+            on.pane.graph.action_levels(LEVELS)
+            on.settle()
+
+        def timer() -> float:
+            on.pane.graph.action_levels(9)
+            on.settle()
+            return cpu_timer(fold)()
+
+        (taken,) = interleaved(timer)
+    return [FOLD.of(milliseconds(taken))]
+
+
+def beside(figure: Figure, work: Callable[[ShownGraph], object]) -> list[Row]:
+    """Work on the calls that are on a screen."""
+    with full_screen() as on:
+        (taken,) = interleaved(cpu_timer(lambda: work(on.shown)))
+    return [figure.of(milliseconds(taken))]
+
+
+def milliseconds(taken: Spread) -> Spread:
+    return taken.each(lambda seconds: seconds * 1e3)
+
+
+def grown() -> list[Row]:
+    """The tree alone."""
+    store = material().store
+    assert store is not None
+
+    def grow() -> None:
+        growing = GrowingTree(store, {})
+        while growing.tick(1.0):
             pass
-        shown.visible.tick()
-        pane.graph.news(True)
-        await pilot.pause()
-        opened = time.process_time() - began
-        tree = shown.tree
-        assert tree.closed > 0.95 * CALLS, tree.counts
-        rows = [bounded(f"{tree.closed:,} calls, until they are on the screen", opened, OPEN)]
-        per_call = opened / tree.closed
-        rows.append(
-            (
-                "  so 100,000 calls a second take",
-                f"{per_call * 1e5:.0%} of a core",
-                f"<= {LIVE:.0%}",
-                per_call * 1e5 <= LIVE,
-            )
-        )
-        memory = tree.columns.bytes / (1 << 20)
-        rows.append(("  in the tree", f"{memory:.0f} MB", "<= 128 MB", memory <= 128))
-        pane.graph.focus()
-        frames = []
-        for key in ("home", *["pagedown"] * PAGES, *["down"] * PAGES):
-            began = time.process_time()
-            await pilot.press(key)
-            frames.append(time.process_time() - began)
-        rows.append(
-            bounded(f"a page or a line further, median of {len(frames)}", statistics.median(frames[1:]), FRAME)
-        )
-        began = time.process_time()
-        pane.graph.action_levels(2)
-        await pilot.pause()
-        rows.append(bounded("all folded to two levels", time.process_time() - began, 0.1))
-        rows.append(
-            bounded("search for a function that is not there", took(lambda: shown.find("nothing", 0, 1, 60)), 0.5)
-        )
-        rows.append(bounded("hot spots of all of them, beside the screen", took(lambda: hot_spots(spent(tree))), 1.0))
-        rows.append(bounded("the tree alone, without names and screen", took(lambda: grow(store)), OPEN))
-        return rows
+
+    (taken,) = interleaved(cpu_timer(grow))
+    return [TREE.of(milliseconds(taken))]
 
 
-def grow(store: Store) -> None:
-    """Make the tree."""
-    growing = GrowingTree(store, {})
-    while growing.tick(1.0):
-        pass
-
-
-def took(work: Callable[[], object]) -> float:
-    """Seconds of CPU."""
-    began = time.process_time()
-    work()
-    return time.process_time() - began
-
-
-def bounded(what: str, seconds: float, most: float) -> Row:
-    """A row of seconds."""
-    return what, f"{seconds * 1e3:.1f} ms", f"<= {most * 1e3:.0f} ms", seconds <= most
+PARTS = (
+    Part("open", (OPEN, LIVE, MEMORY), opened),
+    Part("keys", (PAGE, LINE), paged),
+    Part("fold", (FOLD,), folded),
+    Part("search", (SEARCH,), lambda: beside(SEARCH, lambda shown: shown.find("nothing", 0, 1, 60))),
+    Part("hot", (HOT,), lambda: beside(HOT, lambda shown: hot_spots(spent(shown.tree)))),
+    Part("tree", (TREE,), grown),
+)

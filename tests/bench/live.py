@@ -6,106 +6,114 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.bench._replay_app import WARM_UP
+from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread
 from tests.terminal import Terminal
 
-Row = tuple[str, str, str, bool]
+SECONDS = 2.5
+"""Of each round, after the warm-up; what is the longest of it has the median of five longest ones."""
+MOST_SECONDS = 90
+"""Of a round on a machine that is very busy."""
+MOST_RESIDENT = 256
+"""MiB of the whole process, the store's limit and all that was imported included."""
+
+Found = dict[str, Any]
+"""Report of the application, as `_replay_app` writes it."""
+TAIL = 2000
+"""Bytes of its output that are kept."""
 
 
 class Load(NamedTuple):
-    """What is sent, and what it may cost."""
+    """Events that are sent, and the cost that they may have."""
 
     rate: int
     """Events a second."""
-    seconds: int
+    store: int
+    """MiB; less than what is sent, so that the oldest events are dropped while it is measured."""
     most_cpu: float
-    """Of a core."""
+    """Per cent of a core."""
     longest: float
-    """Seconds that the screen may stand still."""
+    """Milliseconds that the screen may stand still."""
     p99: float
-    """Seconds that 99 of 100 ticks may take."""
+    """Milliseconds that 99 of 100 ticks may take."""
     view: str = ""
-    """Which is shown; empty: the events one by one."""
+    """Name of the view; empty: the events one by one."""
 
 
-LOADS = (Load(100_000, 12, 0.15, 0.050, 0.030), Load(1_000_000, 30, 0.60, 0.100, 0.030))
-MOST_RESIDENT = 256 << 20
-"""Bytes of the whole process, the store's limit and all that was imported included."""
-
-
-def measured(load: Load) -> tuple[float, dict[str, Any]]:
-    """(share of a core, what the application measured inside) at 120x40."""
+def measured(load: Load) -> Found:
+    """A round in a terminal of 120x40."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        words = [str(load.rate), str(load.seconds), str(report), *([load.view] if load.view else [])]
-        command = [sys.executable, "-m", "tests.bench._replay_app", *words]
-        terminal = Terminal(command)
+        words = [
+            str(load.rate),
+            str(SECONDS),
+            str(load.store << 20),
+            str(report),
+            *([load.view] if load.view else []),
+        ]
+        terminal = Terminal([sys.executable, "-m", "tests.bench._replay_app", *words])
         try:
-            terminal.wait_for(b"shown")
-            watch(terminal, WARM_UP)
-            before, began = terminal.cpu_seconds(), time.perf_counter()
-            watch(terminal, load.seconds - 1)
-            share = (terminal.cpu_seconds() - before) / (time.perf_counter() - began)
-            for _ in range(100):
-                watch(terminal, 0.1)
+            end = time.perf_counter() + MOST_SECONDS
+            while time.perf_counter() < end:
+                terminal.read(0.05)
                 if report.exists() and (text := report.read_text()):
-                    return share, json.loads(text)
+                    found: Found = json.loads(text)
+                    assert "error" not in found, found["error"]
+                    return found
+                terminal.output = terminal.output[-TAIL:]
         finally:
             terminal.close()
-    raise TimeoutError("the application did not report")
+    raise TimeoutError(f"the application did not report; it wrote {terminal.output!r}")
 
 
-def watch(terminal: Terminal, seconds: float) -> None:
-    """Take what it paints."""
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        terminal.read(0.05)
-        terminal.output = b""
-
-
-def run() -> list[Row]:
-    """Measure; gives (what, figure, bound, whether it holds)."""
-    return [row for load in LOADS for row in rows_of(load)]
-
-
-def rows_of(load: Load) -> list[Row]:
-    share, found = measured(load)
-    tick, paint, loop = (found[name] for name in ("tick", "paint", "loop"))
-    bound, most = f"<= {load.longest * 1e3:.0f} ms", load.most_cpu * 100
-    parts = [found[name] for name in ("kept", "evicted", "dropped", "undecodable", "overrun")]
-    rate = found["sent"] / (WARM_UP + load.seconds)
+def figures_of(load: Load) -> list[tuple[Figure, Callable[[Found], float]]]:
+    """Figures of a load, and their values in a round."""
+    shows = f" while it shows the {load.view}" if load.view else ""
     return [
         (
-            f"the application at {rate:,.0f} events/s, 120x40",
-            f"{share * 100:.1f} % of a core",
-            f"<= {most:.0f} %",
-            share <= load.most_cpu,
-        ),
-        ("longest that its screen stood still", spread(loop), bound, loop["longest"] <= load.longest),
-        (
-            "ticks",
-            f"{tick['calls']:.0f}, {spread(tick)}",
-            f"{bound}, p99 <= {load.p99 * 1e3:.0f} ms",
-            tick["longest"] <= load.longest and tick["p99"] <= load.p99,
-        ),
-        ("pictures", f"{paint['calls']:.0f}, {spread(paint)}", bound, paint["longest"] <= load.longest),
-        (
-            "kept + dropped as the oldest + not kept up with = sent",
-            f"{parts[0]:,} + {parts[1]:,} + {sum(parts[2:]):,}",
-            f"{found['sent']:,}",
-            sum(parts) == found["sent"] and found["evicted"] > 0,
+            Figure(f"the application at {load.rate:,} events/s{shows}", "% of a core", most=load.most_cpu),
+            lambda found: found["cpu"] * 100,
         ),
         (
-            "what it kept, and the process",
-            f"{found['bytes'] >> 20} MiB, {found['resident'] >> 20} MiB",
-            f"<= {found['limit'] >> 20} MiB, {MOST_RESIDENT >> 20} MiB",
-            found["bytes"] <= found["limit"] and found["resident"] <= MOST_RESIDENT,
+            Figure("  longest that its screen stood still", "ms", most=load.longest),
+            lambda found: found["loop"]["longest"] * 1e3,
+        ),
+        (Figure("  longest tick", "ms", most=load.longest), lambda found: found["tick"]["longest"] * 1e3),
+        (Figure("  tick, 99 of 100", "ms", most=load.p99), lambda found: found["tick"]["p99"] * 1e3),
+        (Figure("  longest picture", "ms", most=load.longest), lambda found: found["paint"]["longest"] * 1e3),
+        (Figure("  events that are not accounted for", "events", most=0, digits=0), unaccounted),
+        (Figure("  bytes that the store kept", "MiB", most=load.store), lambda found: found["bytes"] / (1 << 20)),
+        (
+            Figure("  the process in memory", "MiB", most=MOST_RESIDENT, digits=0),
+            lambda found: found["resident"] / (1 << 20),
         ),
     ]
 
 
-def spread(durations: dict[str, float]) -> str:
-    return f"{durations['longest'] * 1e3:.1f} ms, p99 {durations['p99'] * 1e3:.1f} ms"
+def unaccounted(found: Found) -> float:
+    """Events that were sent, and neither are kept nor were dropped as the oldest, overrun or not kept up with."""
+    assert found["evicted"] > 0, "the store was never full"
+    known = sum(found[name] for name in ("kept", "evicted", "dropped", "undecodable", "overrun"))
+    return abs(found["sent"] - known)
+
+
+def rows_of(load: Load) -> list[Row]:
+    """Five rounds, each with an application of its own."""
+    rounds = [measured(load) for _ in range(ROUNDS)]
+    sent = Spread(tuple(found["rate"] for found in rounds)).median
+    ticks, dropped = (
+        sum(number) for number in zip(*((f["tick"]["calls"], f["dropped"]) for f in rounds), strict=True)
+    )
+    note = f"{sent:,.0f} events/s were sent, {ticks:,.0f} ticks in all, {dropped:,} events not kept up with"
+    rows = [figure.of(Spread(tuple(map(value, rounds)))) for figure, value in figures_of(load)]
+    return [rows[0]._replace(note=note), *rows[1:]]
+
+
+def part_of(name: str, load: Load) -> Part:
+    return Part(name, [figure for figure, _ in figures_of(load)], lambda: rows_of(load))
+
+
+PARTS = (part_of("100k", Load(100_000, 4, 15, 50, 30)), part_of("1M", Load(1_000_000, 32, 60, 100, 30)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import subprocess
 import tempfile
 import time
@@ -18,16 +20,11 @@ from kernel.session_start import open_session
 from kernel.ssh import open_ssh
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
+from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread, interleaved, run_child
 from tests.real import command
 from tests.slow_line import SlowLine
 
-Row = tuple[str, str, str, bool]
-
 READS = 20_000
-SHARE = 0.25
-"""Of the bytes that the text takes."""
-TRUE_TIMES, MORE = 2, 1.0
-"""How long a start may take: so many times `ssh HOST true`, and so many seconds more."""
 TRACING = "/sys/kernel/tracing"
 LINE = "vfs_read buf=%si:x64 count=%dx:u64 inode=+32(%di):x64 comm=$comm"
 """A probe as one is on x86-64, told in both ways."""
@@ -37,31 +34,43 @@ WORK = f"dd if=/dev/zero of=/dev/null bs=1 count={READS} 2>/dev/null"
 SLOW_WORK = "n=0; while [ $n -lt 200 ]; do dd if=/dev/zero of=/dev/null bs=1 count=10 2>/dev/null; n=$((n+1)); done"
 
 
-def run() -> list[Row]:
-    """Measure; gives (what, figure, bound, whether it holds)."""
+BYTES = {
+    "storm": Figure("bytes an event, events in a storm / as text", "x", most=0.25, digits=3),
+    "bursts": Figure("bytes an event, 200 bursts of 10 / as text", "x", most=0.25, digits=3),
+}
+WORKS = {"storm": WORK, "bursts": SLOW_WORK}
+START = Figure("start to the first event, types cached, less twice `ssh true`", "s", most=1, digits=2)
+
+_stack = contextlib.ExitStack()
+atexit.register(_stack.close)
+
+
+@functools.cache
+def guest() -> Guest:
+    """The one guest of all parts; it ends with the process. Raises LabError."""
+    return _stack.enter_context(boot("7.2", workload=False))
+
+
+def carried(part: str) -> list[Row]:
+    """Bytes that the line carried an event, both directions and all of ssh included; bytes have no clock.
+
+    The text is read as coreutils' cat does: busybox's has the ssh server wait inside of the kernel
+    (`kernel.shell_program`).
+    """
     try:
-        guest = boot("7.2", workload=False)
+        own = guest()
     except LabError as error:
-        return [("a lab guest", str(error), "boots", False)]
-    with guest, SlowLine(guest.port) as line, tempfile.TemporaryDirectory() as folder:
-        rows = [_bytes(guest, line, *work) for work in (("events in a storm", WORK), ("200 bursts of 10", SLOW_WORK))]
-        return [*rows, _start(guest, Path(folder))]
+        return [BYTES[part].missing(f"no lab guest: {error}")]
+    with SlowLine(own.port) as line:
+        rounds = [(_ours(own, line, WORKS[part]), _text(own, line, WORKS[part])) for _ in range(ROUNDS)]
+    ours, text = (Spread(column) for column in zip(*rounds, strict=True))
+    return [BYTES[part].of(ours.over(text), f"{ours.median:.1f} bytes beside {text.median:.1f}")]
 
 
 def _options(guest: Guest, line: SlowLine) -> list[str]:
     options = guest.ssh_options
     options[options.index("-p") + 1] = str(line.port)
     return [*options, "-o", f"HostKeyAlias=[127.0.0.1]:{guest.port}"]
-
-
-def _bytes(guest: Guest, line: SlowLine, name: str, work: str) -> Row:
-    """Bytes that the line carried an event, both directions and all of ssh included.
-
-    The text is read as coreutils' cat does: busybox's has the ssh server wait inside of the kernel
-    (`kernel.shell_program`).
-    """
-    ours, text = _ours(guest, line, work), _text(guest, line, work)
-    return (f"bytes an event, {name}", f"{ours:.1f}, as text {text:.1f}", f"<= {SHARE} x", ours <= SHARE * text)
 
 
 def _ours(guest: Guest, line: SlowLine, work: str) -> float:
@@ -126,24 +135,38 @@ def _armed_by_hand(guest: Guest) -> Iterator[None]:
         )
 
 
-def _start(guest: Guest, folder: Path) -> Row:
-    """From the command's start to the first event that it prints, the types being in the cache."""
-    env = command.ssh_to(guest, folder)
-    guest.workload(True)
-    words = ("run", "f vfs_read count", "--count", "1", "-t", command.address(guest))
-    command.finish(command.start(*words, env=env))  # fills the cache
-    plain, ours = [], []
-    for _ in range(3):
-        began = time.perf_counter()
-        subprocess.run([*guest.ssh_command, "true"], check=True, stdin=subprocess.DEVNULL)
-        plain.append(time.perf_counter() - began)
-        began = time.perf_counter()
-        process = command.start(*words, env=env)
-        assert process.stdout is not None
-        said = process.stdout.readline()
-        ours.append(time.perf_counter() - began)
-        assert b"vfs_read" in said, command.finish(process)
-        command.finish(process)
-    bound = TRUE_TIMES * min(plain) + MORE
-    figure = f"{min(ours):.2f} s, `ssh true` {min(plain):.2f} s"
-    return ("start to the first event, types cached", figure, f"<= {bound:.2f} s", min(ours) <= bound)
+def start() -> list[Row]:
+    """Wall time from the command's start to the first event that it prints, the types being in the cache."""
+    try:
+        own = guest()
+    except LabError as error:
+        return [START.missing(f"no lab guest: {error}")]
+    with tempfile.TemporaryDirectory() as folder:
+        env = command.ssh_to(own, Path(folder))
+        own.workload(True)
+        words = ("run", "f vfs_read count", "--count", "1", "-t", command.address(own))
+        command.finish(command.start(*words, env=env))  # fills the cache
+
+        def true() -> float:
+            return run_child([*own.ssh_command, "true"]).wall
+
+        def first_event() -> float:
+            began = time.perf_counter_ns()
+            process = command.start(*words, env=env)
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            taken = time.perf_counter_ns() - began
+            done = command.finish(process)
+            assert b"vfs_read" in said, done
+            return taken / 1e9
+
+        plain, ours = interleaved(true, first_event)
+        own.workload(False)
+    beyond = Spread(tuple(taken - 2 * least for taken, least in zip(ours.rounds, plain.rounds, strict=True)))
+    return [START.of(beyond, f"{ours.median:.2f} s, `ssh true` {plain.median:.2f} s")]
+
+
+PARTS = (
+    *(Part(name, (figure,), functools.partial(carried, name)) for name, figure in BYTES.items()),
+    Part("start", (START,), start),
+)
