@@ -188,6 +188,7 @@ class Durations:
         self.wanted = False
         self.seen = False
         """Whether there was a call at all."""
+        self._name = name
         inner = getattr(owner, name)
 
         def timed(this: Any, *args: Any) -> Any:
@@ -203,7 +204,7 @@ class Durations:
 
     def figures(self) -> dict[str, float]:
         if not self.taken:
-            raise RuntimeError("not one call while it was measured: the machine is too busy for a figure")
+            raise RuntimeError(f"not one {self._name} while it was measured: the machine is too busy")
         ordered = sorted(self.taken)
         return {"calls": len(ordered), "longest": ordered[-1], "p99": ordered[len(ordered) * 99 // 100]}
 
@@ -262,8 +263,8 @@ def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -
     def reported() -> None:
         try:
             measure()
-        except Exception:
-            report.write_text(json.dumps({"error": traceback.format_exc()}))
+        except Exception as error:
+            report.write_text(json.dumps({"error": repr(error), "where": traceback.format_exc()}))
 
     threading.Thread(target=reported, daemon=True).start()
     app.run()

@@ -44,7 +44,11 @@ def measured(name: str) -> list[Row]:
     store, rows = filled(), []
     for figure, direction in zip(figures(name), (1, -1), strict=True):
         steps: list[float] = []
-        (taken,) = interleaved(cpu_timer(lambda way=direction, own=steps: own.append(longest(store, name, way))))
+
+        def look(way: int = direction, own: list[float] = steps) -> None:
+            own.append(longest(store, name, way))
+
+        (taken,) = interleaved(cpu_timer(look))
         rows.append(figure.of(taken, f"longest step {max(steps) * 1e3:.0f} ms of CPU"))
     return rows
 

@@ -24,19 +24,20 @@ from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread, interleaved,
 from tests.real import command
 from tests.slow_line import SlowLine
 
-READS = 20_000
+READS = 5_000
+"""A round."""
 TRACING = "/sys/kernel/tracing"
 LINE = "vfs_read buf=%si:x64 count=%dx:u64 inode=+32(%di):x64 comm=$comm"
 """A probe as one is on x86-64, told in both ways."""
 FILTER = "count == 1 || count == 4711"
 """The reads of the work, and of its end: none of who reads the events."""
 WORK = f"dd if=/dev/zero of=/dev/null bs=1 count={READS} 2>/dev/null"
-SLOW_WORK = "n=0; while [ $n -lt 200 ]; do dd if=/dev/zero of=/dev/null bs=1 count=10 2>/dev/null; n=$((n+1)); done"
+SLOW_WORK = "n=0; while [ $n -lt 40 ]; do dd if=/dev/zero of=/dev/null bs=1 count=10 2>/dev/null; n=$((n+1)); done"
 
 
 BYTES = {
     "storm": Figure("bytes an event, events in a storm / as text", "x", most=0.25, digits=3),
-    "bursts": Figure("bytes an event, 200 bursts of 10 / as text", "x", most=0.25, digits=3),
+    "bursts": Figure("bytes an event, 40 bursts of 10 / as text", "x", most=0.25, digits=3),
 }
 WORKS = {"storm": WORK, "bursts": SLOW_WORK}
 START = Figure("start to the first event, types cached, less twice `ssh true`", "s", most=1, digits=2)
