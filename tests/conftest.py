@@ -13,6 +13,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kernel.lab import cache
+from tests import schedule
+
+pytest_plugins = ["tests.second_try"]
 
 # How fast an example runs says nothing here. `--hypothesis-profile=fixed` gives every run the same examples.
 settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -38,6 +41,17 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Three for two cores: a test waits for guests and screens nearly as long as it computes."""
     return max(2, (os.cpu_count() or 1) * 3 // 2)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> schedule.GroupScheduling:
+    return schedule.GroupScheduling(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark and sort; it comes after tests/real has marked its own, and before `-m` selects."""
+    items.sort(key=lambda item: schedule.rank(item.nodeid))
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ import pytest
 from kernel.lab.errors import LabError
 from kernel.lab.guest import Guest, prepare
 from kernel.lab.work import Work
+from tests import schedule
 from tests.real.processes import sshs, until, zombies
 from tests.real.saved import SavedGuests
 
@@ -28,34 +29,16 @@ _BUILD_SECONDS = 2700
 REQUIRED = os.environ.get("PROBEWRIGHT_REAL") == "required"
 
 
-_LONGEST = (
-    "test_function_graph",
-    "test_differential",
-    "test_killed",
-    "test_exports",
-    "test_thirty",
-    "test_pairing",
-    "test_attach",
-    "test_presets",
-    "test_lowering",
-)
-"""Files that begin first, so that no worker is alone with one of them at the end; the first one builds a kernel."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
-
-    def place(item: pytest.Item) -> int:
-        if not item.path.is_relative_to(here):
-            return len(_LONGEST) + 1
-        return _LONGEST.index(item.path.stem) if item.path.stem in _LONGEST else len(_LONGEST)
-
-    items.sort(key=place)
-    for item in items:
-        if item.path.is_relative_to(here):
-            item.add_marker(pytest.mark.real)
-            if "full" in item.name:
-                item.add_marker(pytest.mark.timeout(_BUILD_SECONDS))
+    own = [item for item in items if item.path.is_relative_to(here)]
+    matrix = schedule.only_in_matrix(item.nodeid for item in own)
+    for item in own:
+        item.add_marker(pytest.mark.real)
+        if item.nodeid in matrix:
+            item.add_marker(pytest.mark.matrix)
+        if "full" in item.name:
+            item.add_marker(pytest.mark.timeout(_BUILD_SECONDS))
 
 
 @pytest.fixture(scope="module", autouse=True)

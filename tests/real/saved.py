@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,33 @@ from kernel.lab.guest import Guest, boot, prepare
 from kernel.lab.kernels import KernelImage
 from kernel.lab.qemu import Machine
 from kernel.lab.work import Work
-from tests.real.processes import until
+from tests.real.processes import ended, until
 
 _SECONDS = 30.0
+
+
+class SavedGuest(Guest):
+    """A guest whose commands share one SSH connection: an emulated processor takes 0.2 s for each handshake."""
+
+    _master: subprocess.Popen[bytes] | None = None
+
+    @property
+    def ssh_command(self) -> list[str]:
+        """Return the words that run a command over the shared connection; without it they make one of their own."""
+        control = self.folder / "c"
+        if self._master is None:
+            words = ["ssh", "-N", "-M", "-S", str(control), *self.ssh_options, self.host]
+            quiet = subprocess.DEVNULL
+            self._master = subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet)
+            until(lambda: control.exists() or ended(self._master.pid))
+        return ["ssh", "-S", str(control), *self.ssh_options, self.host]
+
+    def close(self) -> None:
+        """End the connection and the guest; safe to call twice."""
+        if self._master is not None:
+            self._master.kill()
+            self._master.wait()
+        super().close()
 
 
 class SavedGuests:
@@ -89,7 +114,7 @@ def _resume(saved: Path, image: KernelImage) -> Guest | None:
     host, _, key = (saved / "known_hosts").read_text().partition(" ")
     assert host.startswith("[127.0.0.1]:")
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{machine.port} {key}")
-    guest = Guest(machine, folder, image)
+    guest = SavedGuest(machine, folder, image)
     if until(lambda: not machine.alive or machine.answers(), _SECONDS) and machine.alive:
         return guest
     guest.close()

@@ -1,0 +1,51 @@
+"""Tests are ordered, grouped and chosen by the kernel in their parameters."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.schedule import LONGEST, group_of, kernel_of, only_in_matrix, rank
+
+REAL = "tests/real/test_kinds.py::TestKinds::test_event"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kernel"),
+    [
+        ("", "7.2"),
+        ("[6.1]", "6.1"),
+        ("[arm64:6.12]", "arm64:6.12"),
+        ("[True-arm64:6.12]", "arm64:6.12"),
+        ("[7.2-sh]", "7.2"),
+        ("[6.1-sh-TERM]", "6.1"),
+        ("[7.2+trace-cmd+perf-sh]", "7.2"),
+        ("[slow-full]", "full"),
+        ("[6.12-p:x/two vfs_read $arg3]", "6.12"),
+        ("[carefully]", "7.2"),
+        ("[v6.1]", "7.2"),
+    ],
+)
+def test_kernel_of_a_node_id(parameters: str, kernel: str) -> None:
+    assert kernel_of(REAL + parameters) == kernel
+
+
+def test_the_matrix_has_other_kernels_only_of_tests_that_the_newest_has() -> None:
+    both = [f"{REAL}[{kernel}]" for kernel in ("6.1", "7.2", "arm64:6.12")]
+    variants = [f"{REAL}_too[{kernel}]" for kernel in ("6.1-sh", "7.2-64k", "full")]
+    old = "tests/real/test_function_graph.py::test_an_old_kernel_says_why_not[6.1]"
+    plain = "tests/real/test_headless.py::test_it_runs"
+    assert only_in_matrix([*both, *variants, old, plain]) == {both[0], both[2], variants[0], variants[2]}
+    assert only_in_matrix([both[0]]) == set()  # asked for by its name
+
+
+def test_groups_are_a_file_on_a_kernel_and_the_longest_come_first() -> None:
+    assert group_of(f"{REAL}[6.1]") == group_of(f"{REAL}_too[6.1-sh]") != group_of(f"{REAL}[7.2]")
+    pure = [f"tests/pure/test_btf_lies.py::test[{kernel}]" for kernel in ("6.1", "7.2")]
+    assert group_of(pure[0]) == group_of(pure[1])
+    real = [f"tests/real/{name}.py::test[{kernel}]" for name in (*LONGEST, "test_zzz") for kernel in ("6.1", "7.2")]
+    tests = [*real, *pure]
+    mixed = random.Random(1).sample(tests, len(tests))
+    assert sorted(mixed, key=rank)[: len(real)] == real
+    assert {group_of(test) for test in sorted(mixed, key=rank)[len(real) :]} == {"tests/pure/test_btf_lies.py"}

@@ -1,0 +1,66 @@
+"""Order, grouping and selection of tests by the kernel of the guest that they run on.
+
+`make test` leaves to `make test-matrix` a test on another kernel than the newest, where the newest has it as well.
+Workers take whole groups, a file on one kernel each, the longest first; within them the order is random
+(pytest-randomly), unless `-p no:randomly` says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from xdist.scheduler.loadscope import LoadScopeScheduling
+
+NEWEST = "7.2"
+LONGEST: tuple[str, ...] = (
+    "test_function_graph",
+    "test_differential",
+    "test_killed",
+    "test_exports",
+    "test_thirty",
+    "test_pairing",
+    "test_attach",
+    "test_presets",
+    "test_lowering",
+)
+"""Files of tests/real whose groups begin first, so that no worker is alone with one of them at the end."""
+_KERNEL = re.compile(r"(?<![\w.:])(?:arm64:)?(?:\d+\.\d+|full)(?![\w.])")
+
+
+def kernel_of(test: str) -> str:
+    """Return the kernel series named in the parameters of a node id; the newest where none is."""
+    found = _KERNEL.search(test.partition("[")[2])
+    return found[0] if found else NEWEST
+
+
+def group_of(test: str) -> str:
+    """Return the name of a node id's group: its file, and for tests/real the kernel."""
+    file = test.partition("::")[0]
+    return f"{file} {kernel_of(test)}" if file.startswith("tests/real/") else file
+
+
+def only_in_matrix(tests: Iterable[str]) -> set[str]:
+    """Return the node ids on another kernel than the newest of tests that run on the newest, too."""
+    kernels: dict[str, set[str]] = defaultdict(set)
+    listed = list(tests)
+    for test in listed:
+        kernels[test.partition("[")[0]].add(kernel_of(test))
+    return {test for test in listed if kernel_of(test) != NEWEST and NEWEST in kernels[test.partition("[")[0]]}
+
+
+def rank(test: str) -> tuple[int, str]:
+    """Return the sort key of a node id: groups of the longest files of tests/real first, other files of it next."""
+    group = group_of(test)
+    stem = group.partition(".py")[0].rpartition("/")[2]
+    if " " not in group:
+        return len(LONGEST) + 1, ""
+    return LONGEST.index(stem) if stem in LONGEST else len(LONGEST), group
+
+
+class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Scheduler of pytest-xdist that gives each worker whole groups."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
