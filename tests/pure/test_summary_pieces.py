@@ -84,7 +84,9 @@ class OneByOne:
                 if path == record.event:
                     self.values[path, field][record.values[field]] += 1
             if end := ENDS.get(record.event):
-                frame = record.values["frame"] - end.shift
+                frame = record.values["frame"]
+                assert isinstance(frame, int)
+                frame -= end.shift
                 task = record.pid or idle_task(record.cpu)
                 proof = hash((frame, record.values["count"]))
                 found = self.pairing.take(End(seq, record.ts, task, 3, end.at_exit, proof, frame))
