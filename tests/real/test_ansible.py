@@ -102,7 +102,7 @@ def test_it_records_fetches_and_leaves_nothing(plays: Plays) -> None:
       cd /tmp; printf 'first line\\nsecond line\\n' >read-me
       dd if=read-me of=/dev/null bs=5 skip=2 count=1 2>/dev/null; cat /no/such/file 2>/dev/null; rm read-me
       until grep -q /no/such/file /tmp/probewright-*/out; do usleep 200000; done
-      kill -INT $(cat /tmp/probewright-*/pid)"""
+      kill -TERM $(cat /tmp/probewright-*/pid)"""
     worker = threading.Thread(target=guest.run, args=(work,))
     worker.start()
     done = plays.run("-e", "probewright_seconds=600")  # the workload ends it
