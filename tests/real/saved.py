@@ -20,7 +20,7 @@ from kernel.lab.qemu import Machine
 from kernel.lab.work import Work
 from tests.real.processes import ended, until
 
-_SECONDS = 30.0
+_SECONDS = 120.0
 
 
 class SavedGuest(Guest):
