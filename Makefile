@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Where this is set, each start of the application would compile it anew: a second.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n auto --no-loadscope-reorder
 
 .PHONY: drill run test test-matrix check format bench all-args screenshots docs lab recording kernels syscalls lock clean
@@ -80,6 +82,7 @@ $(STAMP): pyproject.toml requirements-run.lock
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r requirements-run.lock
 	$(PIP) --no-deps -e .
+	$(BIN)/python -m compileall -q btf events kernel probes tui widgets
 	touch $@
 
 $(TOOLS): $(STAMP) requirements.lock
