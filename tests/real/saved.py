@@ -21,6 +21,8 @@ from kernel.lab.work import Work
 from tests.real.processes import ended, until
 
 _SECONDS = 120.0
+_EXPEDITED = "rcupdate.rcu_expedited=1"
+"""Words for the kernel: disarming waits for grace periods, a tenth of a second each without it."""
 
 
 class SavedGuest(Guest):
@@ -72,7 +74,12 @@ class SavedGuests:
 def _save(kernel: str, python: bool, folder: Path) -> None:
     """Leave its keys as in the folder of a guest there, and `state`, where this QEMU and machine can do that."""
     monitor, made = folder / "monitor", folder / "made"
-    with boot(kernel, python=python, workload=False, more=["-qmp", f"unix:{monitor},server=on,wait=off"]) as guest:
+    qmp = ["-qmp", f"unix:{monitor},server=on,wait=off"]
+    with boot(kernel, python=python, workload=False, append=_EXPEDITED, more=qmp) as guest:
+        if python:
+            guest.run(
+                "python3 -c 'import ctypes, json, selectors, struct, zlib'"
+            )  # leaves bytecode for the next start
         for name in ("identity", "known_hosts"):
             shutil.copy(guest.folder / name, folder)
         with socket.socket(socket.AF_UNIX) as line:
