@@ -108,9 +108,12 @@ def left(guest: Guest) -> str:
 
 
 def is_recording(guest: Guest) -> bool:
-    """Whether the events of the only session of ours are on: dynamic_events shows them before they are."""
-    enabled = f"cat {TRACEFS}/instances/probewright-*/events/pw_*/enable 2>/dev/null || true"
-    return guest.run(enabled) == b"1\n"
+    """Return whether all events of the only session of ours are on.
+
+    The file of the group says so too early: while rates are measured an event is on, but records nothing (`0*`).
+    """
+    enabled = guest.run(f"cat {TRACEFS}/instances/probewright-*/events/pw_*/*/enable 2>/dev/null || true").split()
+    return bool(enabled) and all(state.startswith(b"1") for state in enabled)
 
 
 def the_master() -> int:
