@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -52,14 +53,14 @@ def collections_without_modules() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def pumps_closed_after_the_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close every pump that the test started: one left open polls its stand-in of a stream beside all later tests."""
-    started: list[Pump] = []
+    started = weakref.WeakSet[Pump]()  # tests look whether a watch is gone
     start = Pump.start
 
     def start_and_note(pump: Pump) -> None:
-        started.append(pump)
+        started.add(pump)
         start(pump)
 
     monkeypatch.setattr(Pump, "start", start_and_note)
     yield
-    for pump in started:
+    for pump in list(started):
         pump.close()
