@@ -108,7 +108,8 @@ class TablePane(Vertical):
         found = self.table.find(text, start, direction, _STEP)
         if not found.done:
             self._found.update(f"at {grouped(found.next)}")
-            self._step_timer = self.set_timer(0.001, lambda: self._go_on(text, found.next, direction))
+            soon = 0.001 if found.next != start else 0.05  # rows that are not there yet can't be searched
+            self._step_timer = self.set_timer(soon, lambda: self._go_on(text, found.next, direction))
         elif found.seq is None:
             none = "none before" if direction < 0 else "none after"
             self._found.update(safe_content(self.why_none(text) or none))
