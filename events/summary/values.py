@@ -72,9 +72,11 @@ class FieldValues:
             self._values = {key: value for key, value in self._values.items() if key in self.frequent}
 
     def top(self, number: int) -> list[Top]:
-        """The most frequent first."""
-        known = self.of_numbers
-        return [
-            Top(number_of(key, known) if known else self._values.get(key), hits, error)
-            for key, hits, error in self.frequent.top(number)
-        ]
+        """Return the most frequent values first; of those that came equally often numbers by key, others by text."""
+        if known := self.of_numbers:
+            return [Top(number_of(key, known), hits, error) for key, hits, error in self.frequent.top(number)]
+        # The keys of texts have random weights: by them, values would stand in another order at each start.
+        counts = self.frequent.top(len(self.frequent))
+        least = counts[:number][-1].hits if counts[:number] else 0
+        found = [Top(self._values.get(one.key), one.hits, one.error) for one in counts if one.hits >= least]
+        return sorted(found, key=lambda one: (-one.hits, str(one.value)))[:number]

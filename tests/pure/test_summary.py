@@ -14,6 +14,7 @@ from events.summary.distribution import Distribution, Power
 from events.summary.frequent import Frequent
 from events.summary.keys import of_values
 from events.summary.timeline import Timeline
+from events.summary.values import FieldValues
 
 NUMBERS = st.one_of(
     st.integers(0, 100), st.integers(0, (1 << 64) - 1), st.integers(0, 64).map(lambda n: (1 << n) - 1)
@@ -104,3 +105,14 @@ def test_values_of_any_kind_come_back_from_their_keys(values):
     found = of_values(values)
     known = found.values(np.unique(found.keys))
     assert Counter(repr(known[key]) for key in found.keys.tolist()) == Counter(map(repr, values))
+
+
+def test_texts_that_came_equally_often_stand_in_the_order_of_their_text():
+    found = FieldValues("group/event", "filename")
+    names = [f"/proc/{letter}" for letter in "qwertyuiopas"]
+    found._add(of_values([*names, "/tmp/last", *reversed(names), "/tmp/last", "/tmp/last"]))
+    assert [(top.value, top.hits) for top in found.top(4)] == [
+        *(("/tmp/last", 3), ("/proc/a", 2), ("/proc/e", 2), ("/proc/i", 2))
+    ]
+    assert [top.value for top in found.top(99)] == ["/tmp/last", *sorted(names)]
+    assert found.top(0) == []
