@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import binascii
 import itertools
 import re
+import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,6 +21,7 @@ _LAST_SIZE = 4096
 """What is given to the last symbol of a module, whose end nobody says."""
 
 _CODE = frozenset("tTwW")
+_CODE_LETTERS = frozenset(letter.encode() for letter in _CODE)
 _VARIABLES = frozenset((b"d", b"D", b"b", b"B"))
 _TRAMPOLINES = ("arch_rethook_trampoline", "__kretprobe_trampoline")
 _PROBED = "[unknown/kretprobe'd]"
@@ -87,16 +90,10 @@ class Symbols:
         data = self._data  # before the check: another thread may read the table and let go of it meanwhile
         if self._lines is not None:
             return
-        addresses, lines = [], []
-        for line in data.split(b"\n"):
-            words = line.split(None, 2)
-            try:
-                address = int(words[0], 16) if len(words) > 2 else 0
-            except ValueError:
-                continue
-            if 0 < address < _HIGHEST:
-                addresses.append(address)
-                lines.append(line)
+        lines = data.rstrip(b"\n").split(b"\n")
+        addresses = _leading_addresses(lines)
+        if addresses is None:
+            addresses, lines = _valid_lines(lines)
         order = sorted(range(len(addresses)), key=addresses.__getitem__)
         # is_ksym_addr(): from _stext to _end where data is listed, else to the end of the code.
         low = _address_of(data, b"_stext", b"_text")
@@ -124,62 +121,74 @@ class Symbols:
 
     def named(self, name: str) -> list[Entry]:
         """All symbols of a name, by address."""
-        raw = name.encode("utf-8", "backslashreplace")
         first, repeated = self._places
-        places = repeated.get(raw) or ([first[raw]] if raw in first else [])
-        return [entry for entry in map(self._entry, places) if entry.name == name]
+        places = repeated.get(name) or ([first[name]] if name in first else [])
+        return [self._entry(at) for at in places]
 
-    def is_alone(self, name: str) -> bool:
-        """Whether exactly one symbol has the name, a C identifier, and it is of the kernel itself."""
-        raw = name.encode("utf-8", "backslashreplace")
+    def lone_functions(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the addresses of those of some names that are of one function of the kernel itself, and alone of it.
+
+        Only C identifiers are found.
+        """
         first, repeated = self._places
-        if raw in repeated or not name.isidentifier():
-            return False
-        at = first.get(raw)
-        return at is not None and len((self._lines or [])[at].split(None, 3)) == 3
+        lines, addresses, found = self._lines or [], self._addresses, {}
+        last = len(addresses) - 1
+        for name in first.keys() & names:
+            if name not in repeated and name.isidentifier():
+                at = first[name]
+                words, address = lines[at].split(None, 3), addresses[at]
+                alone = (not at or addresses[at - 1] != address) and (at == last or addresses[at + 1] != address)
+                if alone and len(words) == 3 and words[1] in _CODE_LETTERS:
+                    found[name] = address
+        return found
 
     def beginning(self, start: str) -> list[Entry]:
         """All symbols whose names begin so, by name and address."""
-        wanted = start.encode("utf-8", "backslashreplace")
-        if wanted and wanted.find(b".") == len(wanted) - 1:  # the compiler's copies of a function
-            return [self._entry(at) for at in sorted(self._dotted.get(wanted[:-1], ()), key=self._raw_name)]
+        names = self._names
+        if start and start.find(".") == len(start) - 1:  # the compiler's copies of a function
+            return [self._entry(at) for at in sorted(self._dotted.get(start[:-1], ()), key=names.__getitem__)]
         order = self._by_name
-        first = bisect_left(order, wanted, key=self._raw_name)
+        first = bisect_left(order, start, key=names.__getitem__)
         rest = map(order.__getitem__, range(first, len(order)))
-        found = itertools.takewhile(lambda at: self._raw_name(at).startswith(wanted), rest)
+        found = itertools.takewhile(lambda at: names[at].startswith(start), rest)
         return [self._entry(at) for at in found]
 
     @cached_property
-    def _places(self) -> tuple[dict[bytes, int], dict[bytes, list[int]]]:
+    def _places(self) -> tuple[dict[str, int], dict[str, list[int]]]:
         """Name -> place of its first line; and all places of each name that several lines have."""
         self.prepare()
-        first: dict[bytes, int] = {}
-        repeated: dict[bytes, list[int]] = {}
-        for at, line in enumerate(self._lines or ()):
-            name = line.split(None, 3)[2]
-            if first.setdefault(name, at) != at:
-                repeated.setdefault(name, [first[name]]).append(at)
+        names = self._names
+        last = range(len(names) - 1, -1, -1)
+        first = dict(zip(reversed(names), last, strict=True))
+        repeated: dict[str, list[int]] = {}
+        if len(first) < len(names):
+            for at, name in enumerate(names):
+                if first[name] != at:
+                    repeated.setdefault(name, [first[name]]).append(at)
         return first, repeated
 
     @cached_property
-    def _dotted(self) -> dict[bytes, list[int]]:
+    def _names(self) -> list[str]:
+        """Name of each line."""
+        self.prepare()
+        text = b"\n".join(self._lines or ()).decode("utf-8", "backslashreplace")
+        return [line.split(None, 3)[2] for line in text.split("\n")] if text else []
+
+    @cached_property
+    def _dotted(self) -> dict[str, list[int]]:
         """Name up to its first dot -> places of the lines."""
         first, repeated = self._places
-        found: dict[bytes, list[int]] = {}
+        found: dict[str, list[int]] = {}
         for name, at in first.items():
-            if b"." in name:
-                found.setdefault(name.partition(b".")[0], []).extend(repeated.get(name, (at,)))
+            if "." in name:
+                found.setdefault(name.partition(".")[0], []).extend(repeated.get(name, (at,)))
         return found
 
     @cached_property
     def _by_name(self) -> array[int]:
         """Places of the lines in the order of their names (0.3 s for 190,000)."""
-        self.prepare()
-        names = [line.split(None, 3)[2] for line in self._lines or ()]
+        names = self._names
         return array("I", sorted(range(len(names)), key=names.__getitem__))
-
-    def _raw_name(self, at: int) -> bytes:
-        return (self._lines or [])[at].split(None, 3)[2]
 
     def at(self, address: int) -> list[Entry]:
         """All symbols of one address: a function may have several names."""
@@ -260,6 +269,34 @@ class Symbols:
         if place.name in _TRAMPOLINES and not place.offset:
             return _PROBED
         return (self.lookup(address) or "") if offset else place.name
+
+
+def _leading_addresses(lines: list[bytes]) -> list[int] | None:
+    """Return the addresses of lines as the kernel writes them, 16 digits each; None: some line is of another form."""
+    digits = b"".join([line[:16] for line in lines])
+    try:
+        addresses = array("Q", binascii.unhexlify(digits))
+    except (binascii.Error, ValueError):
+        return None
+    if sys.byteorder == "little":
+        addresses.byteswap()
+    forms = {line[16:20] for line in lines}
+    usual = all(form[::2] == b"  " and len(form.split()) == 2 for form in forms)
+    return addresses.tolist() if usual and len(addresses) == len(lines) and 0 not in addresses else None
+
+
+def _valid_lines(lines: list[bytes]) -> tuple[list[int], list[bytes]]:
+    """Return the lines that have an address and a name, whatever stands between, with their addresses."""
+    found = []
+    for line in lines:
+        words = line.split(None, 2)
+        try:
+            address = int(words[0], 16) if len(words) > 2 else 0
+        except ValueError:
+            continue
+        if 0 < address < _HIGHEST:
+            found.append((address, line))
+    return [address for address, _ in found], [line for _, line in found]
 
 
 def _address_of(data: bytes, *names: bytes) -> int | None:

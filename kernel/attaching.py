@@ -6,17 +6,20 @@ import threading
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel import ground
-from kernel.callers import CallerSearch
 from kernel.code import Progress
 from kernel.connection import Connection
-from kernel.debuginfo import DebugInfo
 from kernel.far import FarTarget
 from probes.attaching.callers import Callers
 from probes.attaching.reasons import Attachability, Ground
 from probes.attaching.relatives import relatives
 from probes.probe import Kind
+
+if TYPE_CHECKING:  # `callers` takes a tenth of a second to import, and few ask for them
+    from kernel.callers import CallerSearch
+    from kernel.debuginfo import DebugInfo
 
 
 class Attaching:
@@ -68,9 +71,13 @@ class Attaching:
 
     @cached_property
     def _search(self) -> CallerSearch:
+        from kernel.callers import CallerSearch
+
         connection, machine = self._connection, self._connection.facts.machine
         return CallerSearch(connection.target, machine, connection.symbols, connection.catalog, self._debug)
 
     @cached_property
     def _debug(self) -> DebugInfo:
+        from kernel.debuginfo import DebugInfo
+
         return DebugInfo(self._connection.target, self._connection.facts.release, self._vmlinux)

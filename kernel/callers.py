@@ -15,7 +15,7 @@ from probes.attaching import branches
 from probes.attaching.attach import COLD, PADDING
 from probes.attaching.callers import Callers, Spot, direct_callers, owner, with_inlined
 from probes.attaching.catalog import Catalog
-from probes.attaching.reasons import How
+from probes.attaching.reasons import How, Why
 from probes.probe import Place
 
 _ENTRIES = (b"\xf3\x0f\x1e\xfa", b"\x0f\x1f\x40\xd6")
@@ -98,10 +98,11 @@ class Spots:
         return self._named(owners[0], name) if len(owners) == 1 else None
 
     def _named(self, start: int, name: str) -> Spot:
-        """By the name under which it can be probed; a twin by its address."""
+        """By the name under which it can be probed, that of the tracer's list first; a twin by its address."""
         names = [entry.name for entry in self._symbols.at(start)] or [name]
-        for one in names:
-            about = self._catalog.attachability(one)
+        answers = map(self._catalog.attachability, names)
+        for about in sorted(answers, key=lambda about: about.has(Why.ALIAS)):
+            one = about.name
             if about.kinds:
                 return Spot(one, start, Place(one), about.kinds)
             twin = next((i for i in about.instead if i.how is How.TWIN and i.place.address == start), None)

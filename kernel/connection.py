@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from kernel.addresses import by_name, by_symbols, landing
 from kernel.knowledge import Knowledge
 from kernel.recorded_plans import recorded_plans
 from kernel.recording import RecordingTarget
+from probes.attaching.reasons import Why
 from probes.command import Armable, Deletion, UserProbe, is_function, is_own, parse_command
 from probes.environment import UNKNOWN, Landing
 from probes.functions import STUB, index_of
@@ -90,8 +92,7 @@ class Connection(Knowledge):
         btf, facts = self.types_of(probe), self.facts
         if not is_function(probe):
             self.surroundings.forget()
-        around = self._around(probe)
-        plan = lower(probe, btf, facts, group, environment=around)
+        plan, around = self._lowered(probe, group)
         chosen = _chosen_name(probe)
         # Of two events each puts its end behind the name it is given.
         name = chosen or (plan.events[0].event if len(plan.events) == 1 else probe.subject)
@@ -104,6 +105,24 @@ class Connection(Knowledge):
         if not chosen or number == 2:
             return plan
         return replace(plan, losses=(*plan.losses, f"{chosen}: {why}; this one's are called {numbered}"))
+
+    def _lowered(self, probe: Armable, group: str) -> tuple[Plan, Environment]:
+        """Lower a probe, and tell by which lookups.
+
+        Where the tracer doesn't list its function the symbols are read before it is refused: its code may be listed
+        by another name. Raises CannotLower.
+        """
+        from probes.lowering.lower import lower
+
+        btf, facts, around = self.types_of(probe), self.facts, self._around(probe)
+        try:
+            return lower(probe, btf, facts, group, environment=around), around
+        except CannotLower as error:
+            if error.refusal.code == "not_traceable" and around is UNKNOWN and self.symbols is not None:
+                around = by_symbols(self.symbols)
+                with contextlib.suppress(CannotLower):  # what was refused first says more
+                    return lower(probe, btf, facts, group, environment=around), around
+            raise
 
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
@@ -169,7 +188,8 @@ class Connection(Knowledge):
         return self.surroundings.nearby
 
     def _is_about_symbols(self, probe: Armable) -> bool:
-        """Whether only the symbols tell what it is about: `@variable`, an offset, a part such as `vfs_read.cold`.
+        """Whether only the symbols tell what it is about: `@variable`, an offset, a part such as `vfs_read.cold`,
+        another name of a traceable function.
 
         They take some time to read; a text of which this is so is read aside (`tui.specification.asks_target`).
         """
@@ -177,7 +197,10 @@ class Connection(Knowledge):
             return False
         symbol = probe.place.symbol
         split_off = "." in symbol and not index_of(self.facts).count(symbol)
-        return split_off or bool(probe.place.offset) or any("@" in str(arg) for arg in probe.fetchargs)
+        if split_off or probe.place.offset or any("@" in str(arg) for arg in probe.fetchargs):
+            return True
+        # Known once somebody has read them.
+        return not index_of(self.facts).count(symbol) and self.catalog.attachability(symbol).has(Why.ALIAS)
 
     def _landing(self, name: str, offset: int) -> Landing | None:
         """What lies behind a symbol; the table is read when first asked."""

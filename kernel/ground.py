@@ -6,13 +6,13 @@ Each file is read when it is first asked for, which takes a moment on a machine 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from events.kallsyms import Entry, Symbols
 from kernel.addresses import base_of
 from kernel.modules import AbsentModules
 from kernel.target import Target
-from probes.attaching.kernel_text import Sections
+from probes.attaching.kernel_text import Section, Sections
 from probes.attaching.reasons import Ground, Symbol
 
 
@@ -30,14 +30,19 @@ def look(target: Target, release: str, symbols: Symbols | None) -> Ground:
     def copies(name: str) -> Sequence[str]:
         return [e.name for e in symbols.beginning(f"{name}.") if e.code and ".cold" not in e.name]
 
-    return Ground(named, copies, absent, symbols.is_alone)
+    def parts(names: Iterable[str]) -> dict[str, Section | None]:
+        found = symbols.lone_functions(names).items()
+        return {name: sections.at(address) for name, address in found if sections.is_code(address) is not False}
+
+    return Ground(named, copies, absent, parts)
 
 
 def _symbol(entry: Entry, symbols: Symbols, sections: Sections, among: int) -> Symbol:
     section = None if entry.module else sections.at(entry.address)
     code = entry.code and (bool(entry.module) or sections.is_code(entry.address) is not False)
     if among < 2:
-        return Symbol(entry.address, code, entry.module, section)
+        aliases = tuple(other.name for other in symbols.at(entry.address) if other.name != entry.name)
+        return Symbol(entry.address, code, entry.module, section, aliases=aliases)
     before, after = symbols.neighbours(entry.address)
     first, last = (found.name if found else "" for found in (before, after))
     return Symbol(entry.address, code, entry.module, section, first, last, base_of(entry, symbols))

@@ -11,6 +11,7 @@ from kernel.errors import KernelError, ProbeRefused
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
+from probes.plan import DEFAULT_GROUP
 from probes.presets.judge import judge
 from probes.presets.schema import Chosen
 from probes.refusal import CannotLower
@@ -79,7 +80,11 @@ def _typed(connection: Connection, text: str) -> Armable:
 def judged(text: str, connection: Connection) -> Verdict:
     """Whether a text can be armed. Not the kernel's verdict on it: what it lacks is lowered."""
     try:
-        checked = connection.check(armable(text)).verdict
+        checked = connection.check(probe := armable(text)).verdict
+        if checked.error is not None and checked.error.code == "not_traceable":
+            with contextlib.suppress(CannotLower):  # it asks the symbols for another name
+                connection.lower(probe, DEFAULT_GROUP)
+                return Verdict(checked.command)
     except ParseError as error:
         checked = Verdict(" ".join(text.split()), error.refusal)
     if checked.ok:

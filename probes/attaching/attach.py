@@ -6,11 +6,11 @@ modules on disk) it is exact. Who calls the function is a longer question: `prob
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from btf.btf import Btf
 from probes.attaching.kernel_text import Section
-from probes.attaching.reasons import UNSEEN, Attachability, Ground, How, Instead, Reason, Symbol, Why
+from probes.attaching.reasons import ALL, UNSEEN, Attachability, Ground, How, Instead, Reason, Symbol, Why
 from probes.dialect import dialect_of
 from probes.facts import Feature, TargetFacts
 from probes.functions import index_of
@@ -27,6 +27,11 @@ _IN_SECTION = {
     Section.NOINSTR: (Why.NOINSTR, "it is noinstr: it runs where tracing isn't safe (entry, idle, NMI)"),
     Section.ENTRY: (Why.ENTRY, "it is assembly at the border to user space"),
 }
+_UNTRACED = (
+    Why.NOTRACE,
+    "no tracer's call at its entry: marked notrace, declared inline, assembly, or not built for it",
+)
+_OF_SECTION = {section: (Reason(*_IN_SECTION.get(section, _UNTRACED)),) for section in (None, *Section)}
 
 
 def attachability(name: str, facts: TargetFacts, btf: Btf | None, ground: Ground = UNSEEN) -> Attachability:
@@ -45,6 +50,8 @@ def attachability(name: str, facts: TargetFacts, btf: Btf | None, ground: Ground
         return Attachability(name, reasons=(*machine, *unknown))
     if about.count and not name.startswith(_WEAK):
         kinds, reasons = about.listed()
+    elif about.alias:
+        kinds, reasons = about.aliased()
     else:
         kinds, reasons = about.lent(), about.unlisted()
     if machine:
@@ -52,20 +59,32 @@ def attachability(name: str, facts: TargetFacts, btf: Btf | None, ground: Ground
     return Attachability(name, about.module, kinds, tuple(reasons), about.instead(), about.traced_copies)
 
 
-def ordinary(facts: TargetFacts, btf: Btf | None, ground: Ground = UNSEEN) -> frozenset[str]:
-    """Return functions of the kernel itself that every kind of probe takes, with no reason and nothing instead.
+def attachabilities(
+    names: Iterable[str], facts: TargetFacts, btf: Btf | None, ground: Ground = UNSEEN
+) -> Iterator[Attachability]:
+    """Say the same of many functions, in their order.
 
-    Found together, for lists: to look at each by itself takes some fifty times as long.
+    Two sorts of functions of the kernel itself are found together, as each by itself takes some fifty times as long:
+    those that every probe takes, with nothing to be said of them, and those that none takes for where they lie.
     """
-    index = index_of(facts)
+    index, names = index_of(facts), list(names)
+    rare = index.copies.keys() | index.repeated.keys() | facts.blacklist
+    usual = {name for name in set(names) - rare if not name.startswith((PADDING, _WEAK)) and name.isidentifier()}
     if btf is None or _machine(facts) or not {Feature.FPROBE_EVENTS, Feature.KPROBE_EVENTS} <= facts.features:
-        return frozenset()
-    names = {name for name, module in index.modules.items() if not module and "." not in name}
-    names.difference_update(index.repeated, index.copies, facts.blacklist)
-    alone = ground.is_alone or (lambda _: ground.symbols is None)
-    return frozenset(
-        name for name in names if not name.startswith((PADDING, _WEAK)) and btf.has_function(name) and alone(name)
-    )
+        usual.clear()
+    traced = {name for name in usual if index.modules.get(name) == "" and btf is not None and btf.has_function(name)}
+    sections: Mapping[str, Section | None] = {}
+    if ground.symbols is not None:
+        sections = ground.sections(usual) if ground.sections else {}
+        traced &= sections.keys()
+    untraced = {name: _OF_SECTION[sections[name]] for name in sections.keys() - index.modules.keys()}
+    for name in names:
+        if name in traced:
+            yield Attachability(name, kinds=ALL)
+        elif name in untraced:
+            yield Attachability(name, reasons=untraced[name])
+        else:
+            yield attachability(name, facts, btf, ground)
 
 
 def _machine(facts: TargetFacts) -> tuple[Reason, ...]:
@@ -158,6 +177,24 @@ class _About:
             )
         return notes
 
+    # -- traceable by another name -----------------------------------------------------------------------------------
+
+    @property
+    def alias(self) -> str:
+        """Name by which the tracer lists the code of its only symbol; empty where it doesn't, or by its own."""
+        symbols = self.symbols or ()
+        if self.count or len(symbols) != 1 or not symbols[0].code:
+            return ""
+        return next((name for name in symbols[0].aliases if self._index.count(name) == 1), "")
+
+    def aliased(self) -> tuple[frozenset[Kind], list[Reason]]:
+        """Of a function with an `alias`: kprobes go by its address, fprobes where they are made of graph tracing."""
+        listed, _ = _About(self.alias, self._facts, self._btf, UNSEEN).listed()
+        told, kinds = f"another name of {self.alias}", listed if not self._barred else listed - _KPROBES
+        if Kind.FPROBE in kinds and not dialect_of(self._facts, self._btf).fprobe_on_graph:
+            told, kinds = f"{told}, and an fprobe takes only that", kinds - {Kind.FPROBE}
+        return kinds, [Reason(Why.ALIAS, told), *self._notes()]
+
     # -- not traceable ---------------------------------------------------------------------------------------------
 
     def unlisted(self) -> list[Reason]:
@@ -202,9 +239,9 @@ class _About:
         elif self._barred:
             reasons.append(Reason(Why.BLACKLIST, "on the kprobe blacklist, and no tracer's call at its entry"))
         else:
-            text = "no tracer's call at its entry: marked notrace, declared inline, assembly, or not built for it"
+            why, text = _UNTRACED
             only = "; only a kprobe can sit on it" if self.lent() else ""
-            reasons.append(Reason(Why.NOTRACE, text + only))
+            reasons.append(Reason(why, text + only))
         if len(code) > 1:
             reasons.append(Reason(Why.TWINS, f"{len(code)} functions have this name, none can be traced"))
         return reasons
@@ -252,6 +289,7 @@ class _About:
         ways = [self._named(copy, How.COPY) for copy in self.traced_copies]
         base = self.name.removeprefix(PADDING).partition(COLD)[0]
         bases = [base, *([base.partition(".")[0]] if "." in base[1:] else [])]
+        ways += [self._named(self.alias, How.ALIAS)] if self.alias else []
         ways += [self._named(one, How.ORIGINAL) for one in bases if one != self.name and self._index.count(one)]
         return (*(way for way in ways if way.kinds), *self._twin_places())
 

@@ -10,8 +10,8 @@ from btf.btf import Btf
 from btf.errors import BtfError
 from btf.render import prototype
 from btf.search import Search
-from probes.attaching.attach import attachability, ordinary
-from probes.attaching.reasons import ALL, UNSEEN, Attachability
+from probes.attaching.attach import attachabilities, attachability
+from probes.attaching.reasons import UNSEEN, Attachability
 from probes.facts import TargetFacts
 from probes.functions import index_of
 from probes.probe import Kind
@@ -86,9 +86,7 @@ class Catalog:
 
     def attachabilities(self, names: Iterable[str]) -> Iterator[Attachability]:
         """Look at many functions, in their order; each answer equals that of `attachability`."""
-        alike = ordinary(self._facts, self._btf, self.ground)
-        for name in names:
-            yield Attachability(name, kinds=ALL) if name in alike else self.attachability(name)
+        return attachabilities(names, self._facts, self._btf, self.ground)
 
     def _prototype(self, name: str) -> str:
         if self._btf is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from bisect import bisect_right
 from collections.abc import Callable
 
 
@@ -33,13 +34,15 @@ class Sections:
     def __init__(self, address_of: Callable[[str], int | None]) -> None:
         """`address_of` gives the address of a symbol, None where there is no such symbol."""
         bounds = ((section, address_of(start), address_of(end)) for section, start, end in _BOUNDS)
-        self._bounds = [(section, start, end) for section, start, end in bounds if start is not None and end]
+        parts = [(section, range(start, end)) for section, start, end in bounds if start is not None and end]
+        self._cuts = sorted({cut for _, part in parts for cut in (part.start, part.stop)})
+        self._between = [None, *(next((name for name, part in parts if cut in part), None) for cut in self._cuts)]
         start, end = address_of("_stext"), address_of("_etext")
         self._text = range(start, end) if start is not None and end is not None else None
 
     def at(self, address: int) -> Section | None:
         """None: ordinary code, or code of a module."""
-        return next((section for section, start, end in self._bounds if start <= address < end), None)
+        return self._between[bisect_right(self._cuts, address)]
 
     def is_code(self, address: int) -> bool | None:
         """Whether instructions of the kernel itself lie there; None: its bounds aren't known.

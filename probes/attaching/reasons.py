@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -36,6 +36,8 @@ class Why(enum.StrEnum):
     """Only copies are left that the compiler made."""
     COPIES = "has copies"
     COPY = "a copy"
+    ALIAS = "an alias"
+    """The tracer lists its code by another name."""
     COLD = "cold part"
     PADDING = "padding"
     WEAK = "overridden"
@@ -57,6 +59,8 @@ class How(enum.StrEnum):
     """Made of it by the compiler."""
     ORIGINAL = "original"
     """What this copy was made of."""
+    ALIAS = "same code"
+    """Another name of its address."""
     TWIN = "twin"
     """One of several of this name, by its address."""
     CALLS = "calls it"
@@ -136,6 +140,8 @@ class Symbol:
     after: str = ""
     base: Base | None = None
     """How to find it where it shares its name."""
+    aliases: tuple[str, ...] = ()
+    """Other names of its address."""
 
 
 class Absent(NamedTuple):
@@ -156,8 +162,8 @@ class Ground:
     """Names of symbols that the compiler made of a function, traceable or not."""
     absent: Callable[[str], Sequence[Absent]] | None = None
     """Modules on disk that may have a function which nobody knows."""
-    is_alone: Callable[[str], bool] | None = None
-    """Whether exactly one symbol has a name, and it is of the kernel itself."""
+    sections: Callable[[Iterable[str]], dict[str, Section | None]] | None = None
+    """Of those of some names that one symbol alone has, a function of the kernel itself."""
 
 
 UNSEEN = Ground()

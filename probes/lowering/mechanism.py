@@ -67,13 +67,15 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
         return _pattern(probe, facts, column)
     count = _count(place, facts)
     others = index_of(facts).count(place.symbol) - count  # an fprobe would take them too
-    part = not count and _is_part(place, facts, environment)
-    wants_fprobe = probe.kind is Kind.FPROBE or (probe.kind is Kind.AUTO and not part)
+    alias = not count and _is_alias(place, facts, environment)
+    by_alias = alias and dialect_of(facts).fprobe_on_graph  # older ones compare names only
+    part = not count and not alias and _is_part(place, facts, environment)
+    wants_fprobe = probe.kind is Kind.FPROBE or (probe.kind is Kind.AUTO and not part and (by_alias or not alias))
     wants_fprobe = wants_fprobe and not place.offset and not others
     if probe.maxactive and probe.kind in (Kind.AUTO, Kind.FPROBE):
         _check_maxactive(probe, facts)
     if wants_fprobe and facts.has(Feature.FPROBE_EVENTS):
-        if not count:
+        if not count and not by_alias:
             raise CannotLower(_untraceable(place.symbol, facts, column))
         lost = (f"{place.symbol}: {count} functions have this name, all of them are probed",) if count > 1 else ()
         number = probe.maxactive if probe.maxactive.isdigit() and probe.when is When.EXIT else ""
@@ -87,7 +89,7 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
         what = "functions" if symbols == count else "symbols"
         told = f"{symbols} {what} have this name"
         raise CannotLower(Refusal("NON_UNIQ_SYMBOL", "The symbol is not unique", column, place.symbol, told))
-    if not count and not part:
+    if not count and not part and not alias:
         raise CannotLower(_untraceable(place.symbol, facts, column))
     if not facts.blacklist.isdisjoint((place.symbol, place.symbol.partition(".")[0] if part else "")):
         raise CannotLower(own("blacklisted", place.symbol, column))
@@ -105,6 +107,18 @@ def _check_maxactive(probe: Probe, facts: TargetFacts) -> None:
     if not dialect.fprobe or dialect.fprobe_on_graph:
         hint, _ = hint_for("BAD_MAXACT", probe.maxactive, better=no_number_hint("f", probe.maxactive))
         raise CannotLower(Refusal("BAD_MAXACT", message_of("BAD_MAXACT"), 1, probe.maxactive, hint))
+
+
+def _is_alias(place: Place, facts: TargetFacts, environment: Environment) -> bool:
+    """Return whether the only symbol of a name has the address of a function that is traceable by another name.
+
+    Of `__x64_sys_getpid` and `__do_sys_getpid` the tracer lists one.
+    """
+    if environment.symbol is None or place.module is not None:
+        return False
+    found = environment.symbol(place.symbol)
+    index = index_of(facts)
+    return found.kernel + found.modules == 1 and any(index.count(name) == 1 for name in found.twins)
 
 
 def _is_part(place: Place, facts: TargetFacts, environment: Environment) -> bool:

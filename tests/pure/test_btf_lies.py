@@ -309,7 +309,7 @@ WORDS = st.one_of(
 """What lies look like: info words, ids of types that are there, borders."""
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     changes=st.lists(st.tuples(st.one_of(st.integers(6, 300), st.integers(0, 400)), WORDS), max_size=8),
     big=st.booleans(),
@@ -327,7 +327,7 @@ def test_mutated(changes, big, cut):
     event("loads" if answered else "is refused")
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(changes=st.lists(st.tuples(st.integers(0, 60), st.integers(2, 14), WORDS), min_size=1, max_size=12))
 def test_types_that_lie_about_others(changes):
     """All is whole and of known kinds, so that it loads; but ids, sizes, offsets and names are anything."""
@@ -355,7 +355,7 @@ def test_noise_behind_an_honest_header(data, split):
 ELF = stored("btf-7.2-net_failover.ko")
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     changes=st.lists(
         st.tuples(

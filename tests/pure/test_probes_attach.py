@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import pytest
 
 from btf.btf import Btf
 from btf.kinds import Kind as BtfKind
+from kernel.attaching import Attaching
+from kernel.connection import Connection
+from kernel.open import open_target, shipped_recording
 from probes.attaching.attach import attachability, where_is
 from probes.attaching.catalog import Catalog
 from probes.attaching.kernel_text import Section, Sections
-from probes.attaching.reasons import Absent, Attachability, Ground, How, Symbol, Why
+from probes.attaching.reasons import ALL, Absent, Attachability, Ground, How, Symbol, Why
 from probes.facts import Feature, TargetFacts, Trouble
 from probes.facts_json import facts_from_dict, facts_to_dict
 from probes.probe import Kind
@@ -57,6 +61,9 @@ TABLE = {
     "notify_die": [Symbol(0x8300)],
     "jiffies": [Symbol(0x8400, code=False)],
     "strcmp.cold": [Symbol(0x8500)],
+    "__x64_sys_getpid": [Symbol(0x1000, aliases=("vfs_read",))],
+    "__x64_sys_barred": [Symbol(0x6000, aliases=("kprobe_busy",))],
+    "__x64_sys_silent": [Symbol(0x7000, aliases=("strcmp",))],
 }
 
 
@@ -271,6 +278,17 @@ def test_names_of_real_kernels_have_one_answer_each() -> None:
             assert found.name == one
 
 
+def test_another_name_of_a_traceable_function() -> None:
+    newer = replace(FACTS, readme=":mod:<module>")  # fprobes are made of graph tracing
+    for facts, kinds in ((newer, ALL), (FACTS, ALL - {Kind.FPROBE}), (OLD, ALL - {Kind.FPROBE})):
+        found = about("__x64_sys_getpid", facts)
+        assert found.kinds == kinds
+        assert whys(found)[0] is Why.ALIAS and "another name of vfs_read" in found.text
+        assert [(str(way.place), way.how) for way in found.instead] == [("vfs_read", How.ALIAS)]
+    assert about("__x64_sys_barred", newer).kinds == {Kind.FPROBE}
+    assert whys(about("__x64_sys_silent"))[0] is Why.NOTRACE
+
+
 @pytest.mark.parametrize("facts", [FACTS, OLD, replace(FACTS, features=frozenset()), replace(FACTS, functions=())])
 @pytest.mark.parametrize("with_types", [True, False])
 @pytest.mark.parametrize("seen", [True, False])
@@ -281,7 +299,19 @@ def test_many_at_once_are_answered_as_one_by_one(facts: TargetFacts, with_types:
         writer.add(BtfKind.FUNC, name, proto)
     catalog = Catalog(Btf.load(writer.data()) if with_types else None, facts)
     if seen:
-        alone = {name for name, symbols in TABLE.items() if len(symbols) == 1 and not symbols[0].module}
-        catalog.ground = Ground(lambda name: TABLE.get(name, []), is_alone=alone.__contains__)
+        lone = {n: s[0] for n, s in TABLE.items() if len(s) == 1 and s[0].code and not s[0].module and "." not in n}
+        lone = {name: symbol for name, symbol in lone.items() if not symbol.aliases}
+        sections = {name: symbol.section for name, symbol in lone.items()}
+        catalog.ground = Ground(
+            lambda name: TABLE.get(name, []), sections=lambda names: {n: sections[n] for n in sections.keys() & names}
+        )
     names = [*catalog.names, *TABLE, "nobody", "__pfx_half", "half"]
     assert [*catalog.attachabilities(names)] == [catalog.attachability(name) for name in names]
+
+
+def test_functions_of_a_recording_are_answered_at_once_as_one_by_one() -> None:
+    with contextlib.closing(Connection(open_target(str(shipped_recording())))) as connection:
+        catalog = connection.catalog
+        names = [*catalog.names, "nobody", catalog.names[0]]
+        Attaching(connection).about(names[0])
+        assert [*catalog.attachabilities(names)] == [catalog.attachability(name) for name in names]

@@ -326,6 +326,20 @@ def test_symbols_that_are_no_functions_count_for_a_kprobe() -> None:
     assert lower(parse_probe("f vfs_write $$args"), btf, facts, "g", environment=around).events
 
 
+@pytest.mark.parametrize(("release", "letter"), [("7.2", "f"), ("6.12", "p"), ("6.1", "p")])
+def test_another_name_of_a_traceable_function_is_probed_by_the_name_that_was_typed(release: str, letter: str) -> None:
+    btf, facts, _ = kernel(release)
+    around = Environment(symbol=lambda name: SymbolCount(1, 0, ("vfs_read",) if name == "__x64_sys_other" else ()))
+    plan = lower(parse_probe("f __x64_sys_other"), btf, facts, "g", environment=around)
+    assert plan.events[0].line.startswith(f"{letter}:") and " __x64_sys_other" in plan.events[0].line
+    with pytest.raises(CannotLower):
+        lower(parse_probe("f __x64_sys_none"), btf, facts, "g", environment=around)
+    if release == "6.12":
+        with pytest.raises(CannotLower):
+            only_fprobe = replace(parse_probe("f __x64_sys_other"), kind=Kind.FPROBE)
+            lower(only_fprobe, btf, facts, "g", environment=around)
+
+
 def test_a_twin_in_a_module_has_its_modules_name() -> None:
     btf, facts, _ = kernel("7.2")
     twins = replace(facts, functions=(*facts.functions, "vfs_read [one]", "vfs_read [two]"))

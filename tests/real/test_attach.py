@@ -20,10 +20,13 @@ from kernel.connection import Connection
 from kernel.kcore import Kcore
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
+from kernel.watch import Watch
 from probes.attaching.callers import Callers
 from probes.attaching.reasons import Attachability, How, Why
+from probes.check import armable
 from probes.facts import Feature
 from probes.probe import Kind
+from tests.real.held import bring_in
 
 KERNELS = ["6.1", "7.2", "arm64:6.12"]
 EACH = 6
@@ -164,6 +167,22 @@ class TestOnKernels:
         returns = {(name, int(at, 16)) for name, at in re.findall(r"back=(\w+)\+0x([0-9a-f]+)/", text)}
         assert len({name for name, _ in returns}) >= 2, text
         assert returns <= claimed
+
+    def test_another_name_of_a_traceable_function_is_armed(self, seen: Seen) -> None:
+        """Of a connection that has read no symbols yet."""
+        arch = "arm64" if seen.connection.facts.machine == "aarch64" else "x64"
+        connection = Connection(connect(seen.guest, "lab:again", python=True))
+        watch = Watch(connection)
+        try:
+            name = f"__{arch}_sys_getpid"
+            assert name not in connection.facts.functions
+            watch.arm(armable(f"f {name}"))
+            seen.guest.run("python3 -c 'import os; os.getpid()'")
+            bring_in(watch)
+            assert watch.store is not None and watch.store.next_seq > watch.store.first_seq
+        finally:
+            assert watch.close() == []
+            connection.close()
 
     def test_a_module_that_is_not_loaded(self, seen: Seen, request: pytest.FixtureRequest) -> None:
         release = seen.guest.kernel.release

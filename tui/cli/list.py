@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ _KINDS: dict[frozenset[Kind], tuple[str, ...]] = {}
 
 
 def run(arguments: argparse.Namespace) -> int:
+    gc.disable()  # nearly all that is made here stays until the end
     connection = connect(arguments.target)
     try:
         with waiting("reading functions and types"):
@@ -39,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         return DONE if hits else REFUSED
     finally:
         connection.close()
+        gc.enable()
 
 
 def _kinds(kinds: frozenset[Kind]) -> tuple[str, ...]:
