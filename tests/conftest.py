@@ -27,6 +27,7 @@ _RUN_FOLDER = pytest.StashKey[Path]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """A folder that the workers of one run share; it goes with the process that started them."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's deafness would pass to the processes of tests
     if not hasattr(config, "workerinput"):
         config.stash[_RUN_FOLDER] = folder = cache.run_folder()
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))

@@ -1,7 +1,7 @@
 """Guests for the tests on real kernels.
 
-A guest lives as long as the module of its test, so that no module sees what another one left; it goes on from the
-state of one that was booted once. Ask for one by name
+A module of tests has a guest for itself; it goes on from the state of one that was booted once, and the next module
+gets it where nothing is left there (`saved.py`). Ask for one by name
 (`guest_72`), or for several kernels in turn:
 
     @pytest.mark.parametrize("guest", ["6.1", "6.12", "7.2", "arm64:6.12"], indirect=True)
@@ -11,6 +11,7 @@ The workload of these guests is off; `guest.workload(True)` starts it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,14 +63,15 @@ def prepared(kernel: str, *, python: bool = True) -> None:
 
 
 @pytest.fixture(scope="session")
-def saved(run_folder: Path) -> SavedGuests:
+def saved(run_folder: Path) -> Iterator[SavedGuests]:
     """Where a module whose guest is of an ordinary kind gets it from."""
-    return SavedGuests(run_folder)
+    with contextlib.closing(SavedGuests(run_folder)) as guests:
+        yield guests
 
 
 def _started(saved: SavedGuests, kernel: str, *, python: bool = True) -> Iterator[Guest]:
     prepared(kernel, python=python)
-    with saved.start(kernel, python=python) as guest:
+    with saved.lent(kernel, python=python) as guest:
         yield guest
 
 

@@ -45,8 +45,8 @@ FOREIGN = {
     "instances/theirs/events/sched/sched_switch/enable": "1",
 }
 """What someone else has set, on the same kernel."""
-ORDINARY = {"max_graph_depth": "0\n", "set_graph_function": "\n", "set_ftrace_filter": "\n", "current_tracer": "nop"}
-"""The kernel's own of it."""
+ORDINARY = {"current_tracer": "nop", "max_graph_depth": "0\n", "set_graph_function": "\n", "set_ftrace_filter": "\n"}
+"""The kernel's own of it. The tracer goes first: without its filter it would be at every function for a moment."""
 
 
 def whole(path: str) -> str:

@@ -1,19 +1,23 @@
 """Guests that need no boot of their own: one boots, its state is saved, and each guest asked for goes on from it.
 
-Every module still has a guest that nobody used before. QEMU's own migration to a file does it; what is asked of its
-monitor is in QEMU's docs/interop/qemu-qmp-ref (migrate, query-migrate).
+QEMU's own migration to a file does it; what is asked of its monitor is in QEMU's docs/interop/qemu-qmp-ref (migrate,
+query-migrate). One module after the other borrows a guest, as long as each leaves it as it was: an emulated processor
+is slow at all that it does for the first time (3 s of CPU until a first probe is armed, 1 from then on).
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from kernel.lab import cache
+from kernel.lab.errors import LabError
 from kernel.lab.guest import Guest, boot, prepare
 from kernel.lab.kernels import KernelImage
 from kernel.lab.qemu import Machine
@@ -31,6 +35,11 @@ class SavedGuest(Guest):
     _master: subprocess.Popen[bytes] | None = None
 
     @property
+    def crash(self) -> str:
+        """Return the kernel's words of its accident; empty when it had none."""
+        return self._machine.crash
+
+    @property
     def ssh_command(self) -> list[str]:
         """Return the words that run a command over the shared connection; without it they make one of their own."""
         control = self.folder / "c"
@@ -41,12 +50,42 @@ class SavedGuest(Guest):
             until(lambda: control.exists() or ended(self._master.pid))
         return ["ssh", "-S", str(control), *self.ssh_options, self.host]
 
+    def hang_up(self) -> None:
+        """End the connection; the next command makes another."""
+        master, self._master = self._master, None
+        if master is not None:
+            master.kill()
+            master.wait()
+            (self.folder / "c").unlink(missing_ok=True)
+
     def close(self) -> None:
         """End the connection and the guest; safe to call twice."""
-        if self._master is not None:
-            self._master.kill()
-            self._master.wait()
+        self.hang_up()
         super().close()
+
+    def state(self) -> str:
+        """Return settings, files and processes that tests change there, once files of tests are removed.
+
+        Raises LabError.
+        """
+        return self.run(_STATE).decode()
+
+
+_STATE = """\
+rm -rf /pw /tmp/*; workload off; rmdir /run/probewright 2>/dev/null
+cd /sys/kernel/tracing
+for file in dynamic_events set_event set_ftrace_filter set_ftrace_notrace set_graph_function set_graph_notrace \
+    max_graph_depth tracing_thresh trace_options tracing_on trace_clock current_tracer \
+    enabled_functions set_ftrace_pid set_event_pid /proc/modules /proc/mounts /proc/sys/kernel/kptr_restrict \
+    /proc/sys/kernel/perf_event_paranoid /proc/sys/kernel/ftrace_enabled; do
+    echo $file; cat $file
+done 2>/dev/null
+echo instances; ls instances; ls -A / /tmp /run /lib/modules
+grep -h ^Name: $(grep -l ^VmSize: /proc/[0-9]*/status) 2>/dev/null || true
+"""
+_MOST_IDLE = 2
+_CALMS_DOWN = 5.0
+"""Seconds until what a module ended is gone; else its guest is no longer used."""
 
 
 class SavedGuests:
@@ -55,6 +94,29 @@ class SavedGuests:
     def __init__(self, root: Path) -> None:
         """Take a folder of `cache.run_folder`."""
         self._root = root
+        self._idle: dict[tuple[str, bool], tuple[SavedGuest, str]] = {}
+        """By kernel and Python, guests that nobody has borrowed, with their states when they began."""
+
+    @contextlib.contextmanager
+    def lent(self, kernel: str, *, python: bool = True) -> Iterator[Guest]:
+        """Give a guest that is as if nobody had used it; end it where it isn't so afterwards. Raises LabError."""
+        guest, state = self._idle.pop((kernel, python), (None, ""))
+        with contextlib.ExitStack() as ends:
+            used = ends.enter_context(guest or self.start(kernel, python=python))
+            if isinstance(used, SavedGuest):
+                state = state or used.state()
+            yield used
+            spare = (kernel, python) in self._idle  # a module had two
+            if isinstance(used, SavedGuest) and not spare and _unchanged(used, state):
+                ends.pop_all()
+                self._idle[kernel, python] = used, state
+        while len(self._idle) > _MOST_IDLE:
+            self._idle.pop(next(iter(self._idle)))[0].close()
+
+    def close(self) -> None:
+        """End those that nobody has borrowed."""
+        while self._idle:
+            self._idle.popitem()[1][0].close()
 
     def start(self, kernel: str, *, python: bool = True) -> Guest:
         """One more of a kernel that is prepared. Raises LabError."""
@@ -69,6 +131,14 @@ class SavedGuests:
             return guest
         state.unlink(missing_ok=True)  # this QEMU or machine cannot do it: as without it
         return boot(kernel, python=python, workload=False)
+
+
+def _unchanged(guest: SavedGuest, state: str) -> bool:
+    guest.hang_up()
+    try:
+        return guest.alive and not guest.crash and until(lambda: guest.state() == state, _CALMS_DOWN)
+    except LabError:
+        return False
 
 
 def _save(kernel: str, python: bool, folder: Path) -> None:

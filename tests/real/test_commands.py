@@ -55,13 +55,17 @@ def test_list(here: list[str], env: dict[str, str]) -> None:
     assert found.status == 0, found
     assert found.objects[0] == {"name": "vfs_read", "module": "", "kinds": ["f", "p", "r"], "reason": None}
     assert {"vfs_readv", "vfs_readlink"} < {one["name"] for one in found.objects}
+    every = run("list", *here, "--json", env=env)
+    assert len(every.objects) > 40_000
+    assert any(one["reason"] and not one["kinds"] for one in every.objects)
+
+
+def test_list_of_few_and_of_none(recording: Path, env: dict[str, str]) -> None:
+    here = ["--target", str(recording)]
     few = run("list", "--limit", "7", *here, env=env)
     assert (few.status, len(few.out.splitlines())) == (0, 7), few
     nothing = run("list", "no_such_thing_at_all", *here, env=env)
     assert (nothing.status, nothing.out) == (1, ""), nothing
-    every = run("list", *here, "--json", env=env)
-    assert len(every.objects) > 40_000
-    assert any(one["reason"] and not one["kinds"] for one in every.objects)
 
 
 @TARGETS
@@ -69,6 +73,10 @@ def test_show(here: list[str], env: dict[str, str]) -> None:
     plain = run("show", "vfs_read", *here, env=env)
     assert plain.status == 0, plain
     assert plain.out.splitlines()[0].startswith("ssize_t vfs_read(struct file *file, char *buf, size_t count,")
+
+
+def test_show_as_json_and_of_a_type(recording: Path, env: dict[str, str]) -> None:
+    here = ["--target", str(recording)]
     (told,) = run("show", "vfs_read", *here, "--json", env=env).objects
     assert [one["label"] for one in told["fetchargs"]][:5] == ["file", "buf", "count", "pos", "$retval"]
     (kind,) = run("show", "file", *here, "--json", env=env).objects
@@ -231,10 +239,12 @@ def catches(pid: int, sign: signal.Signals) -> bool:
     return bool(found and int(found[1], 16) >> sign - 1 & 1)
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_signals_before_the_first_event(guest_72: Guest, env: dict[str, str], sign: signal.Signals) -> None:
+@pytest.mark.parametrize(("sign", "moments"), [(signal.SIGINT, (0.0, 0.5, 1.1)), (signal.SIGTERM, (0.2, 0.8, 1.4))])
+def test_signals_before_the_first_event(
+    guest_72: Guest, env: dict[str, str], sign: signal.Signals, moments: tuple[float, ...]
+) -> None:
     """Also while probes are being armed."""
-    for seconds in (0.0, 0.2, 0.5, 0.8, 1.1, 1.4):
+    for seconds in moments:
         process = start("run", SPEC, "f vfs_open%both $$args", "--target", address(guest_72), env=env)
         assert until(lambda: catches(process.pid, signal.SIGTERM))  # noqa: B023
         with pytest.raises(subprocess.TimeoutExpired):
@@ -366,11 +376,17 @@ def test_usage(words: list[str]) -> None:
     assert "Traceback" not in done.err
 
 
+NONE = ("ssh://root@127.0.0.1:1", "/no/such/file.pwr", "ssh://-x", "lab:/no/such/image", "lab:6.12,odd")
+
+
 @pytest.mark.parametrize(
-    "target", ["ssh://root@127.0.0.1:1", "/no/such/file.pwr", "ssh://-x", "lab:/no/such/image", "lab:6.12,odd"]
+    ("target", "command"),
+    [
+        *((target, ("list",)) for target in NONE),
+        *((NONE[0], words) for words in (("run", SPEC), ("doctor",), ("clean",))),
+    ],
 )
-@pytest.mark.parametrize("command", [["list"], ["run", SPEC], ["doctor"], ["clean"]], ids=lambda words: words[0])
-def test_targets_that_are_none(target: str, command: list[str]) -> None:
+def test_targets_that_are_none(target: str, command: tuple[str, ...]) -> None:
     done = run(*command, "--target", target)
     assert (done.status, done.out) == (3, ""), done
     assert done.err.startswith("probewright: ") and "Traceback" not in done.err

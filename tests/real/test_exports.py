@@ -42,7 +42,6 @@ cat /proc/version /no/such/file read-me >/dev/null 2>&1
 tail -c 4 read-me >/dev/null
 rm read-me
 """
-TOOLS = {"sh": (), "trace-cmd": ("trace-cmd",), "perf": ("perf",), "bpftrace": ("bpftrace",)}
 COMMANDS = {"sh": "sh /tmp/export", "bpftrace": "bpftrace -B line /tmp/export"}
 """What runs an export, without a bound in time."""
 READERS = {"perf": "perf record", "bpftrace": "bpftrace"}
@@ -51,8 +50,8 @@ WAITING = "7|232|271|281"
 """poll, epoll_wait, ppoll, epoll_pwait (arch/x86/entry/syscalls/syscall_64.tbl)."""
 WAITS = f"""\
 waits() {{
-  for folder in /proc/[0-9]*; do
-    tr '\\0' ' ' <$folder/cmdline 2>/dev/null | grep -q "$1" && grep -qE '^({WAITING}) ' $folder/syscall && return
+  own=$(cat /tmp/pid) && for pid in $own $(cat /proc/$own/task/*/children); do
+    tr '\\0' ' ' </proc/$pid/cmdline | grep -q "$1" && grep -qE '^({WAITING}) ' /proc/$pid/syscall && return
   done 2>/dev/null
   return 1
 }}
@@ -76,10 +75,11 @@ def guest(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Guest]
     """A guest with busybox only, and the tools named behind the kernel: `7.2+trace-cmd+perf`."""
     kernel, *tools = str(request.param).split("+")
     prepared(kernel, python=False)
+    started: contextlib.AbstractContextManager[Guest]
     if tools:
         started = boot(kernel, python=False, workload=False, extra=[packed(*tools)], memory=2048)
     else:
-        started = saved.start(kernel, python=False)
+        started = saved.lent(kernel, python=False)
     with started as machine:
         yield machine
 
@@ -97,7 +97,7 @@ def left(guest: Guest) -> str:
 def running(guest: Guest, dialect: str, first: str) -> Iterator[subprocess.Popen[bytes]]:
     """The export runs and all its probes are on; `first` is the event that is switched on last."""
     command = COMMANDS.get(dialect, 'sh /tmp/export "" /tmp/recorded')
-    guest.run("rm -f /tmp/status")
+    guest.run("rm -f /tmp/status /tmp/pid")
     run = f"sh -c 'echo $$ >/tmp/pid; exec {command}' >/tmp/out 2>/tmp/err; echo $? >/tmp/status"
     with subprocess.Popen([*guest.ssh_command, run], stdin=subprocess.DEVNULL) as process:
         on = f"grep -q 1 {TRACING}/instances/probewright-*/events/pw_*/{first}/enable 2>/dev/null"
@@ -198,86 +198,85 @@ def compare(guest: Guest, dialect: str) -> None:
     assert len(mine) > 15
 
 
-KERNELS = ["6.1+trace-cmd+perf", "7.2+trace-cmd+perf"]
+KERNELS = ["6.1+trace-cmd+perf+bpftrace", "7.2+trace-cmd+perf+bpftrace"]
 """One without fprobes and names of arguments, one with all of them."""
 
 
-@pytest.mark.parametrize("dialect", ["sh", "trace-cmd", "perf"])
+@pytest.mark.parametrize("dialect", ["sh", "trace-cmd", "perf", "bpftrace"])
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
-def test_scripts_tell_what_we_tell(guest: Guest, dialect: str) -> None:
+def test_exports_tell_what_we_tell(guest: Guest, dialect: str) -> None:
     compare(guest, dialect)
 
 
-@pytest.mark.parametrize("guest", ["6.1+bpftrace", "7.2+bpftrace"], indirect=True, scope="module")
-def test_bpftrace_tells_what_we_tell(guest: Guest) -> None:
-    compare(guest, "bpftrace")
+@pytest.fixture(scope="module")
+def script(guest: Guest) -> str:
+    """An export as a shell script."""
+    connection = Connection(connect(guest, "guest", python=False))
+    try:
+        return exported(connection, [armable(spec) for spec in SPECS], dialect_named("sh")).text
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def scripted(guest: Guest, script: str) -> Guest:
+    """A guest with the script in /tmp/export, and nothing of anybody's in its kernel."""
+    assert left(guest) == ""
+    put(guest, "/tmp/export", script)
+    return guest
 
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
 @pytest.mark.parametrize("signal", ["HUP", "INT", "QUIT", "TERM", "PIPE", "ALRM", "USR1"])
-def test_a_shell_script_leaves_nothing_at_any_signal(guest: Guest, signal: str) -> None:
-    _export_sh(guest)
-    with running(guest, "sh", FIRST):
-        assert "shmem_file_llseek__exit" in left(guest)
-        guest.run(f"kill -{signal} $(cat /tmp/pid); until [ -e /tmp/status ]; do sleep 0.2; done")
-        assert left(guest) == "", guest.run("cat /tmp/err")
-    assert until(lambda: guest.run("ps | grep -c '[i]f=.*trace_pipe' || true") == b"0\n")
+def test_a_shell_script_leaves_nothing_at_any_signal(scripted: Guest, signal: str) -> None:
+    with running(scripted, "sh", FIRST):
+        assert "shmem_file_llseek__exit" in left(scripted)
+        scripted.run(f"kill -{signal} $(cat /tmp/pid); until [ -e /tmp/status ]; do sleep 0.2; done")
+        assert left(scripted) == "", scripted.run("cat /tmp/err")
+    assert until(lambda: scripted.run("ps | grep -c '[i]f=.*trace_pipe' || true") == b"0\n")
 
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
-def test_a_shell_script_ends_with_its_reader_and_with_its_time(guest: Guest) -> None:
-    _export_sh(guest)
-    put(guest, "/tmp/workload", WORKLOAD)
+def test_a_shell_script_ends_with_its_reader_and_with_its_time(scripted: Guest) -> None:
+    put(scripted, "/tmp/workload", WORKLOAD)
     work = "(while [ ! -e /tmp/enough ]; do sh /tmp/workload; done) & "
-    guest.run("rm -f /tmp/enough")
+    scripted.run("rm -f /tmp/enough")
     try:
-        line = guest.run(f"{work} sh /tmp/export | head -n 1; touch /tmp/enough; wait").decode()
+        line = scripted.run(f"{work} sh /tmp/export | head -n 1; touch /tmp/enough; wait").decode()
         assert re.search(r"shmem_file_|do_sys_openat2__|wake_up_new_task__", line)
-        assert left(guest) == ""
-        guest.run("rm /tmp/enough")
-        text = guest.run(f"{work} sh /tmp/export 3; echo status $?; touch /tmp/enough; wait").decode()
+        assert left(scripted) == ""
+        scripted.run("rm /tmp/enough")
+        text = scripted.run(f"{work} sh /tmp/export 3; echo status $?; touch /tmp/enough; wait").decode()
         assert text.endswith("status 0\n") and "do_sys_openat2__entry: (" in text
-        assert left(guest) == ""
+        assert left(scripted) == ""
     finally:
-        guest.run("touch /tmp/enough")
+        scripted.run("touch /tmp/enough")
 
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
-def test_what_the_kernel_refuses_is_told_and_taken_back(guest: Guest) -> None:
-    _export_sh(guest)
-    done = guest.run(
+def test_what_the_kernel_refuses_is_told_and_taken_back(scripted: Guest) -> None:
+    done = scripted.run(
         "sed 's/do_sys_openat2 /no_such_function /' /tmp/export >/tmp/bad; sh /tmp/bad 2>&1; echo status $?",
     ).decode()
     assert done.endswith("status 1\n") and "no_such_function" in done
-    assert left(guest) == ""
+    assert left(scripted) == ""
 
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True, scope="module")
-def test_what_a_killed_script_leaves_is_found(guest: Guest) -> None:
+def test_what_a_killed_script_leaves_is_found(scripted: Guest) -> None:
     from kernel import leftovers
 
-    _export_sh(guest)
-    with running(guest, "sh", FIRST):
-        target = connect(guest, "guest", python=False)
+    with running(scripted, "sh", FIRST):
+        target = connect(scripted, "guest", python=False)
         try:
             assert leftovers.find(target) == []  # it lives
-            guest.run("pid=$(cat /tmp/pid); kill -9 $pid; while [ -e /proc/$pid ]; do usleep 100000; done")
+            scripted.run("pid=$(cat /tmp/pid); kill -9 $pid; while [ -e /proc/$pid ]; do usleep 100000; done")
             # Its reader outlives it for a moment, or for good.
             holds = "ls -l $p/fd 2>/dev/null | grep -q trace_pipe"
-            guest.run(f"for p in /proc/[0-9]*; do {holds} && kill ${{p#/proc/}}; done; true")
+            scripted.run(f"for p in /proc/[0-9]*; do {holds} && kill ${{p#/proc/}}; done; true")
             (one,) = leftovers.find(target)
             assert len(one.events) == 4
             assert not leftovers.remove(target, one)
         finally:
             target.close()
-    assert left(guest) == ""
-
-
-def _export_sh(guest: Guest) -> None:
-    assert left(guest) == ""
-    connection = Connection(connect(guest, "guest", python=False))
-    try:
-        made = exported(connection, [armable(spec) for spec in SPECS], dialect_named("sh"))
-    finally:
-        connection.close()
-    put(guest, "/tmp/export", made.text)
+    assert left(scripted) == ""

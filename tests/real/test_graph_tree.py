@@ -65,7 +65,9 @@ def test_the_nesting_is_that_of_the_kernels_text(guest: Guest) -> None:
     target = connect(guest, "guest")
     try:
         options = ("funcgraph-proc", "nofuncgraph-duration")
-        found = run(guest, target, GraphPlan(("vfs_read",), max_depth=5, args=False, irqs=False, options=options))
+        functions = ("vfs_*", "*read*", "*iter*", "*seq*", "*copy*")
+        plan = GraphPlan(("vfs_read",), functions=functions, max_depth=5, args=False, irqs=False, options=options)
+        found = run(guest, target, plan)
         symbols, _ = names_of(target)
     finally:
         target.close()
@@ -100,7 +102,9 @@ def test_the_nesting_is_that_of_the_kernels_text(guest: Guest) -> None:
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)
 def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
     connection = Connection(connect(guest, "guest"))
-    watch = GraphWatch(connection, GraphPlan(("vfs_read",), max_depth=4, switches=True))
+    watch = GraphWatch(
+        connection, GraphPlan(("vfs_read",), functions=("vfs_*", "*read*"), max_depth=4, switches=True)
+    )
     path = tmp_path / "graph.pwr"
     try:
         watch.begin()
@@ -155,7 +159,7 @@ def _trees(store: Store, ends: Mapping[str, EndOf], name: Callable[[int], str]) 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)
 def test_probes_at_both_ends_give_the_tree_that_the_tracer_gives(guest: Guest) -> None:
     connection = Connection(connect(guest, "guest"))
-    graph, probes = GraphWatch(connection, GraphPlan(NESTED[:1], max_depth=3)), Watch(connection)
+    graph, probes = GraphWatch(connection, GraphPlan(NESTED[:1], functions=NESTED, max_depth=3)), Watch(connection)
     try:
         for function in NESTED:
             probes.arm(parse_probe(f"f {function}%both"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -12,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from subprocess import Popen
@@ -20,11 +20,12 @@ from typing import Any
 
 import pytest
 
-from kernel.lab.guest import Guest, boot
+from kernel.lab.guest import Guest
 from kernel.line_cut import EVENT
 from tests.real.command import Done, start
 from tests.real.conftest import prepared
 from tests.real.processes import PATIENCE, descendants, remains
+from tests.real.saved import SavedGuests
 from tests.real.test_ssh_guest import is_clean, left
 from tests.real.tmux import Tmux
 
@@ -37,37 +38,35 @@ ENOUGH = 12
 
 
 @pytest.fixture(scope="module")
-def machines() -> Iterator[dict[str, Guest]]:
-    for kernel in set(KERNELS.values()):
-        prepared(kernel)
-    made: dict[str, Guest] = {}
-    try:
-        with ThreadPoolExecutor(len(KERNELS)) as booting:
-            booted = {name: booting.submit(boot, kernel, workload=True) for name, kernel in KERNELS.items()}
-        for name, future in booted.items():
-            made[name] = future.result()
+def machines(saved: SavedGuests) -> Iterator[dict[str, Guest]]:
+    """Guests at work, by their names as hosts; tests may end any of them."""
+    with contextlib.ExitStack() as ends:
+        made: dict[str, Guest] = {}
+        for name, kernel in KERNELS.items():
+            prepared(kernel)
+            made[name] = ends.enter_context(saved.lent(kernel))
+            made[name].workload(True)
         yield made
-    finally:
-        for guest in made.values():
-            guest.close()
 
 
 @pytest.fixture
-def guests(machines: dict[str, Guest]) -> dict[str, Guest]:
-    """All of them; what another test has ended is booted anew."""
-    for name, guest in machines.items():
-        if not guest.alive:
-            machines[name] = boot(KERNELS[name], workload=True)
-    return machines
+def guests(machines: dict[str, Guest], saved: SavedGuests) -> Iterator[dict[str, Guest]]:
+    """All of them; another guest stands in for one that a test has ended."""
+    with contextlib.ExitStack() as ends:
+        for name, guest in machines.items():
+            if not guest.alive:
+                machines[name] = ends.enter_context(saved.start(KERNELS[name]))
+                machines[name].workload(True)
+        yield machines
 
 
 @pytest.fixture
-def env(guests: dict[str, Guest], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def env(machines: dict[str, Guest], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A home in which ssh knows the guests by their names, and a group has them, and one that is not there."""
     home = tmp_path_factory.mktemp("home")
     (home / ".ssh").mkdir()
     config = home / ".ssh" / "config"
-    config.write_text("".join(_host(name, guest) for name, guest in guests.items()) + "Host gone\n  Port 9\n")
+    config.write_text("".join(_host(name, guest) for name, guest in machines.items()) + "Host gone\n  Port 9\n")
     with config.open("a") as file:
         file.write("  HostName 127.0.0.1\n  BatchMode yes\n")
     groups = home / ".config" / "probewright"
@@ -250,9 +249,9 @@ def around(events: list[dict[str, Any]], mark: dict[str, Any]) -> tuple[list[dic
     return events[:at], events[at + 1 :]
 
 
-def test_the_others_on_the_screen_of_a_terminal(guests: dict[str, Guest], env: dict[str, str]) -> None:
+def test_the_others_on_the_screen_of_a_terminal(machines: dict[str, Guest], env: dict[str, str]) -> None:
     """One of the three is dead, and is said to be."""
-    guests["beta"].close()
+    machines["beta"].close()
     words = [sys.executable, "-m", "tui", "-g", "ssh:*a"]
     row = re.compile(r"^.?\d\d:\d\d:\d\d\.\d{6} +(alpha|gamma) ", re.MULTILINE)
     passed = [f"{name}={env[name]}" for name in ("HOME", "PATH")]
@@ -274,4 +273,4 @@ def test_the_others_on_the_screen_of_a_terminal(guests: dict[str, Guest], env: d
         assert remains(terminal.pid, below) == []
         assert "Traceback" not in terminal.screen()
     for name in ("alpha", "gamma"):
-        assert is_clean(guests[name]), left(guests[name])
+        assert is_clean(machines[name]), left(machines[name])

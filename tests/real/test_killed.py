@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -176,12 +176,11 @@ def _end(guest: Guest, pid: int) -> None:
     guest.run(f"kill -9 {pid}; while [ -e /proc/{pid} ]; do usleep 100000; done")
 
 
-@pytest.fixture
-def inside(guest_72: Guest) -> Iterator[Guest]:
+@pytest.fixture(scope="module")
+def inside(guest_72: Guest) -> Guest:
     """A guest with the command line in it."""
     put_code(guest_72, PROGRAM, {"hold.py": HOLD})
-    yield guest_72
-    guest_72.workload(False)
+    return guest_72
 
 
 def test_what_a_killed_local_session_leaves_is_found_and_removed(inside: Guest, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ class Side(NamedTuple):
 def guest(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Guest]:
     kernel = str(request.param)
     prepared(kernel)
-    with saved.start(kernel) as machine:
+    with saved.lent(kernel) as machine:
         if machine.kernel.arch == "amd64":
             with tarfile.open(PROGRAMS) as archive:
                 runs = archive.extractfile("runs")

@@ -95,7 +95,7 @@ def run(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Run]:
     """Of a kernel; `-sh` behind it: without Python; `-64k`: with large sub-buffers."""
     kernel, _, variant = str(request.param).partition("-")
     prepared(kernel, python=variant != "sh")
-    with saved.start(kernel, python=variant != "sh") as guest:
+    with saved.lent(kernel, python=variant != "sh") as guest:
         subprocess.run([*guest.ssh_command, "cat >/tmp/workload"], input=WORKLOAD, check=True)
         target = connect(guest, kernel)
         connection = Connection(target)
