@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from kernel.lab import cache
 from tests import schedule
 
-pytest_plugins = ["tests.second_try"]
+pytest_plugins = ["tests.second_try", "tests.lab_kernels"]
 
 # How fast an example runs says nothing here. `--hypothesis-profile=fixed` gives every run the same examples.
 settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)

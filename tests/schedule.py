@@ -41,6 +41,11 @@ def group_of(test: str) -> str:
     return f"{file} {kernel_of(test)}" if file.startswith("tests/real/") else file
 
 
+def kernels_of(tests: Iterable[str]) -> set[str]:
+    """Return the kernel series that node ids of tests/real run on."""
+    return {kernel_of(test) for test in tests if test.startswith("tests/real/")}
+
+
 def only_in_matrix(tests: Iterable[str]) -> set[str]:
     """Return the node ids on another kernel than the newest of tests that run on the newest, too."""
     kernels: dict[str, set[str]] = defaultdict(set)

@@ -21,20 +21,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--second-try", metavar="FILE", type=Path, help="run only the failures in FILE, once more")
 
 
+@pytest.hookimpl(trylast=True)  # the reporter is there then
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return  # the process that started the workers gets their reports
     if path := config.getoption("--failures"):
-        config.pluginmanager.register(FailureLog(path))
+        config.pluginmanager.register(FailureLog(path, config.pluginmanager.getplugin("terminalreporter")))
     if path := config.getoption("--second-try"):
         config.pluginmanager.register(SecondTry(path))
 
 
 class FailureLog:
-    """Failures of one run, written when it ends."""
+    """Failures of one run: shown at once, as a run that is killed shows none, and written when it ends."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reporter: pytest.TerminalReporter) -> None:
         self._path = path
+        self._reporter = reporter
         self._failures: dict[str, str] = {}
         self._uncollected = False
 
@@ -45,6 +47,9 @@ class FailureLog:
         if report.failed:
             parts = [self._failures.get(report.nodeid, ""), report.longreprtext, *map("\n".join, report.sections)]
             self._failures[report.nodeid] = "\n".join(parts).strip("\n")
+            self._reporter.ensure_newline()
+            self._reporter.section(f"{report.nodeid}: {report.when}, {report.duration:.0f} s", "_")
+            self._reporter.line(self._failures[report.nodeid])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:

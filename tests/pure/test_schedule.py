@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.schedule import LONGEST, group_of, kernel_of, only_in_matrix, rank
+from tests.schedule import LONGEST, group_of, kernel_of, kernels_of, only_in_matrix, rank
 
 REAL = "tests/real/test_kinds.py::TestKinds::test_event"
 
@@ -38,6 +38,11 @@ def test_the_matrix_has_other_kernels_only_of_tests_that_the_newest_has() -> Non
     plain = "tests/real/test_headless.py::test_it_runs"
     assert only_in_matrix([*both, *variants, old, plain]) == {both[0], both[2], variants[0], variants[2]}
     assert only_in_matrix([both[0]]) == set()  # asked for by its name
+
+
+def test_only_tests_on_real_kernels_have_a_kernel() -> None:
+    assert kernels_of([f"{REAL}[6.1]", f"{REAL}_too[6.1-sh]", REAL]) == {"6.1", "7.2"}
+    assert kernels_of(["tests/pure/test_btf_lies.py::test[6.1]"]) == set()
 
 
 def test_groups_are_a_file_on_a_kernel_and_the_longest_come_first() -> None:

@@ -84,6 +84,13 @@ def test_failures_by_chance_make_a_green_run_and_are_listed_last(folder: Path) -
     assert "3 passed, 3 deselected" in listed
 
 
+def test_a_failure_is_shown_before_the_run_ends(folder: Path) -> None:
+    (folder / "test_kill.py").write_text("import os\ndef test_kill():\n    os._exit(3)\n")
+    status, output = run(folder, *RUN, "test_it.py", "test_kill.py")
+    assert status == 3
+    assert "test_it.py::test_teardown: teardown" in output and "RuntimeError: teardown broke" in output
+
+
 def test_a_failure_that_stays_fails_the_second_try(folder: Path) -> None:
     assert run(folder, *RUN, NEVER="1")[0] == 1
     status, output = run(folder, *SECOND, NEVER="1")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,10 +23,10 @@ from kernel.lab.guest import Guest, prepare
 from kernel.lab.work import Work
 from tests import schedule
 from tests.real.processes import sshs, until, zombies
-from tests.real.saved import SavedGuests
+from tests.real.saved import SavedGuest, SavedGuests
 
-_BUILD_SECONDS = 2700
-"""For a test on the kernel that is built: the first one builds it."""
+_SECONDS = 600
+"""What ends a hang; twice `PATIENCE` of tests/real/processes.py."""
 REQUIRED = os.environ.get("PROBEWRIGHT_REAL") == "required"
 
 
@@ -36,10 +36,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     matrix = schedule.only_in_matrix(item.nodeid for item in own)
     for item in own:
         item.add_marker(pytest.mark.real)
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_SECONDS))
         if item.nodeid in matrix:
             item.add_marker(pytest.mark.matrix)
-        if "full" in item.name:
-            item.add_marker(pytest.mark.timeout(_BUILD_SECONDS))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """End the guest of a failed test where it no longer answers, so that tests after it fail without waiting."""
+    if call.excinfo is not None and call.when == "call":
+        for guest in getattr(item, "funcargs", {}).values():
+            if isinstance(guest, SavedGuest) and not guest.answers():
+                guest.close()
+    return (yield)
 
 
 @pytest.fixture(scope="module", autouse=True)

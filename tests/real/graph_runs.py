@@ -67,6 +67,7 @@ def _taken(target: Target, tracing: GraphTracing) -> Run:
     pump.start()
     tracing.pause(True)  # whatever is performed makes a stream ask the far side before it says that all was read
     assert pump.settle(60)
+    assert pump.error is None
     pump.close()
     batches = pump.drain()
     store = Store(Decoder(tracing.formats, tracing.session.header), 1 << 30)

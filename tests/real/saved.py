@@ -25,6 +25,8 @@ from kernel.lab.work import Work
 from tests.real.processes import ended, until
 
 _SECONDS = 120.0
+_ANSWERS = 60.0
+"""Seconds after which a guest counts as hung."""
 _EXPEDITED = "rcupdate.rcu_expedited=1"
 """Words for the kernel: disarming waits for grace periods, a tenth of a second each without it."""
 
@@ -49,6 +51,14 @@ class SavedGuest(Guest):
             self._master = subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet)
             until(lambda: control.exists() or ended(self._master.pid))
         return ["ssh", "-S", str(control), *self.ssh_options, self.host]
+
+    def answers(self) -> bool:
+        """Whether it runs a command within `_ANSWERS`."""
+        try:
+            self.run("true", _ANSWERS)
+        except LabError:
+            return False
+        return True
 
     def hang_up(self) -> None:
         """End the connection; the next command makes another."""

@@ -35,7 +35,7 @@ def differential(guest: Guest) -> Iterator[Differential]:
         yield made
 
 
-@pytest.mark.timeout(900 + COUNT)
+@pytest.mark.timeout(600 + COUNT)
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
 def test_verdict_is_the_kernels(differential: Differential) -> None:
     batches = [(SEED + at // CHUNK, min(CHUNK, COUNT - at)) for at in range(0, COUNT, CHUNK)]

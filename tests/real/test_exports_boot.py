@@ -75,11 +75,11 @@ def test_probes_of_the_command_line(kernel: str) -> None:
         assert int(opened) >= 1
 
 
-@pytest.mark.timeout(2700)
-def test_boot_time_tracing_of_the_full_kernel() -> None:
-    prepared("full", python=False)
-    text = said("full", "bootconfig", SPECS[0], f"{SPECS[1]} if dfd == -100")
-    with boot("full", python=False, workload=False, append="bootconfig", extra=[bootconfig_of(text)]) as guest:
+@pytest.mark.parametrize("kernel", ["full"])
+def test_boot_time_tracing(kernel: str) -> None:
+    prepared(kernel, python=False)
+    text = said(kernel, "bootconfig", SPECS[0], f"{SPECS[1]} if dfd == -100")
+    with boot(kernel, python=False, workload=False, append="bootconfig", extra=[bootconfig_of(text)]) as guest:
         here = f"{TRACING}/instances/probewright"
         assert len(guest.run(f"cat {TRACING}/kprobe_events").splitlines()) == 3, guest.console_text()[-2000:]
         assert guest.run(f"cat {here}/events/kprobes/*/enable") == b"1\n1\n1\n"

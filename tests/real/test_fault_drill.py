@@ -43,7 +43,7 @@ TOO_MANY = 10_000
 """Steps; a life has fewer, so that it is not killed."""
 
 
-pytestmark = pytest.mark.timeout(900 + 20 * MOMENTS)
+pytestmark = pytest.mark.timeout(600 + 20 * MOMENTS)
 
 
 def share(victim: str) -> int:

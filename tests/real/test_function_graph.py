@@ -92,7 +92,8 @@ def compare(kernel: Kernel, name: str) -> None:
     printed, expected = taken.printed(kernel.symbols, kernel.types), taken.text.splitlines()
     assert len(printed) > 50
     wrong = [pair for pair in zip(printed, expected, strict=False) if pair[0] != pair[1]]
-    assert not wrong, f"{len(wrong)} of {len(expected)} lines: {wrong[:5]}"
+    passes = [(batch.drained, [(chunk.cpu, len(chunk.data)) for chunk in batch.chunks]) for batch in taken.batches]
+    assert not wrong, f"{len(wrong)} of {len(expected)} lines, {len(printed)} of ours: {wrong[:5]} {passes}"
     assert len(printed) == len(expected)
     kinds = np.bincount(taken.ends.kind, minlength=len(EndKind))
     assert kinds[EndKind.EXIT] > 20

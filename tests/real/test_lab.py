@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.lab import build, cache, kernels
+from kernel.lab import cache, kernels
 from kernel.lab.errors import LabCancelled, LabError
 from kernel.lab.guest import Guest, boot
 from kernel.lab.work import Progress, Work
@@ -195,12 +195,10 @@ def test_image_without_network_is_explained(machine_root: Path, tmp_path: Path) 
     assert "VIRTIO_NET" in caught.value.remedy
 
 
-@pytest.mark.timeout(3600)
-def test_full_kernel_has_every_tracer() -> None:
-    if not os.environ.get("PROBEWRIGHT_FULL") and not build.folder().exists():
-        pytest.skip("builds a kernel for minutes: set PROBEWRIGHT_FULL=1")
-    prepared("full")
-    with boot("full") as guest:
+@pytest.mark.parametrize("kernel", ["full"])
+def test_kernel_with_every_tracer(kernel: str) -> None:
+    prepared(kernel)
+    with boot(kernel) as guest:
         tracers = guest.run("cat /sys/kernel/tracing/available_tracers").decode().split()
         assert {"osnoise", "timerlat", "hwlat", "wakeup", "function_graph"} <= set(tracers)
         options = guest.run("zcat /proc/config.gz").decode().splitlines()
