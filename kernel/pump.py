@@ -33,8 +33,10 @@ class Pump:
         self._queue: deque[Batch] = deque()
         self._queued = 0
         self._changed = threading.Condition()
-        self._reads = 0
+        self._reads = 1
+        """Number of the read that goes on, or is the next."""
         self._quiet = 0
+        """The last read that left nothing behind of what was there when it began; one more: when it ended."""
         self._stop = False
         self._thread: threading.Thread | None = None
         self.received_bytes = 0
@@ -106,7 +108,6 @@ class Pump:
 
     def _run(self) -> None:
         while not self._stop:
-            self._reads += 1
             try:
                 batch = self._stream.read(_PATIENCE)
             except KernelError as error:
@@ -127,6 +128,7 @@ class Pump:
             self.dropped_events += events
             if batch is None or batch.drained:
                 self._quiet = self._reads + (batch is None)
+            self._reads += 1  # here, lest who settles now takes the read that has ended for the one that goes on
             self._changed.notify_all()
         if first:
             self.on_data()

@@ -263,3 +263,10 @@ def test_local_target_holds_until_its_folder_goes(tmp_path):
     assert caught.value.path == folder
     assert threading.get_native_id() in target.our_pids()
     target.close()
+
+
+def test_a_read_that_ended_before_says_nothing_of_the_buffers_now():
+    pump = Pump(FakeStream([]))
+    pump._thread = threading.current_thread()  # between two reads
+    pump._take(None)
+    assert not pump.settle(0.01)
