@@ -11,7 +11,6 @@ from kernel.errors import KernelError, ProbeRefused
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
-from probes.plan import DEFAULT_GROUP
 from probes.presets.judge import judge
 from probes.presets.schema import Chosen
 from probes.refusal import CannotLower
@@ -80,11 +79,10 @@ def _typed(connection: Connection, text: str) -> Armable:
 def judged(text: str, connection: Connection) -> Verdict:
     """Whether a text can be armed. Not the kernel's verdict on it: what it lacks is lowered."""
     try:
-        checked = connection.check(probe := armable(text)).verdict
+        checked = connection.check(armable(text)).verdict
         if checked.error is not None and checked.error.code == "not_traceable":
-            with contextlib.suppress(CannotLower):  # it asks the symbols for another name
-                connection.lower(probe, DEFAULT_GROUP)
-                return Verdict(checked.command)
+            connection.load_symbols()  # they tell whether it is another name of a function that is
+            checked = connection.check(armable(text)).verdict
     except ParseError as error:
         checked = Verdict(" ".join(text.split()), error.refusal)
     if checked.ok:
