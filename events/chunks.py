@@ -148,13 +148,11 @@ class ChunkFile:
             raise RecordingError(self.name, entry.offset, "damaged: wrong length")
         return raw
 
-    def head(self, entry: Entry) -> bytes:
-        """The first bytes of a chunk, enough for the names of a blob; damage shows when the content is read."""
-        most = min(entry.raw, 4 + 2 * 0xFFFF)
+    def head(self, entry: Entry, most: int) -> bytes:
+        """Return the first bytes of a chunk, `most` or all; damage shows when the content is read."""
+        stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
         try:
-            return _unpack(
-                bytes(self._data[entry.offset : entry.offset + entry.stored]), entry.codec, most, part=True
-            )
+            return _unpack(stored, entry.codec, min(entry.raw, most), part=True)
         except (zlib.error, lzma.LZMAError, EOFError, ValueError, MemoryError) as error:
             raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
 

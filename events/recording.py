@@ -21,6 +21,8 @@ from events.recorder import RecordingWriter
 
 __all__ = ["Codec", "Recording", "RecordingError", "RecordingWriter", "parse_cmdlines"]
 
+_NAMES = 256
+"""Bytes in which kind and name of most blobs have room."""
 _MOST_FORMATS = 64 << 20
 """Most raw bytes of all format files."""
 
@@ -91,11 +93,13 @@ class Recording:
         for entry in self._file.entries:
             if entry.kind != ChunkKind.BLOB:
                 continue
-            head = self._file.head(entry)
+            head = self._file.head(entry, _NAMES)
             if len(head) < 4:
                 raise RecordingError(self.name, entry.offset, "damaged: no name")
             kind_length, name_length = struct.unpack_from("<HH", head)
             start = 4 + kind_length + name_length
+            if start > len(head):
+                head = self._file.head(entry, start)
             kind = head[4 : 4 + kind_length].decode("utf-8", "replace")
             name = head[4 + kind_length : start].decode("utf-8", "replace")
             found[entry.offset] = (kind, name, entry, start)

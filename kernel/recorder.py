@@ -207,7 +207,7 @@ class Recorder:
         with contextlib.suppress(FileRefused):
             self._writer.blob("btf", "", connection.target.btf())
         with contextlib.suppress(FileRefused):
-            self._writer.blob("symbols", "", _text_symbols(connection.target.read("/proc/kallsyms")), Codec.XZ)
+            self._writer.blob("symbols", "", _text_symbols(connection.target.read("/proc/kallsyms")))
 
 
 def _events(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
