@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import binascii
 import itertools
+import operator
 import re
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,8 +22,12 @@ _LAST_SIZE = 4096
 """What is given to the last symbol of a module, whose end nobody says."""
 
 _CODE = frozenset("tTwW")
-_CODE_LETTERS = frozenset(letter.encode() for letter in _CODE)
-_VARIABLES = frozenset((b"d", b"D", b"b", b"B"))
+_HEAD = 19
+"""Characters in front of a name: the address, a letter, and a space behind each."""
+_NOWHERE = f"{0:016x} "
+_OTHER_SPACES = b"\v\f\r\x1c\x1d\x1e\x1f"
+"""Bytes that str.split or bytes.split takes for a space, besides those of the kernel's lines."""
+_VARIABLES = frozenset("dDbB")
 _TRAMPOLINES = ("arch_rethook_trampoline", "__kretprobe_trampoline")
 _PROBED = "[unknown/kretprobe'd]"
 """What stands for the caller where another return probe has put a trampoline in its place (trace_output.c)."""
@@ -53,14 +58,36 @@ class Entry(NamedTuple):
         return self.letter in _CODE
 
 
+class Table(NamedTuple):
+    """Columns of the table: what `Entry` has of each line."""
+
+    addresses: Sequence[int]
+    letters: Sequence[str]
+    names: Sequence[str]
+    modules: Sequence[str]
+
+    def by_address(self) -> Table:
+        """Return it sorted; lines of one address keep their order."""
+        if len(self.addresses) < 2:
+            return self
+        sort = operator.itemgetter(*sorted(range(len(self.addresses)), key=self.addresses.__getitem__))
+        return Table(array("Q", sort(self.addresses)), *map(sort, self[1:]))
+
+    def address_of(self, *names: str) -> int | None:
+        """Return the lowest address of the first of some names that it has; None: it has none of them."""
+        return next((self.addresses[self.names.index(name)] for name in names if name in self.names), None)
+
+
+_EMPTY = Table((), (), (), ())
+
+
 class Symbols:
     """/proc/kallsyms, read when first asked (100 ms for 190,000 lines); `prepare()` does it ahead, in a worker."""
 
     def __init__(self, data: bytes = b"") -> None:
         """Take the content of /proc/kallsyms; empty: nothing is known."""
         self._data = data
-        self._lines: list[bytes] | None = None
-        self._addresses = array("Q")
+        self._table: Table | None = None
         self._low, self._high = 0, _HIGHEST
 
     @classmethod
@@ -71,49 +98,46 @@ class Symbols:
     @property
     def known(self) -> bool:
         """Whether there is any address (kptr_restrict shows all as 0)."""
-        self.prepare()
-        return bool(self._addresses)
+        return bool(self._rows.addresses)
 
     def __bool__(self) -> bool:
         """Same as `known`, without reading the whole table."""
         data = self._data
-        return bool(self._addresses) if self._lines is not None else bool(_SOME_ADDRESS.search(data))
+        return bool(self._table.addresses if self._table else _SOME_ADDRESS.search(data))
 
     @cached_property
     def has_data(self) -> bool:
         """Whether variables are listed, too: a recording may keep code alone."""
-        self.prepare()
-        return any(line.split(None, 2)[1] in _VARIABLES for line in self._lines or ())
+        return not _VARIABLES.isdisjoint(self._rows.letters)
 
     def prepare(self) -> None:
         """Read and sort the table, once."""
         data = self._data  # before the check: another thread may read the table and let go of it meanwhile
-        if self._lines is not None:
+        if self._table is not None:
             return
-        lines = data.rstrip(b"\n").split(b"\n")
-        addresses = _leading_addresses(lines)
-        if addresses is None:
-            addresses, lines = _valid_lines(lines)
-        order = sorted(range(len(addresses)), key=addresses.__getitem__)
         # is_ksym_addr(): from _stext to _end where data is listed, else to the end of the code.
-        low = _address_of(data, b"_stext", b"_text")
-        high = _address_of(data, b"_end", b"_einittext", b"_etext")
+        table = (_kernels_table(data) or _any_table(data)).by_address()
+        low, high = table.address_of("_stext", "_text"), table.address_of("_end", "_einittext", "_etext")
         if low is not None and high is not None and low < high:
             self._low, self._high = low, high
-        self._addresses = array("Q", map(addresses.__getitem__, order))
-        self._lines = list(map(lines.__getitem__, order))
+        self._table = table
         self._data = b""
+
+    @property
+    def _rows(self) -> Table:
+        if self._table is None:
+            self.prepare()
+        return self._table or _EMPTY
 
     def find(self, address: int) -> Place | None:
         """The symbol around an address; None: there is none."""
-        self.prepare()
-        addresses = self._addresses
+        addresses = self._rows.addresses
         at = bisect_right(addresses, address) - 1
         if at < 0 or not 0 <= address < _HIGHEST:
             return None
         start = addresses[at]
         at = bisect_left(addresses, start)  # of symbols at one address the first in the file counts
-        name, module = self._symbol(at)
+        _, _, name, module = self._entry(at)
         if not module and not self._low <= address < self._high:
             return None
         stop = self._stop(start, module)
@@ -125,26 +149,23 @@ class Symbols:
         places = repeated.get(name) or ([first[name]] if name in first else [])
         return [self._entry(at) for at in places]
 
-    def lone_functions(self, names: Iterable[str]) -> dict[str, int]:
-        """Return the addresses of those of some names that are of one function of the kernel itself, and alone of it.
-
-        Only C identifiers are found.
-        """
-        first, repeated = self._places
-        lines, addresses, found = self._lines or [], self._addresses, {}
-        last = len(addresses) - 1
-        for name in first.keys() & names:
-            if name not in repeated and name.isidentifier():
-                at = first[name]
-                words, address = lines[at].split(None, 3), addresses[at]
-                alone = (not at or addresses[at - 1] != address) and (at == last or addresses[at + 1] != address)
-                if alone and len(words) == 3 and words[1] in _CODE_LETTERS:
-                    found[name] = address
+    def lone_functions(self, names: Set[str]) -> dict[str, int]:
+        """Return the addresses of those names that one function of the kernel itself has, alone at its address."""
+        _, repeated = self._places
+        addresses, letters, columns, modules = self._rows
+        once, before, found = names - repeated.keys(), 0, {}  # no symbol is at 0
+        following = itertools.chain(itertools.islice(addresses, 1, None), (0,))
+        for address, after, letter, name, module in zip(
+            addresses, following, letters, columns, modules, strict=False
+        ):
+            if letter in _CODE and before != address != after and name in once and not module:
+                found[name] = address
+            before = address
         return found
 
     def beginning(self, start: str) -> list[Entry]:
         """All symbols whose names begin so, by name and address."""
-        names = self._names
+        names = self._rows.names
         if start and start.find(".") == len(start) - 1:  # the compiler's copies of a function
             return [self._entry(at) for at in sorted(self._dotted.get(start[:-1], ()), key=names.__getitem__)]
         order = self._by_name
@@ -156,23 +177,14 @@ class Symbols:
     @cached_property
     def _places(self) -> tuple[dict[str, int], dict[str, list[int]]]:
         """Name -> place of its first line; and all places of each name that several lines have."""
-        self.prepare()
-        names = self._names
+        names = self._rows.names
         last = range(len(names) - 1, -1, -1)
         first = dict(zip(reversed(names), last, strict=True))
         repeated: dict[str, list[int]] = {}
-        if len(first) < len(names):
-            for at, name in enumerate(names):
-                if first[name] != at:
-                    repeated.setdefault(name, [first[name]]).append(at)
+        others = map(operator.ne, map(first.__getitem__, names), itertools.count())
+        for at in itertools.compress(range(len(names)), others):
+            repeated.setdefault(names[at], [first[names[at]]]).append(at)
         return first, repeated
-
-    @cached_property
-    def _names(self) -> list[str]:
-        """Name of each line."""
-        self.prepare()
-        text = b"\n".join(self._lines or ()).decode("utf-8", "backslashreplace")
-        return [line.split(None, 3)[2] for line in text.split("\n")] if text else []
 
     @cached_property
     def _dotted(self) -> dict[str, list[int]]:
@@ -187,59 +199,60 @@ class Symbols:
     @cached_property
     def _by_name(self) -> array[int]:
         """Places of the lines in the order of their names (0.3 s for 190,000)."""
-        names = self._names
+        names = self._rows.names
         return array("I", sorted(range(len(names)), key=names.__getitem__))
 
     def at(self, address: int) -> list[Entry]:
         """All symbols of one address: a function may have several names."""
-        self.prepare()
-        first, after = bisect_left(self._addresses, address), bisect_right(self._addresses, address)
-        return [self._entry(place) for place in range(first, after)]
+        return [self._entry(place) for place in self._places_at(address)]
+
+    def names_at(self, address: int) -> Sequence[str]:
+        """Return the names of `at`."""
+        places = self._places_at(address)
+        return self._rows.names[places.start : places.stop]
+
+    def _places_at(self, address: int) -> range:
+        addresses = self._rows.addresses
+        return range(bisect_left(addresses, address), bisect_right(addresses, address))
 
     def code_of_modules(self) -> dict[str, tuple[int, int]]:
         """Module -> addresses of its first and last symbol of code."""
-        self.prepare()
         bounds: dict[str, tuple[int, int]] = {}
-        for at, line in enumerate(self._lines or ()):
-            if line.endswith(b"]") and (entry := self._entry(at)).code:
-                bounds[entry.module] = bounds.get(entry.module, (entry.address,))[0], entry.address
+        for address, letter, _, module in zip(*self._rows, strict=True):
+            if module and letter in _CODE:
+                bounds[module] = bounds.get(module, (address,))[0], address
         return bounds
 
     def preceding(self, address: int) -> Iterator[Entry]:
         """Symbols in front of an address, the nearest first; as far as a module reaches."""
-        self.prepare()
-        at = bisect_left(self._addresses, address)
+        at = bisect_left(self._rows.addresses, address)
         return (self._entry(place) for place in range(at - 1, max(at - _FAR, 0) - 1, -1))
 
     def neighbours(self, address: int) -> tuple[Entry | None, Entry | None]:
         """The functions before and behind the one that begins at an address, in the order of the linker."""
-        self.prepare()
-        count = len(self._addresses)
-        at, after = bisect_left(self._addresses, address), bisect_right(self._addresses, address)
-        names = {self._entry(place).name for place in range(at, after)}
-        before, behind = range(at - 1, -1, -1), range(after, count)
+        places, names = self._places_at(address), set(self.names_at(address))
+        before, behind = range(places.start - 1, -1, -1), range(places.stop, len(self._rows.addresses))
         return self._first_other(before, names), self._first_other(behind, names)
 
     def _first_other(self, places: range, names: set[str]) -> Entry | None:
         """The nearest function that has none of these names, and is no part of another."""
-        entries = (self._entry(at) for at in places[:_FAR])
-        parts = (entry for entry in entries if entry.code and entry.name not in names)
-        return next((e for e in parts if not e.name.startswith(_PADDING) and ".cold" not in e.name), None)
+        _, letters, every, _ = self._rows
+        for at in places[:_FAR]:
+            name = every[at]
+            if letters[at] in _CODE and name not in names and not name.startswith(_PADDING) and ".cold" not in name:
+                return self._entry(at)
+        return None
 
     def _entry(self, at: int) -> Entry:
-        words = (self._lines or [])[at].decode("utf-8", "backslashreplace").split(None, 3)
-        return Entry(self._addresses[at], words[1], words[2], words[3].strip("[] \r") if len(words) > 3 else "")
-
-    def _symbol(self, at: int) -> tuple[str, str]:
-        entry = self._entry(at)
-        return entry.name, entry.module
+        addresses, letters, names, modules = self._rows
+        return Entry(addresses[at], letters[at], names[at], modules[at])
 
     def _stop(self, start: int, module: str) -> int:
         """First address behind the symbol: that of the next one of the same module."""
-        addresses = self._addresses
+        addresses, _, _, modules = self._rows
         at = bisect_right(addresses, start)
         for following in range(at, min(at + 256, len(addresses))):
-            if self._symbol(following)[1] == module:
+            if modules[following] == module:
                 return addresses[following]
         return start + _LAST_SIZE if module or self._high == _HIGHEST else self._high
 
@@ -271,39 +284,42 @@ class Symbols:
         return (self.lookup(address) or "") if offset else place.name
 
 
-def _leading_addresses(lines: list[bytes]) -> list[int] | None:
-    """Return the addresses of lines as the kernel writes them, 16 digits each; None: some line is of another form."""
-    digits = b"".join([line[:16] for line in lines])
+def _kernels_table(data: bytes) -> Table | None:
+    """Return the lines as the kernel writes them (s_show()): 16 digits, a letter, a name; None: some are not so."""
+    if not data.isascii() or any(byte in data for byte in _OTHER_SPACES):
+        return None
+    lines = str(data, "ascii").removesuffix("\n").split("\n")
+    heads = "".join([line[:_HEAD] for line in lines])
+    letters, names, modules = heads[17::_HEAD], [line[_HEAD:] for line in lines], [""] * len(lines)
+    digits = bytearray(heads, "ascii")
+    for spare in (18, 17, 16):
+        del digits[spare :: spare + 1]
     try:
         addresses = array("Q", binascii.unhexlify(digits))
     except (binascii.Error, ValueError):
         return None
     if sys.byteorder == "little":
         addresses.byteswap()
-    forms = {line[16:20] for line in lines}
-    usual = all(form[::2] == b"  " and len(form.split()) == 2 for form in forms)
-    return addresses.tolist() if usual and len(addresses) == len(lines) and 0 not in addresses else None
+    if (tab := data.find(b"\t")) >= 0:  # modules come last
+        for at in range(len(lines) - 1 - data.count(b"\n", tab, len(data) - 1), len(lines)):
+            names[at], _, module = names[at].partition("\t[")
+            modules[at] = module.strip("[]")
+    apart = heads[16::_HEAD] == heads[18::_HEAD] == " " * len(lines) and " " not in letters and "\t" not in letters
+    only = data.count(b" ") == 2 * len(lines) and data.count(b"\t", tab) == data.count(b"\t[", tab)
+    return (
+        Table(addresses, letters, names, modules) if apart and only and all(names) and _NOWHERE not in heads else None
+    )
 
 
-def _valid_lines(lines: list[bytes]) -> tuple[list[int], list[bytes]]:
-    """Return the lines that have an address and a name, whatever stands between, with their addresses."""
+def _any_table(data: bytes) -> Table:
+    """Return the lines that have an address, a word and a name, whatever stands between and behind."""
     found = []
-    for line in lines:
-        words = line.split(None, 2)
+    for line in data.split(b"\n"):
+        words = [word.decode("utf-8", "backslashreplace") for word in line.split(None, 3)]
         try:
             address = int(words[0], 16) if len(words) > 2 else 0
         except ValueError:
             continue
         if 0 < address < _HIGHEST:
-            found.append((address, line))
-    return [address for address, _ in found], [line for _, line in found]
-
-
-def _address_of(data: bytes, *names: bytes) -> int | None:
-    """Return the address of the first of some names that a table has, as a number; None: it has none of them."""
-    for name in names:
-        at = data.find(b" " + name + b"\n")
-        if at >= 0:
-            start = data.rfind(b"\n", 0, at) + 1
-            return int(data[start:at].split(b" ", 1)[0], 16)
-    return None
+            found.append(Entry(address, words[1], words[2], "".join(words[3:]).strip("[] \r")))
+    return Table(*map(list, zip(*found, strict=True))) if found else _EMPTY

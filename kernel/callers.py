@@ -99,7 +99,7 @@ class Spots:
 
     def _named(self, start: int, name: str) -> Spot:
         """By the name under which it can be probed, that of the tracer's list first; a twin by its address."""
-        names = [entry.name for entry in self._symbols.at(start)] or [name]
+        names = self._symbols.names_at(start) or [name]
         answers = map(self._catalog.attachability, names)
         for about in sorted(answers, key=lambda about: about.has(Why.ALIAS)):
             one = about.name
@@ -129,7 +129,7 @@ class _InCode:
         entries = {start}
         if self._code.bytes_at(start, 4) in _ENTRIES:
             entries.add(start + 4)
-        names = {f"{PADDING}{entry.name}" for entry in self._symbols.at(start)}
+        names = {f"{PADDING}{name}" for name in self._symbols.names_at(start)}
         entries |= {
             pad.address for name in names for pad in self._symbols.named(name) if 0 < start - pad.address < 64
         }

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.kallsyms import Entry, Symbols
+from events.kallsyms import Entry, Symbols, _any_table, _kernels_table
 
 LINE = st.tuples(
     st.integers(1, 40),
@@ -96,3 +96,28 @@ def test_a_table_that_is_being_read_gives_another_reader_all_of_it() -> None:
     for line in range(1, 60):
         ask_at(line)
     assert asked > 20
+
+
+PIECES = st.sampled_from(
+    [
+        b"ffffffff81000000",
+        b"ffffffffc0000000",
+        b"0" * 16,
+        b" ",
+        b"t",
+        b"T",
+        b"a",
+        b"b",
+        b"\t[mod]",
+        b"[",
+        b"\n",
+        b"\x1c",
+    ]
+)
+KERNELS = st.builds(lambda line, rest: table([line], rest).rstrip(b"\n"), LINE, st.sampled_from(["", "mod"]))
+
+
+@given(st.lists(KERNELS | st.lists(PIECES, max_size=5).map(b"".join), max_size=5).map(b"\n".join))
+def test_the_two_readers_of_lines_agree(data: bytes) -> None:
+    fast = _kernels_table(data)
+    assert fast is None or [[*column] for column in fast] == [[*column] for column in _any_table(data)]
