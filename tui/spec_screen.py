@@ -146,6 +146,11 @@ class SpecScreen(WhyScreen):
         else:
             self._show_typed(specification.typed(connection, text))
 
+    def check_again(self) -> None:
+        """Judge what stands there anew: more is known of the target's functions now."""
+        if text := self.panes()[1].shown.text:
+            self.read_text(text)
+
     def _tick(self, probe: Probe) -> None:
         editor, _ = self.panes()
         if editor.probe is None or editor.probe.place.symbol != probe.place.symbol:

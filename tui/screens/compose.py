@@ -178,6 +178,7 @@ class ComposeScreen(ProbeCommands):
     def explained(self) -> None:
         self.known.forget()
         self._functions.describe_anew()
+        self.check_again()
 
     def on_attach_pane_taken(self, event: AttachPane.Taken) -> None:
         from probes.attaching.reasons import How
