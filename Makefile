@@ -81,7 +81,7 @@ lock: $(STAMP)
 $(STAMP): pyproject.toml requirements-run.lock
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r requirements-run.lock
-	$(PIP) --no-deps -e .
+	$(PIP) --no-deps --config-settings editable_mode=compat -e .
 	$(BIN)/python -m compileall -q btf events kernel probes tui widgets
 	touch $@
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Set
 from functools import cached_property
 from itertools import repeat
 from operator import getitem
@@ -182,6 +183,11 @@ class Btf:
     def has_function(self, name: str) -> bool:
         """Whether `function` gives one; nothing is decoded."""
         return name in self._function_positions or (self.base is not None and self.base.has_function(name))
+
+    def functions_among(self, names: Set[str]) -> set[str]:
+        """Return those of some names for which `has_function`."""
+        found = self.base.functions_among(names) if self.base else set()
+        return found.union(self._function_positions.keys() & names)
 
     def is_ambiguous(self, name: str) -> bool:
         """Whether there are functions of this name that take or return other types: which one is meant nobody says.

@@ -14,17 +14,23 @@ from btf.kinds import INT_BOOL, INT_SIGNED, Kind
 
 @dataclass(frozen=True, slots=True)
 class _Base:
+    """A type with an id and a name."""
+
     id: int
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Void(_Base):
+    """No type: `void`, id 0."""
+
     kind: ClassVar[Kind] = Kind.VOID
 
 
 @dataclass(frozen=True, slots=True)
 class Int(_Base):
+    """BTF_KIND_INT: an integer, a character or a bool."""
+
     kind: ClassVar[Kind] = Kind.INT
     size: int
     encoding: int
@@ -43,12 +49,16 @@ class Int(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Float(_Base):
+    """BTF_KIND_FLOAT."""
+
     kind: ClassVar[Kind] = Kind.FLOAT
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Array(_Base):
+    """BTF_KIND_ARRAY: `nelems` elements of `type_id`."""
+
     kind: ClassVar[Kind] = Kind.ARRAY
     type_id: int
     index_type_id: int
@@ -87,6 +97,8 @@ class Struct(_Base):
 
 
 class Enumerator(NamedTuple):
+    """A name of an enum, with its value."""
+
     name: str
     value: int
     """With its sign."""
@@ -94,6 +106,8 @@ class Enumerator(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Enum(_Base):
+    """BTF_KIND_ENUM: values of 32 bits."""
+
     kind: ClassVar[Kind] = Kind.ENUM
     size: int
     is_signed: bool
@@ -102,6 +116,8 @@ class Enum(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Enum64(_Base):
+    """BTF_KIND_ENUM64: values of 64 bits."""
+
     kind: ClassVar[Kind] = Kind.ENUM64
     size: int
     is_signed: bool
@@ -122,31 +138,43 @@ class Fwd(_Base):
 
 @dataclass(frozen=True, slots=True)
 class _Reference(_Base):
+    """A type made of another one, `type_id`."""
+
     type_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ptr(_Reference):
+    """BTF_KIND_PTR: a pointer to `type_id`."""
+
     kind: ClassVar[Kind] = Kind.PTR
 
 
 @dataclass(frozen=True, slots=True)
 class Typedef(_Reference):
+    """BTF_KIND_TYPEDEF: `name` stands for `type_id`."""
+
     kind: ClassVar[Kind] = Kind.TYPEDEF
 
 
 @dataclass(frozen=True, slots=True)
 class Volatile(_Reference):
+    """BTF_KIND_VOLATILE: `type_id`, volatile."""
+
     kind: ClassVar[Kind] = Kind.VOLATILE
 
 
 @dataclass(frozen=True, slots=True)
 class Const(_Reference):
+    """BTF_KIND_CONST: `type_id`, const."""
+
     kind: ClassVar[Kind] = Kind.CONST
 
 
 @dataclass(frozen=True, slots=True)
 class Restrict(_Reference):
+    """BTF_KIND_RESTRICT: `type_id`, restrict."""
+
     kind: ClassVar[Kind] = Kind.RESTRICT
 
 
@@ -177,6 +205,8 @@ class Func(_Reference):
 
 
 class Param(NamedTuple):
+    """A parameter of a function."""
+
     name: str
     type_id: int
     """0 with an empty name at the end: `...`."""
@@ -192,11 +222,15 @@ class FuncProto(_Reference):
 
 @dataclass(frozen=True, slots=True)
 class Var(_Reference):
+    """BTF_KIND_VAR: a global variable of `type_id`."""
+
     kind: ClassVar[Kind] = Kind.VAR
     linkage: int = 0
 
 
 class SectionVar(NamedTuple):
+    """A variable in a section."""
+
     type_id: int
     offset: int
     """Bytes from the start of the section."""
@@ -205,6 +239,8 @@ class SectionVar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Datasec(_Base):
+    """BTF_KIND_DATASEC: a section and its variables."""
+
     kind: ClassVar[Kind] = Kind.DATASEC
     size: int
     vars: tuple[SectionVar, ...]

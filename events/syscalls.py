@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 _SAME = {"i386": "i686", "i486": "i686", "i586": "i686"}
@@ -51,7 +51,7 @@ def is_call_number(group: str, field: str) -> bool:
 @cache
 def _rows() -> tuple[list[str], ...]:
     """The words of each line; those of the first are `name` and the architectures."""
-    lines = (resources.files("events") / "syscalls.txt").read_text().splitlines()
+    lines = Path(__file__).with_name("syscalls.txt").read_text().splitlines()
     return tuple(line.split() for line in lines if not line.startswith("#"))
 
 

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel import ground
-from kernel.code import Progress
 from kernel.connection import Connection
-from kernel.far import FarTarget
-from probes.attaching.callers import Callers
+from kernel.recording import RecordingTarget
 from probes.attaching.reasons import Attachability, Ground
-from probes.attaching.relatives import relatives
 from probes.probe import Kind
 
-if TYPE_CHECKING:  # `callers` takes a tenth of a second to import, and few ask for them
+if TYPE_CHECKING:  # `callers` takes a tenth of a second to import, and few ask for them; `far` a fiftieth
     from kernel.callers import CallerSearch
+    from kernel.code import Progress
     from kernel.debuginfo import DebugInfo
+    from probes.attaching.callers import Callers
 
 
 class Attaching:
@@ -35,7 +34,12 @@ class Attaching:
     @property
     def near(self) -> bool:
         """Whether the exact answer is there in a moment: nothing has to come from another machine for it."""
-        return not isinstance(self._connection.target, FarTarget)
+        target = self._connection.target
+        if isinstance(target, RecordingTarget):
+            return True
+        from kernel.far import FarTarget
+
+        return not isinstance(target, FarTarget)
 
     def about(self, name: str) -> Attachability:
         """The exact answer; from the first call on the catalog's are exact as well. Raises TargetLost."""
@@ -55,6 +59,8 @@ class Attaching:
         btf = self._connection.btf
         if callers is None or callers.found or btf is None:
             return callers
+        from probes.attaching.relatives import relatives
+
         return replace(callers, relatives=relatives(name, btf, self._kinds))
 
     def _kinds(self, name: str) -> frozenset[Kind]:

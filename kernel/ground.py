@@ -6,7 +6,7 @@ Each file is read when it is first asked for, which takes a moment on a machine 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 
 from events.kallsyms import Entry, Symbols
 from kernel.addresses import base_of
@@ -30,9 +30,8 @@ def look(target: Target, release: str, symbols: Symbols | None) -> Ground:
     def copies(name: str) -> Sequence[str]:
         return [e.name for e in symbols.beginning(f"{name}.") if e.code and ".cold" not in e.name]
 
-    def parts(names: Iterable[str]) -> dict[str, Section | None]:
-        found = symbols.lone_functions(names).items()
-        return {name: sections.at(address) for name, address in found if sections.is_code(address) is not False}
+    def parts(names: Set[str]) -> dict[str, Section | None]:
+        return sections.of_functions(symbols.lone_functions(names))
 
     return Ground(named, copies, absent, parts)
 
@@ -41,7 +40,7 @@ def _symbol(entry: Entry, symbols: Symbols, sections: Sections, among: int) -> S
     section = None if entry.module else sections.at(entry.address)
     code = entry.code and (bool(entry.module) or sections.is_code(entry.address) is not False)
     if among < 2:
-        aliases = tuple(other.name for other in symbols.at(entry.address) if other.name != entry.name)
+        aliases = tuple([name for name in symbols.names_at(entry.address) if name != entry.name])
         return Symbol(entry.address, code, entry.module, section, aliases=aliases)
     before, after = symbols.neighbours(entry.address)
     first, last = (found.name if found else "" for found in (before, after))

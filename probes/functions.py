@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from probes.facts import TargetFacts
@@ -48,9 +49,11 @@ def index_of(facts: TargetFacts) -> FunctionIndex:
 
 
 def _build(functions: tuple[str, ...]) -> FunctionIndex:
-    modules: dict[str, str] = {}
-    repeated: dict[str, int] = {}
-    for line in functions:
+    first = next((at for at, line in enumerate(functions) if " " in line), len(functions))
+    own = functions[:first]
+    modules = dict.fromkeys(own, "")
+    repeated = {name: count for name, count in Counter(own).items() if count > 1} if len(modules) < first else {}
+    for line in functions[first:]:
         name, _, module = line.partition(" ")
         if name in modules:
             repeated[name] = repeated.get(name, 1) + 1

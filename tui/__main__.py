@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -44,7 +45,10 @@ def main(argv: list[str] | None = None) -> int:
         arguments = parse(words)
     from tui.cli.main import run
 
-    return run(arguments)
+    status = run(arguments)
+    if argv is None:
+        gc.freeze()  # all goes with the process: what the collector would look through at its end takes longer
+    return status
 
 
 if __name__ == "__main__":

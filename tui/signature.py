@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kernel.connection import Connection
 from probes.attaching.reasons import Instead
@@ -68,7 +67,7 @@ def signature_of(connection: Connection, name: str, twin: Instead | None = None)
         return _of_pattern(connection, name)
     function, about = connection.function(name), connection.catalog.attachability(name)
     if twin is not None:
-        about = replace(about, kinds=twin.kinds)
+        about = about._replace(kinds=twin.kinds)
     tree = connection.tree(name)
     nodes = [FieldNode(tree, node) for node in tree.roots()]
     retval = next((node for node in nodes if node.label == "$retval"), None)

@@ -6,7 +6,7 @@ modules on disk) it is exact. Who calls the function is a longer question: `prob
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from btf.btf import Btf
 from probes.attaching.kernel_text import Section
@@ -59,32 +59,38 @@ def attachability(name: str, facts: TargetFacts, btf: Btf | None, ground: Ground
     return Attachability(name, about.module, kinds, tuple(reasons), about.instead(), about.traced_copies)
 
 
-def attachabilities(
-    names: Iterable[str], facts: TargetFacts, btf: Btf | None, ground: Ground = UNSEEN
-) -> Iterator[Attachability]:
-    """Say the same of many functions, in their order.
+class Survey:
+    """Answers of `attachability` for many functions, of which two sorts are found together.
 
-    Two sorts of functions of the kernel itself are found together, as each by itself takes some fifty times as long:
-    those that every probe takes, with nothing to be said of them, and those that none takes for where they lie.
+    Each by itself takes some fifty times as long.
     """
-    index, names = index_of(facts), list(names)
-    rare = index.copies.keys() | index.repeated.keys() | facts.blacklist
-    usual = {name for name in set(names) - rare if not name.startswith((PADDING, _WEAK)) and name.isidentifier()}
-    if btf is None or _machine(facts) or not {Feature.FPROBE_EVENTS, Feature.KPROBE_EVENTS} <= facts.features:
-        usual.clear()
-    traced = {name for name in usual if index.modules.get(name) == "" and btf is not None and btf.has_function(name)}
-    sections: Mapping[str, Section | None] = {}
-    if ground.symbols is not None:
-        sections = ground.sections(usual) if ground.sections else {}
-        traced &= sections.keys()
-    untraced = {name: _OF_SECTION[sections[name]] for name in sections.keys() - index.modules.keys()}
-    for name in names:
-        if name in traced:
-            yield Attachability(name, kinds=ALL)
-        elif name in untraced:
-            yield Attachability(name, reasons=untraced[name])
-        else:
-            yield attachability(name, facts, btf, ground)
+
+    def __init__(self, names: Iterable[str], facts: TargetFacts, btf: Btf | None, ground: Ground = UNSEEN) -> None:
+        """Look at some names, as `attachability` does."""
+        self._facts, self._btf, self._ground = facts, btf, ground
+        index = index_of(facts)
+        usual, sections = set(filter(str.isidentifier, names)), dict[str, Section | None]()
+        usual -= index.copies.keys() | index.repeated.keys() | facts.blacklist
+        usual -= {name for name in usual if name[0] == "_" and name.startswith((PADDING, _WEAK))}
+        if btf is None or _machine(facts) or not {Feature.FPROBE_EVENTS, Feature.KPROBE_EVENTS} <= facts.features:
+            usual.clear()
+        traced = btf.functions_among(usual) if btf is not None else usual
+        if ground.symbols is not None:
+            sections = ground.sections(usual) if ground.sections else {}
+            traced &= sections.keys()
+        traced &= index.modules.keys() - {name for name, module in index.modules.items() if module}
+        self.traced: Set[str] = traced
+        """C identifiers; functions of the kernel itself that every probe takes, with nothing to be said of them."""
+        self._untraced = {name: _OF_SECTION[sections[name]] for name in sections.keys() - index.modules.keys()}
+        """By name, the reasons of those that no probe takes for where they lie."""
+
+    def about(self, name: str) -> Attachability:
+        """Return the answer for one of the names."""
+        if name in self.traced:
+            return Attachability(name, kinds=ALL)
+        if reasons := self._untraced.get(name):
+            return Attachability(name, reasons=reasons)
+        return attachability(name, self._facts, self._btf, self._ground)
 
 
 def _machine(facts: TargetFacts) -> tuple[Reason, ...]:
@@ -146,7 +152,7 @@ class _About:
     def _kernels_own(self) -> bool:
         """Whether a kprobe takes the one of the kernel itself, whatever modules have of that name: newer ones do."""
         own = [symbol for symbol in self.symbols or () if not symbol.module]
-        newer = len(own) == 1 and dialect_of(self._facts, self._btf).fprobe_on_graph
+        newer = len(own) == 1 and dialect_of(self._facts).fprobe_on_graph
         return newer and own[0].code and self.name in self._facts.functions  # without a module behind it
 
     def _twins(self) -> Reason | None:
@@ -191,7 +197,7 @@ class _About:
         """Of a function with an `alias`: kprobes go by its address, fprobes where they are made of graph tracing."""
         listed, _ = _About(self.alias, self._facts, self._btf, UNSEEN).listed()
         told, kinds = f"another name of {self.alias}", listed if not self._barred else listed - _KPROBES
-        if Kind.FPROBE in kinds and not dialect_of(self._facts, self._btf).fprobe_on_graph:
+        if Kind.FPROBE in kinds and not dialect_of(self._facts).fprobe_on_graph:
             told, kinds = f"{told}, and an fprobe takes only that", kinds - {Kind.FPROBE}
         return kinds, [Reason(Why.ALIAS, told), *self._notes()]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,7 @@ from btf.btf import Btf
 from btf.errors import BtfError
 from btf.render import prototype
 from btf.search import Search
-from probes.attaching.attach import attachabilities, attachability
+from probes.attaching.attach import Survey, attachability
 from probes.attaching.reasons import UNSEEN, Attachability
 from probes.facts import TargetFacts
 from probes.functions import index_of
@@ -84,9 +84,9 @@ class Catalog:
         """The same with each reason and what can be probed instead; exact when the ground has been looked at."""
         return attachability(name, self._facts, self._btf, self.ground)
 
-    def attachabilities(self, names: Iterable[str]) -> Iterator[Attachability]:
-        """Look at many functions, in their order; each answer equals that of `attachability`."""
-        return attachabilities(names, self._facts, self._btf, self.ground)
+    def survey(self, names: Iterable[str]) -> Survey:
+        """Look at many functions; each answer equals that of `attachability`."""
+        return Survey(names, self._facts, self._btf, self.ground)
 
     def _prototype(self, name: str) -> str:
         if self._btf is None:

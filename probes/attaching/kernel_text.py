@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 
 class Section(enum.StrEnum):
@@ -43,6 +43,14 @@ class Sections:
     def at(self, address: int) -> Section | None:
         """None: ordinary code, or code of a module."""
         return self._between[bisect_right(self._cuts, address)]
+
+    def of_functions(self, addresses: Mapping[str, int]) -> dict[str, Section | None]:
+        """Return `at` for each of some symbols of the kernel itself, without those that are known to be no code."""
+        text, cuts, between = self._text, self._cuts, self._between
+        found = {name: between[bisect_right(cuts, address)] for name, address in addresses.items()}
+        if text is None:
+            return found
+        return {name: part for name, part in found.items() if addresses[name] in text or part is Section.INIT}
 
     def is_code(self, address: int) -> bool | None:
         """Whether instructions of the kernel itself lie there; None: its bounds aren't known.

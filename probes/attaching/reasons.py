@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from probes.attaching.kernel_text import Section
@@ -71,8 +71,7 @@ class How(enum.StrEnum):
     """Takes a structure of the same type: a relative perhaps, no caller."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """One thing that is in the way, or worth knowing before a probe is built."""
 
     why: Why
@@ -82,8 +81,7 @@ class Reason:
     """What to do about it, a command where there is one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Instead:
+class Instead(NamedTuple):
     """What can be probed instead."""
 
     place: Place
@@ -93,8 +91,7 @@ class Instead:
     kinds: frozenset[Kind] = ALL
 
 
-@dataclass(frozen=True, slots=True)
-class Attachability:
+class Attachability(NamedTuple):
     """The answer for one function."""
 
     name: str
@@ -104,13 +101,13 @@ class Attachability:
     reasons: tuple[Reason, ...] = ()
     """Where nothing can attach, the first one says why."""
     instead: tuple[Instead, ...] = ()
-    copies: tuple[str, ...] = field(default=(), repr=False)
+    copies: tuple[str, ...] = ()
     """What the compiler made of it and can be traced: `name.isra.0`, ..."""
 
     @property
     def text(self) -> str:
         """All reasons in one line."""
-        return "; ".join(reason.text for reason in self.reasons)
+        return "; ".join([reason.text for reason in self.reasons])
 
     @property
     def word(self) -> str:
@@ -127,8 +124,7 @@ class Attachability:
         return any(reason.why is why for reason in self.reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """One symbol of the name that is asked for, as kallsyms has it."""
 
     address: int
@@ -162,7 +158,7 @@ class Ground:
     """Names of symbols that the compiler made of a function, traceable or not."""
     absent: Callable[[str], Sequence[Absent]] | None = None
     """Modules on disk that may have a function which nobody knows."""
-    sections: Callable[[Iterable[str]], dict[str, Section | None]] | None = None
+    sections: Callable[[Set[str]], dict[str, Section | None]] | None = None
     """Of those of some names that one symbol alone has, a function of the kernel itself."""
 
 

@@ -306,7 +306,7 @@ def test_many_at_once_are_answered_as_one_by_one(facts: TargetFacts, with_types:
             lambda name: TABLE.get(name, []), sections=lambda names: {n: sections[n] for n in sections.keys() & names}
         )
     names = [*catalog.names, *TABLE, "nobody", "__pfx_half", "half"]
-    assert [*catalog.attachabilities(names)] == [catalog.attachability(name) for name in names]
+    assert [*map(catalog.survey(names).about, names)] == [catalog.attachability(name) for name in names]
 
 
 def test_functions_of_a_recording_are_answered_at_once_as_one_by_one() -> None:
@@ -314,4 +314,4 @@ def test_functions_of_a_recording_are_answered_at_once_as_one_by_one() -> None:
         catalog = connection.catalog
         names = [*catalog.names, "nobody", catalog.names[0]]
         Attaching(connection).about(names[0])
-        assert [*catalog.attachabilities(names)] == [catalog.attachability(name) for name in names]
+        assert [*map(catalog.survey(names).about, names)] == [catalog.attachability(name) for name in names]

@@ -6,17 +6,15 @@ import argparse
 import gc
 import sys
 from collections.abc import Sequence
+from functools import cache
 
 from btf.search import Search
 from kernel.attaching import Attaching
-from probes.attaching.reasons import Attachability
+from probes.attaching.reasons import ALL, Attachability
 from probes.probe import Kind
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, json_line, plain
 from tui.cli.waiting import waiting
-
-_KINDS: dict[frozenset[Kind], tuple[str, ...]] = {}
-"""Their letters in order; there are few different sets."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,16 +34,22 @@ def run(arguments: argparse.Namespace) -> int:
             with waiting("reading symbols"):
                 attaching.about(names[hits[0]])  # the reasons are exact from here on
         wanted = [names[index] for index in hits[: arguments.limit or len(hits)]]
-        line_of = _json if arguments.json else _text
-        sys.stdout.writelines(map(line_of, connection.catalog.attachabilities(wanted)))
+        survey = connection.catalog.survey(wanted)
+        if arguments.json:
+            lines = (_json(survey.about(name)) for name in wanted)
+        else:  # most take every probe, with nothing to be said of them
+            usual, alike = survey.traced, f" {_letters(ALL)}\n"
+            lines = (f"{name:<48}{alike}" if name in usual else _text(survey.about(name)) for name in wanted)
+        sys.stdout.writelines(lines)
         return DONE if hits else REFUSED
     finally:
         connection.close()
         gc.enable()
 
 
-def _kinds(kinds: frozenset[Kind]) -> tuple[str, ...]:
-    return _KINDS.get(kinds) or _KINDS.setdefault(kinds, tuple(sorted(map(str, kinds))))
+@cache  # there are few different sets
+def _letters(kinds: frozenset[Kind]) -> str:
+    return " ".join(sorted(map(str, kinds))) or "-"
 
 
 def _json(about: Attachability) -> str:
@@ -53,7 +57,7 @@ def _json(about: Attachability) -> str:
     value = {
         "name": about.name,
         "module": about.module,
-        "kinds": _kinds(about.kinds),
+        "kinds": sorted(map(str, about.kinds)),
         "reason": about.text or None,
     }
     return f"{json_line(value)}\n"
@@ -62,7 +66,7 @@ def _json(about: Attachability) -> str:
 def _text(about: Attachability) -> str:
     """Return the line of a function for people."""
     where = f"  [{about.module}]" if about.module else ""
-    return plain(f"{about.name:<48} {' '.join(_kinds(about.kinds)) or '-':<6}{where}  {about.text}".rstrip()) + "\n"
+    return plain(f"{about.name:<48} {_letters(about.kinds):<6}{where}  {about.text}".rstrip()) + "\n"
 
 
 def _nothing(pattern: str) -> str:
