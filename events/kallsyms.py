@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import contextlib
 import itertools
 import operator
 import re
@@ -74,8 +75,14 @@ class Table(NamedTuple):
         return Table(array("Q", sort(self.addresses)), *map(sort, self[1:]))
 
     def address_of(self, *names: str) -> int | None:
-        """Return the lowest address of the first of some names that it has; None: it has none of them."""
-        return next((self.addresses[self.names.index(name)] for name in names if name in self.names), None)
+        """Return the lowest address of the first of some names that the kernel itself has; None: none of them."""
+        for name in names:
+            at = -1
+            with contextlib.suppress(ValueError):  # no further one
+                while self.modules[at := self.names.index(name, at + 1)]:
+                    pass
+                return self.addresses[at]
+        return None
 
 
 _EMPTY = Table((), (), (), ())
@@ -210,6 +217,13 @@ class Symbols:
         """Return the names of `at`."""
         places = self._places_at(address)
         return self._rows.names[places.start : places.stop]
+
+    def aliases(self, entry: Entry) -> tuple[str, ...]:
+        """Return other names of a function's code, each of which is of no other symbol."""
+        if not entry.code:
+            return ()
+        others = (other for other in self.at(entry.address) if other.code and other.module == entry.module)
+        return tuple([one.name for one in others if one.name != entry.name and len(self.named(one.name)) == 1])
 
     def _places_at(self, address: int) -> range:
         addresses = self._rows.addresses

@@ -18,7 +18,8 @@ def counted(symbols: Symbols, name: str) -> SymbolCount:
     found = symbols.named(name)
     modules = sum(1 for entry in found if entry.module)
     alike = symbols.at(found[0].address) if len(found) == 1 else []
-    return SymbolCount(len(found) - modules, modules, tuple(entry.name for entry in alike if entry.name != name))
+    twins = tuple(entry.name for entry in alike if entry.name != name)
+    return SymbolCount(len(found) - modules, modules, twins, symbols.aliases(found[0]) if twins else ())
 
 
 def landing(symbols: Symbols, name: str, offset: int) -> Landing | None:

@@ -40,8 +40,7 @@ def _symbol(entry: Entry, symbols: Symbols, sections: Sections, among: int) -> S
     section = None if entry.module else sections.at(entry.address)
     code = entry.code and (bool(entry.module) or sections.is_code(entry.address) is not False)
     if among < 2:
-        aliases = tuple([name for name in symbols.names_at(entry.address) if name != entry.name])
-        return Symbol(entry.address, code, entry.module, section, aliases=aliases)
+        return Symbol(entry.address, code, entry.module, section, aliases=symbols.aliases(entry))
     before, after = symbols.neighbours(entry.address)
     first, last = (found.name if found else "" for found in (before, after))
     return Symbol(entry.address, code, entry.module, section, first, last, base_of(entry, symbols))

@@ -31,6 +31,8 @@ class SymbolCount(NamedTuple):
     modules: int = 0
     twins: tuple[str, ...] = ()
     """Other names of its address, where there is one symbol of the name."""
+    aliases: tuple[str, ...] = ()
+    """Of them, those of the same code that no other symbol has."""
 
 
 class Landing(NamedTuple):

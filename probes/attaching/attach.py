@@ -195,11 +195,12 @@ class _About:
 
     def aliased(self) -> tuple[frozenset[Kind], list[Reason]]:
         """Of a function with an `alias`: kprobes go by its address, fprobes where they are made of graph tracing."""
-        listed, _ = _About(self.alias, self._facts, self._btf, UNSEEN).listed()
-        told, kinds = f"another name of {self.alias}", listed if not self._barred else listed - _KPROBES
+        kinds, reasons = _About(self.alias, self._facts, self._btf, UNSEEN).listed()
+        told, kinds = f"another name of {self.alias}", kinds if not self._barred else kinds - _KPROBES
         if Kind.FPROBE in kinds and not dialect_of(self._facts).fprobe_on_graph:
             told, kinds = f"{told}, and an fprobe takes only that", kinds - {Kind.FPROBE}
-        return kinds, [Reason(Why.ALIAS, told), *self._notes()]
+        barred = [reason for reason in reasons if reason.why is Why.BLACKLIST]
+        return kinds, [Reason(Why.ALIAS, told), *barred, *self._notes()]
 
     # -- not traceable ---------------------------------------------------------------------------------------------
 

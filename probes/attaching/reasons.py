@@ -137,7 +137,7 @@ class Symbol(NamedTuple):
     base: Base | None = None
     """How to find it where it shares its name."""
     aliases: tuple[str, ...] = ()
-    """Other names of its address."""
+    """Other names of its code that no other symbol has."""
 
 
 class Absent(NamedTuple):

@@ -67,8 +67,8 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
         return _pattern(probe, facts, column)
     count = _count(place, facts)
     others = index_of(facts).count(place.symbol) - count  # an fprobe would take them too
-    alias = not count and _is_alias(place, facts, environment)
-    by_alias = alias and dialect_of(facts).fprobe_on_graph  # older ones compare names only
+    alias = "" if count else _alias(place, facts, environment)
+    by_alias = bool(alias) and dialect_of(facts).fprobe_on_graph  # older ones compare names only
     part = not count and not alias and _is_part(place, facts, environment)
     wants_fprobe = probe.kind is Kind.FPROBE or (probe.kind is Kind.AUTO and not part and (by_alias or not alias))
     wants_fprobe = wants_fprobe and not place.offset and not others
@@ -91,7 +91,7 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
         raise CannotLower(Refusal("NON_UNIQ_SYMBOL", "The symbol is not unique", column, place.symbol, told))
     if not count and not part and not alias:
         raise CannotLower(_untraceable(place.symbol, facts, column))
-    if not facts.blacklist.isdisjoint((place.symbol, place.symbol.partition(".")[0] if part else "")):
+    if not facts.blacklist.isdisjoint((place.symbol, alias, place.symbol.partition(".")[0] if part else "")):
         raise CannotLower(own("blacklisted", place.symbol, column))
     found = _kprobe(probe, facts, by_name=not place.module and not part)
     if part and probe.kind is Kind.AUTO:
@@ -109,16 +109,15 @@ def _check_maxactive(probe: Probe, facts: TargetFacts) -> None:
         raise CannotLower(Refusal("BAD_MAXACT", message_of("BAD_MAXACT"), 1, probe.maxactive, hint))
 
 
-def _is_alias(place: Place, facts: TargetFacts, environment: Environment) -> bool:
-    """Return whether the only symbol of a name has the address of a function that is traceable by another name.
+def _alias(place: Place, facts: TargetFacts, environment: Environment) -> str:
+    """Return the name by which the tracer lists the code of a name's only symbol; empty where it doesn't.
 
     Of `__x64_sys_getpid` and `__do_sys_getpid` the tracer lists one.
     """
     if environment.symbol is None or place.module is not None:
-        return False
-    found = environment.symbol(place.symbol)
-    index = index_of(facts)
-    return found.kernel + found.modules == 1 and any(index.count(name) == 1 for name in found.twins)
+        return ""
+    aliases, count = environment.symbol(place.symbol).aliases, index_of(facts).count
+    return next((name for name in aliases if count(name) == 1), "")
 
 
 def _is_part(place: Place, facts: TargetFacts, environment: Environment) -> bool:

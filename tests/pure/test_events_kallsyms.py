@@ -121,3 +121,19 @@ KERNELS = st.builds(lambda line, rest: table([line], rest).rstrip(b"\n"), LINE, 
 def test_the_two_readers_of_lines_agree(data: bytes) -> None:
     fast = _kernels_table(data)
     assert fast is None or [[*column] for column in fast] == [[*column] for column in _any_table(data)]
+
+
+def test_a_module_does_not_move_the_bounds_of_the_kernel() -> None:
+    own = table([(0x80010000, "T", "_stext"), (0x80010000, "T", "f"), (0x81000000, "B", "_end")])
+    symbols = Symbols(own + table([(0x7A000000, "t", "m_open"), (0x7A000100, "d", "_end")], "mod"))
+    assert symbols.lookup(0x80010004) == "_stext+0x4/0xff0000"
+    assert symbols.lookup(0x81000010) is None
+
+
+def test_an_alias_is_code_and_of_one_symbol_alone() -> None:
+    symbols = Symbols(
+        table([(1, "t", "f"), (1, "t", "lone"), (1, "t", "twin"), (1, "d", "data"), (2, "t", "twin")])
+        + table([(1, "t", "foreign")], "mod")
+    )
+    assert symbols.aliases(symbols.named("f")[0]) == ("lone",)
+    assert symbols.aliases(symbols.named("data")[0]) == ()

@@ -329,7 +329,9 @@ def test_symbols_that_are_no_functions_count_for_a_kprobe() -> None:
 @pytest.mark.parametrize(("release", "letter"), [("7.2", "f"), ("6.12", "p"), ("6.1", "p")])
 def test_another_name_of_a_traceable_function_is_probed_by_the_name_that_was_typed(release: str, letter: str) -> None:
     btf, facts, _ = kernel(release)
-    around = Environment(symbol=lambda name: SymbolCount(1, 0, ("vfs_read",) if name == "__x64_sys_other" else ()))
+    around = Environment(
+        symbol=lambda name: SymbolCount(1, aliases=("vfs_read",) if name == "__x64_sys_other" else ())
+    )
     plan = lower(parse_probe("f __x64_sys_other"), btf, facts, "g", environment=around)
     assert plan.events[0].line.startswith(f"{letter}:") and " __x64_sys_other" in plan.events[0].line
     with pytest.raises(CannotLower):
