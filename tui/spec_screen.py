@@ -147,9 +147,15 @@ class SpecScreen(WhyScreen):
             self._show_typed(specification.typed(connection, text))
 
     def check_again(self) -> None:
-        """Judge what stands there anew: more is known of the target's functions now."""
-        if text := self.panes()[1].shown.text:
-            self.read_text(text)
+        """Judge anew a function that was not found traceable: more is known of the target's functions now."""
+        shown = self.panes()[1].shown
+        error = shown.verdict.error if shown.verdict is not None else None
+        if error is None or error.code not in ("not_traceable", "unknown_function"):
+            return  # the kernel's own verdict stays
+        if self._typed is None:
+            self.show_specification()
+        else:
+            self.read_text(shown.text)
 
     def _tick(self, probe: Probe) -> None:
         editor, _ = self.panes()
