@@ -111,6 +111,9 @@ class SavedGuests:
     def lent(self, kernel: str, *, python: bool = True) -> Iterator[Guest]:
         """Give a guest that is as if nobody had used it; end it where it isn't so afterwards. Raises LabError."""
         guest, state = self._idle.pop((kernel, python), (None, ""))
+        if guest is not None and not guest.alive:
+            guest.close()
+            guest, state = None, ""
         with contextlib.ExitStack() as ends:
             used = ends.enter_context(guest or self.start(kernel, python=python))
             if isinstance(used, SavedGuest):
