@@ -104,5 +104,5 @@ def test_symbols_of_code_say_nothing_of_variables() -> None:
 def test_names_of_one_address_are_told() -> None:
     look_up = by_symbols(Symbols(WHOLE)).symbol
     assert look_up is not None
-    assert look_up("vfs_write") == SymbolCount(1, 0, ("vfs_write_twin",))
+    assert look_up("vfs_write") == SymbolCount(1, 0, ("vfs_write_twin",), ("vfs_write_twin",))
     assert look_up("vfs_read") == SymbolCount(1)

@@ -170,11 +170,12 @@ class TestOnKernels:
 
     def test_another_name_of_a_traceable_function_is_armed(self, seen: Seen) -> None:
         """Of a connection that has read no symbols yet."""
-        arch = "arm64" if seen.connection.facts.machine == "aarch64" else "x64"
+        if seen.connection.facts.machine != "x86_64":
+            pytest.skip("a system call without arguments has one name there")
         connection = Connection(connect(seen.guest, "lab:again", python=True))
         watch = Watch(connection)
         try:
-            name = f"__{arch}_sys_getpid"
+            name = "__x64_sys_getpid"
             assert name not in connection.facts.functions
             watch.arm(armable(f"f {name}"))
             seen.guest.run("python3 -c 'import os; os.getpid()'")
