@@ -148,14 +148,18 @@ class SpecScreen(WhyScreen):
 
     def check_again(self) -> None:
         """Judge anew a function that was not found traceable: more is known of the target's functions now."""
-        shown = self.panes()[1].shown
-        error = shown.verdict.error if shown.verdict is not None else None
-        if error is None or error.code not in ("not_traceable", "unknown_function"):
+        if not self._unfound(self.panes()[1].shown):
             return  # the kernel's own verdict stays
         if self._typed is None:
             self.show_specification()
         else:
-            self.read_text(shown.text)
+            self.read_text(self.panes()[1].shown.text)
+
+    @staticmethod
+    def _unfound(shown: Specification) -> bool:
+        """Return whether the function is refused for its name, which the symbols may know."""
+        error = shown.verdict.error if shown.verdict is not None else None
+        return error is not None and error.code in ("not_traceable", "unknown_function")
 
     def _tick(self, probe: Probe) -> None:
         editor, _ = self.panes()
@@ -167,6 +171,8 @@ class SpecScreen(WhyScreen):
     def _show_typed(self, found: Typed) -> None:
         self._typed = None if found.function is not None else found
         self.panes()[1].shown = self._with_others(found.shown)
+        if found.probe is not None and self._unfound(found.shown):
+            self.explain_first(self.open_connection(), found.probe.subject)
 
     @work(thread=True, group="ask", exclusive=True)
     def _ask(self, connection: Connection, text: str) -> None:

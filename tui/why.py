@@ -42,6 +42,14 @@ class WhyScreen(Screen[None]):
         """Another target is open."""
         self._attaching = None
 
+    def explain_first(self, connection: Connection, name: str) -> None:
+        """Look closer at a function if nothing of the target was looked at so: from then on the catalog is exact."""
+        from probes.attaching.reasons import UNSEEN
+
+        looking = any(worker.group == "why" and worker.is_running for worker in self.workers)
+        if connection.catalog.ground is UNSEEN and not looking:
+            self.explain(connection, name)
+
     def explain(self, connection: Connection, name: str) -> None:
         """Look closer at a function if not everything can attach to it."""
         from kernel.attaching import Attaching

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.interface.test_app import SIZE, application, open_compose, pick
+from tests.interface.test_typed_spec import editing
 from tests.interface.widget_host import until
-from tests.small_kernel import SECOND_TWIN, save
+from tests.small_kernel import SECOND_TWIN, SYMBOLS, TEXT, save
 from widgets.attach_pane import AttachPane
 from widgets.function_list import FunctionList
 from widgets.line_list import LineList
@@ -72,6 +73,25 @@ async def test_a_copy_is_offered_at_once(folder: Path) -> None:
         editor = await pick(app, pilot, "do_sys_open.isra.0")
         assert editor.probe is not None
         assert not editor.query_one(AttachPane).display
+
+
+async def test_another_name_that_is_typed_is_looked_up(tmp_path: Path) -> None:
+    """It stands in the symbols alone, which are read when a name is found nowhere else."""
+    folder = save(tmp_path)
+    with (folder / "kallsyms").open("a") as symbols:
+        symbols.write(f"{TEXT + SYMBOLS['vfs_read']:x} T another_read\n")
+    app = application(folder)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, editor = await editing(app, pilot)
+        spec.editor.take_over("p another_read")
+        app.compose_place.read_text("p another_read")
+        assert not spec.shown.verdict.ok
+        await until(lambda: spec.shown.verdict.ok, pilot)
+        assert editor.probe is not None and editor.probe.place.symbol == "another_read"
+        spec.editor.take_over("p no_such_read")
+        app.compose_place.read_text("p no_such_read")
+        await pilot.pause()
+        assert not spec.shown.verdict.ok
 
 
 def lines_of(widget: object) -> str:
