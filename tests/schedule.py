@@ -1,8 +1,9 @@
 """Order, grouping and selection of tests by the kernel of the guest that they run on.
 
-`make test` leaves to `make test-matrix` a test on another kernel than the newest, where the newest has it as well.
-Workers take whole groups, a file on one kernel each, the longest first; within them the order is random
-(pytest-randomly), unless `-p no:randomly` says otherwise.
+`make test` leaves to `make test-matrix` a test on another kernel than the newest, or on the newest without Python or
+with large sub-buffers (`7.2-sh`, `7.2-64k`), where the newest as it is has it as well. Workers take whole groups, a
+file on one kernel each, the longest first; within them the order is random (pytest-randomly), unless `-p no:randomly`
+says otherwise.
 """
 
 from __future__ import annotations
@@ -26,13 +27,18 @@ LONGEST: tuple[str, ...] = (
     "test_lowering",
 )
 """Files of tests/real whose groups begin first, so that no worker is alone with one of them at the end."""
-_KERNEL = re.compile(r"(?<![\w.:])(?:arm64:)?(?:\d+\.\d+|full)(?![\w.])")
+_KERNEL = re.compile(r"(?<![\w.:])((?:arm64:)?(?:\d+\.\d+|full))(?![\w.])(-sh|-64k)?")
 
 
 def kernel_of(test: str) -> str:
     """Return the kernel series named in the parameters of a node id; the newest where none is."""
+    return _guest_of(test)[0]
+
+
+def _guest_of(test: str) -> tuple[str, str]:
+    """Return the kernel series of a node id, and what its guest has otherwise than usual; empty: nothing."""
     found = _KERNEL.search(test.partition("[")[2])
-    return found[0] if found else NEWEST
+    return (found[1], found[2] or "") if found else (NEWEST, "")
 
 
 def group_of(test: str) -> str:
@@ -47,12 +53,19 @@ def kernels_of(tests: Iterable[str]) -> set[str]:
 
 
 def only_in_matrix(tests: Iterable[str]) -> set[str]:
-    """Return the node ids on another kernel than the newest of tests that run on the newest, too."""
-    kernels: dict[str, set[str]] = defaultdict(set)
+    """Return the node ids of tests on other guests than the newest kernel's usual one, where that has the test, too.
+
+    Where it has not, but another guest of the newest kernel: those on other kernels.
+    """
+    guests = defaultdict[str, set[tuple[str, str]]](set)
     listed = list(tests)
     for test in listed:
-        kernels[test.partition("[")[0]].add(kernel_of(test))
-    return {test for test in listed if kernel_of(test) != NEWEST and NEWEST in kernels[test.partition("[")[0]]}
+        guests[test.partition("[")[0]].add(_guest_of(test))
+    kept = {
+        name: {(NEWEST, "")} & found or {guest for guest in found if guest[0] == NEWEST} or found
+        for name, found in guests.items()
+    }
+    return {test for test in listed if _guest_of(test) not in kept[test.partition("[")[0]]}
 
 
 def rank(test: str) -> tuple[int, str]:

@@ -101,10 +101,10 @@ def running(guest: Guest, dialect: str, first: str) -> Iterator[subprocess.Popen
     run = f"sh -c 'echo $$ >/tmp/pid; exec {command}' >/tmp/out 2>/tmp/err; echo $? >/tmp/status"
     with subprocess.Popen([*guest.ssh_command, run], stdin=subprocess.DEVNULL) as process:
         on = f"grep -q 1 {TRACING}/instances/probewright-*/events/pw_*/{first}/enable 2>/dev/null"
-        ready = f"{on} && grep -q 1 {TRACING}/instances/probewright-*/tracing_on"
-        if dialect in READERS:
-            ready = f"waits '{READERS[dialect]}'"
-        guest.run(f"{WAITS}until {{ {ready}; }} || [ -e /tmp/status ]; do sleep 0.3; done", timeout=LONGEST)
+        ready, pause = f"{on} && grep -q 1 {TRACING}/instances/probewright-*/tracing_on", 0.3
+        if dialect in READERS:  # which take half a minute, of a processor that looking would share
+            ready, pause = f"waits '{READERS[dialect]}'", 2
+        guest.run(f"{WAITS}until {{ {ready}; }} || [ -e /tmp/status ]; do sleep {pause}; done", timeout=LONGEST)
         try:
             yield process
         finally:
