@@ -154,6 +154,7 @@ class SpecScreen(WhyScreen):
             self.show_specification()
         else:
             self.read_text(self.panes()[1].shown.text)
+        self.panes()[1].offer_again()  # else Enter takes what was nearest while the name was not known
 
     @staticmethod
     def _unfound(shown: Specification) -> bool:

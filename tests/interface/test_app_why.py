@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.interface.test_app import SIZE, application, open_compose, pick
-from tests.interface.test_typed_spec import editing
+from tests.interface.test_typed_spec import editing, typed
 from tests.interface.widget_host import until
 from tests.small_kernel import SECOND_TWIN, SYMBOLS, TEXT, save
 from widgets.attach_pane import AttachPane
+from widgets.completion_list import CompletionList
 from widgets.function_list import FunctionList
 from widgets.line_list import LineList
 
@@ -75,23 +76,21 @@ async def test_a_copy_is_offered_at_once(folder: Path) -> None:
         assert not editor.query_one(AttachPane).display
 
 
-async def test_another_name_that_is_typed_is_looked_up(tmp_path: Path) -> None:
+async def test_another_name_that_is_typed_is_looked_up_and_stays(tmp_path: Path) -> None:
     """It stands in the symbols alone, which are read when a name is found nowhere else."""
     folder = save(tmp_path)
     with (folder / "kallsyms").open("a") as symbols:
-        symbols.write(f"{TEXT + SYMBOLS['vfs_read']:x} T another_read\n")
+        symbols.write(f"{TEXT + SYMBOLS['vfs_read']:x} T vfs_reap\n")
     app = application(folder)
     async with app.run_test(size=SIZE) as pilot:
         spec, editor = await editing(app, pilot)
-        spec.editor.take_over("p another_read")
-        app.compose_place.read_text("p another_read")
-        assert not spec.shown.verdict.ok
-        await until(lambda: spec.shown.verdict.ok, pilot)
-        assert editor.probe is not None and editor.probe.place.symbol == "another_read"
-        spec.editor.take_over("p no_such_read")
-        app.compose_place.read_text("p no_such_read")
-        await pilot.pause()
-        assert not spec.shown.verdict.ok
+        found = spec.query_one(CompletionList)
+        spec.editor.put("p vfs_reap", 10)  # quicker than symbols are read
+        await until(lambda: spec.shown.verdict is not None and spec.shown.verdict.ok, pilot)
+        assert editor.probe is not None and editor.probe.place.symbol == "vfs_reap"
+        assert found.opened and found.chosen is None, "enter does not take another name"
+        await typed(pilot, "x")
+        await until(lambda: spec.shown.verdict is not None and not spec.shown.verdict.ok, pilot)
 
 
 def lines_of(widget: object) -> str:
