@@ -6,6 +6,7 @@ import asyncio
 import os
 import pty
 import select
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -148,17 +149,24 @@ def wait_for(condition: Callable[[], object], terminal: int | None = None, secon
     return True
 
 
-def test_a_terminal_that_goes_away_takes_the_probes_along(recording_path, tmp_path):
+@pytest.mark.parametrize("leads", [True, False], ids=["leader", "child"])
+def test_a_terminal_that_goes_away_takes_the_probes_along(recording_path, tmp_path, leads):
+    """The kernel tells the leader of its session alone, which may wait for us as `make` does."""
     said = tmp_path / "said"
     pid, terminal = pty.fork()
     if pid == 0:
+        if not leads:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            if child := os.fork():
+                os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.environ["TERM"] = "xterm-256color"
         os.execv(sys.executable, [sys.executable, "-c", _PROGRAM, str(recording_path), str(said)])
     armed = wait_for(said.exists, terminal)
     os.close(terminal)
     ended = wait_for(lambda: os.waitpid(pid, os.WNOHANG) != (0, 0))
     if not ended:
-        os.kill(pid, 9)
+        os.killpg(pid, 9)
         os.waitpid(pid, 0)
     assert armed
     assert ended, "it did not end with its terminal"
