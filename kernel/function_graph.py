@@ -228,7 +228,7 @@ def _leave_out(target: Target, instance: Instance) -> None:
 
 def _filter(target: Target, instance: Instance, plan: GraphPlan) -> None:
     """What is of our instance and goes with it. Raises TargetUnusable, TargetLost."""
-    for name, words in (("set_ftrace_filter", plan.functions), ("set_ftrace_notrace", plan.left_out)):
+    for name, words in (("set_ftrace_filter", plan.traced), ("set_ftrace_notrace", plan.left_out)):
         for word in words:
             try:
                 target.perform(instance.write(name, f"{word}\n", append=True))

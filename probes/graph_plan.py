@@ -51,6 +51,15 @@ class GraphPlan:
     kernel prints, nothing of what is recorded.
     """
 
+    @property
+    def traced(self) -> tuple[str, ...]:
+        """Return the words for set_ftrace_filter; empty: every function.
+
+        Of a single level the roots are all that is recorded. Without a filter the kernel would be slowed down at each
+        function that it calls, and would take seconds to begin and end.
+        """
+        return self.functions or (self.roots if self.max_depth == 1 else ())
+
     def __str__(self) -> str:
         """What it follows, in a few words: `vfs_read, depth 3`."""
         words = [", ".join(self.roots or self.functions) or "every function"]

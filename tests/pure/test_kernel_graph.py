@@ -121,6 +121,14 @@ def test_everything_of_a_plan_is_set_and_put_back() -> None:
     assert not target.guarded
 
 
+@pytest.mark.parametrize(("depth", "filtered"), [(0, b""), (1, b"vfs_read\nvfs_open\n"), (2, b"")])
+def test_of_one_level_only_the_roots_are_traced(depth: int, filtered: bytes) -> None:
+    target = GraphTarget()
+    with open_graph(target, GraphPlan(roots=("vfs_read", "vfs_open"), max_depth=depth)):
+        assert target.files[f"{OURS}/set_ftrace_filter"] == filtered
+        assert target.files[f"{ROOT}/set_graph_function"] == b"vfs_read\nvfs_open\n"
+
+
 def steps_of_a_life() -> int:
     target = GraphTarget()
     open_graph(target, PLAN).close()
