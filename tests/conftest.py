@@ -40,8 +40,8 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Three for two cores: a test waits for guests and screens nearly as long as it computes."""
-    return max(2, (os.cpu_count() or 1) * 3 // 2)
+    """Return two for each core: a test waits for guests and screens nearly as long as it computes."""
+    return max(2, (os.cpu_count() or 1) * 2)
 
 
 @pytest.hookimpl(optionalhook=True)

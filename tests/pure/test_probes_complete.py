@@ -464,7 +464,7 @@ def test_each_leaf_of_many_structures_is_accepted(name: str) -> None:
     dice = random.Random(7)
     functions = [f for f in btf.functions if known(name).function(f).kinds]
     leaves = 0
-    for function in dice.sample(functions, min(14, len(functions))):
+    for function in dice.sample(functions, min(6, len(functions))):
         for item in offered(f"f {function} ", name).items:
             head = f"f {function} {item.text}"
             for one in offered(head, name).items if item.text.endswith("->") else [item]:
@@ -473,7 +473,7 @@ def test_each_leaf_of_many_structures_is_accepted(name: str) -> None:
                     continue
                 leaves += 1
                 assert verdict(text, name) == "", text
-    assert leaves > 40
+    assert leaves > 20
 
 
 @given(st.text(st.sampled_from("fprte: vfs_read%return->.[]$()+-8@,=!&|~<>if\"'\\x0count"), max_size=60), st.data())

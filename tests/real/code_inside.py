@@ -22,7 +22,7 @@ def put_code(guest: Guest, packages: Iterable[str], files: Mapping[str, bytes | 
     """Unpack packages of ours, what they need and files into /pw."""
     folders = [(TOP / name, name) for name in packages] + [(Path(platformdirs.__file__).parent, "platformdirs")]
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
         for folder, name in folders:
             for path in sorted(folder.rglob("*.py")):
                 _add_module(tar, path, f"{name}/{path.relative_to(folder)}")
@@ -33,11 +33,17 @@ def put_code(guest: Guest, packages: Iterable[str], files: Mapping[str, bytes | 
 
 
 def _add_module(tar: tarfile.TarFile, path: Path, name: str) -> None:
-    """With its bytecode, where it is there: the same Python starts sooner, another one does not look at it."""
-    tar.add(path, name)
+    """Add a module with its bytecode, where it is there: the same Python starts sooner, others ignore it."""
+    tar.add(path, name, filter=_whole_seconds)
     bytecode = Path(importlib.util.cache_from_source(str(path)))
     if bytecode.exists():
         tar.add(bytecode, f"{name.rpartition('/')[0]}/__pycache__/{bytecode.name}")
+
+
+def _whole_seconds(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Cut the time that bytecode is compared with: tarfile rounds it, and a second later is another file."""
+    info.mtime = int(info.mtime)
+    return info
 
 
 def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:

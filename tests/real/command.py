@@ -28,6 +28,11 @@ def ssh_to(guest: Guest, folder: Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
+def screen_on(guest: Guest, folder: Path) -> list[str]:
+    """Return the words that start the application on a guest; `folder` is for its way there."""
+    return ["env", f"PATH={ssh_to(guest, folder)['PATH']}", sys.executable, "-m", "tui", "--target", address(guest)]
+
+
 def address(guest: Guest) -> str:
     return f"ssh://{guest.host}:{guest.port}"
 

@@ -12,6 +12,7 @@ from kernel.lab_target import connect
 from probes.check import armable
 from probes.export.export import dialect_named
 from tests.real.conftest import prepared
+from tests.real.saved import SavedGuests
 from tui.exporting import exported
 
 TRACING = "/sys/kernel/tracing"
@@ -30,9 +31,9 @@ def bootconfig_of(text: str) -> bytes:
     return data + total + b"#BOOTCONFIG\n"
 
 
-def said(kernel: str, dialect: str, *specs: str) -> str:
-    """The export for a kernel, made on a guest of it."""
-    with boot(kernel, python=False, workload=False) as machine:
+def said(saved: SavedGuests, kernel: str, dialect: str, *specs: str) -> str:
+    """Return the export for a kernel, made on a guest of it."""
+    with saved.lent(kernel) as machine:
         connection = Connection(connect(machine, "guest", python=False))
         try:
             return exported(connection, [armable(spec) for spec in specs], dialect_named(dialect)).text
@@ -60,9 +61,9 @@ BOTH_ENDS = [
 
 
 @pytest.mark.parametrize("kernel", ["6.1", "7.2"])
-def test_probes_of_the_command_line(kernel: str) -> None:
+def test_probes_of_the_command_line(kernel: str, saved: SavedGuests) -> None:
     prepared(kernel, python=False)
-    words = said(kernel, "cmdline", *SPECS).strip()
+    words = said(saved, kernel, "cmdline", *SPECS).strip()
     with boot(kernel, python=False, workload=False, append=words) as guest:
         defined = guest.run(f"cat {TRACING}/kprobe_events").decode().splitlines()
         assert len(defined) == 3, guest.console_text()[-2000:]
@@ -76,9 +77,9 @@ def test_probes_of_the_command_line(kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", ["full"])
-def test_boot_time_tracing(kernel: str) -> None:
+def test_boot_time_tracing(kernel: str, saved: SavedGuests) -> None:
     prepared(kernel, python=False)
-    text = said(kernel, "bootconfig", SPECS[0], f"{SPECS[1]} if dfd == -100")
+    text = said(saved, kernel, "bootconfig", SPECS[0], f"{SPECS[1]} if dfd == -100")
     with boot(kernel, python=False, workload=False, append="bootconfig", extra=[bootconfig_of(text)]) as guest:
         here = f"{TRACING}/instances/probewright"
         assert len(guest.run(f"cat {TRACING}/kprobe_events").splitlines()) == 3, guest.console_text()[-2000:]

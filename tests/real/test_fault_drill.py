@@ -23,7 +23,7 @@ import pytest
 
 from events.recording import Recording
 from kernel.lab.guest import Guest
-from tests.real.code_inside import PROGRAM, put_code
+from tests.real.code_inside import CORE, put_code
 from tests.real.command import TOP
 from tests.real.conftest import prepared
 from tests.real.processes import descendants, ended, remains, until
@@ -63,7 +63,7 @@ def moments(victim: str, steps: int) -> list[tuple[str, int, float]]:
 def drilled(guest_72: Guest) -> Iterator[Guest]:
     """A guest with the application's files in it, and a workload."""
     own = ("tests/__init__", "tests/real/__init__", "tests/real/life", "tests/real/drill_inside")
-    put_code(guest_72, PROGRAM, {f"{name}.py": TOP / f"{name}.py" for name in own})
+    put_code(guest_72, CORE, {f"{name}.py": TOP / f"{name}.py" for name in own})
     guest_72.workload(True)
     yield guest_72
     guest_72.workload(False)

@@ -29,7 +29,7 @@ from tests.real.saved import SavedGuests
 from tests.real.test_ssh_guest import is_clean, left
 from tests.real.tmux import Tmux
 
-KERNELS = {"alpha": "7.2", "beta": "7.2", "gamma": "6.12"}
+KERNELS = {"alpha": "7.2", "beta": "7.2", "gamma": "6.1"}
 PRESET = ("file-position",)
 UNSURE = 1_000_000_000
 """Nanoseconds that a host's clock may be off by at most."""
@@ -220,7 +220,9 @@ def test_one_preset_on_three_hosts_of_which_one_comes_back_and_one_dies(
         own = [one for one in events if one["host"] == name]
         assert len(own) == hosts[name]["events"] >= ENOUGH
         ends = [one for one in own if one["event"].endswith("__exit") and one["comm"] == "head"]
-        assert ends and all(one["values"]["ret"] <= one["values"]["count"] == 1024 for one in ends), ends[:3]
+        # 6.1 has no argument at the exit.
+        assert ends and all(one["values"]["ret"] <= one["values"].get("count", 1024) == 1024 for one in ends), ends
+        assert all(("count" in one["values"]) == (name != "gamma") for one in ends)
     # The one whose line was cut has a mark where it goes on, and no event between; the others went on.
     alpha = [one for one in events if one["host"] == "alpha"]
     (mark,) = (one for one in alpha if one["event"] == EVENT)

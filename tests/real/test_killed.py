@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from kernel.lab.guest import Guest, boot
+from kernel.lab import cache
+from kernel.lab.guest import Guest
 from tests.real import command
 from tests.real.code_inside import PROGRAM, put_code
-from tests.real.command import SPEC, address, finish, ssh_to, start
+from tests.real.command import SPEC, address, finish, screen_on, ssh_to, start
 from tests.real.conftest import prepared
 from tests.real.processes import descendants, ended, remains, until
 from tests.real.saved import SavedGuests
 from tests.real.test_ssh_guest import is_clean, left
-from tests.real.test_terminal import PROBEWRIGHT, ROW, pick
+from tests.real.test_terminal import PROBEWRIGHT, READY, ROW, pick
 from tests.real.tmux import Tmux
 
 TRACING = "/sys/kernel/tracing"
@@ -138,39 +139,40 @@ def test_kill_9_of_the_application_ends_its_lab() -> None:
         os.kill(terminal.pid, signal.SIGKILL)
         assert until(lambda: all(map(ended, below))), below
     # Folders stay until the next start of a lab or of ssh, which take those of the dead along.
-    with boot("7.2", workload=False) as guest:
-        assert guest.alive
-        folders = [path for path in remains(terminal.pid, below) if "/pw-" not in path]
-        assert folders == []
+    shutil.rmtree(cache.run_folder())
+    folders = [path for path in remains(terminal.pid, below) if "/pw-" not in path]
+    assert folders == []
 
 
 HOLD = b"""
-import time
+import os, time
 from kernel.local import LocalTarget
 from kernel.session_start import open_session
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
+os.fork()
 session = open_session(LocalTarget())
 path = f"{session.group}/read"
 event = PlannedEvent(session.group, "read", f"p:{path} vfs_read", f"-:{path}")
 session.arm(Plan(Probe(Place("vfs_read")), (event,)))
-while True:
-    if session.pump.drain():
-        print("vfs_read", flush=True)
-    time.sleep(0.1)
+with open(f"/tmp/out{os.getpid()}", "w", buffering=1) as out:
+    while True:
+        if session.pump.drain():
+            print("vfs_read", file=out)
+        time.sleep(0.1)
 """
-"""A session on the machine it runs on; what it shows, nobody decodes: numpy is not there."""
+"""Two sessions on the machine it runs on; what they see, nobody decodes: numpy is not there."""
 
 
-def _begin(guest: Guest, what: str) -> int:
-    """Run something there until events come; gives its process."""
-    script = f"({what}) </dev/null >/tmp/out 2>&1 & echo $!"
-    pid = int(guest.run(script))
+def _two_sessions(guest: Guest) -> list[int]:
+    """Start two sessions there and wait until events come; gives their processes, the parent first."""
+    parent = int(guest.run("cd /pw && python3 hold.py </dev/null >/tmp/said 2>&1 & echo $!"))
     # One command that waits there: each of its own would take more of the processor than what is waited for.
-    waits = f"until grep -q vfs_ /tmp/out{pid} || [ ! -e /proc/{pid} ]; do sleep 1; done"
-    said = guest.run(f"mv /tmp/out /tmp/out{pid}; {waits}; cat /tmp/out{pid}").decode()
-    assert "vfs_" in said, said
-    return pid
+    ready = "[ $(grep -l vfs_read /tmp/out* 2>/dev/null | wc -l) = 2 ]"
+    found = guest.run(f"until {ready} || [ ! -e /proc/{parent} ]; do sleep 1; done; ls /tmp/out* || cat /tmp/said")
+    pids = [int(word.removeprefix("/tmp/out")) for word in found.decode().split()]
+    assert len(pids) == 2 and parent in pids, found
+    return sorted(pids, key=lambda pid: pid != parent)
 
 
 def _end(guest: Guest, pid: int) -> None:
@@ -188,39 +190,36 @@ def inside(guest_72: Guest) -> Guest:
 def test_what_a_killed_local_session_leaves_is_found_and_removed(inside: Guest, tmp_path: Path) -> None:
     """There is nobody who could undo it before the next start."""
     guest = inside
-    tui = "cd /pw && exec python3 -m tui"
     guest.workload(True)
-    dead, living = (_begin(guest, "cd /pw && exec python3 hold.py") for _ in range(2))
+    dead, living = _two_sessions(guest)
     _end(guest, dead)
     state = f"cat {TRACING}/dynamic_events; ls {TRACING}/instances"
     assert f"probewright-{dead}_" in guest.run(state).decode()
-    # A session that lives is left alone, whoever looks: over ssh,
+    # A session that lives is left alone, whoever looks: over ssh, or from within; and its events go on to come.
     env = ssh_to(guest, tmp_path)
     doctor = command.run("doctor", "--target", address(guest), "--json", env=env)
     assert doctor.status == 0, doctor
     (group,) = doctor.objects[0]["leftovers"]
     assert group.startswith(f"pw_{dead}_")
-    done = command.run("clean", "--target", address(guest), "--json", env=env)
-    assert done.status == 0, done
-    assert done.objects == [{"group": group, "removed": True, "errors": []}]
+    assert guest.run("cd /pw && exec python3 -m tui clean").decode() == f"{group}: removed\n"
     after = guest.run(state).decode()
     assert f"_{dead}_" not in after and f"-{dead}_" not in after
     assert f"probewright-{living}_" in after
-    # and from within; and its events go on to come.
-    assert guest.run(f"{tui} clean") == b"nothing was left behind\n"
     size = f"$(wc -c </tmp/out{living})"
     guest.run(f"size={size}; until [ $size != {size} ]; do sleep 1; done")
     _end(guest, living)
-    cleaned = guest.run(f"{tui} clean").decode()
-    assert re.fullmatch(rf"pw_{living}_\w+: removed\n", cleaned)
+    done = command.run("clean", "--target", address(guest), "--json", env=env)
+    assert done.status == 0, done
+    (cleaned,) = done.objects
+    assert cleaned["group"].startswith(f"pw_{living}_")
+    assert (cleaned["removed"], cleaned["errors"]) == (True, [])
     assert guest.run(state) == b""
 
 
 def test_terminal_that_goes_away_takes_the_probes_along(inside: Guest, tmp_path: Path) -> None:
     """The application on a terminal whose window is closed: SIGHUP, and nowhere to draw."""
-    env = ssh_to(inside, tmp_path)
-    with Tmux(["env", f"PATH={env['PATH']}", sys.executable, "-m", "tui", "--target", address(inside)]) as terminal:
-        terminal.wait(lambda screen: re.search(r"part of a name +\d\d,\d{3}", screen))
+    with Tmux(screen_on(inside, tmp_path)) as terminal:
+        terminal.wait(READY.search)
         inside.workload(True)
         pick(terminal)
         terminal.wait(ROW.search)

@@ -19,6 +19,7 @@ from kernel.lab.guest import Guest, boot
 from kernel.lab.work import Progress, Work
 from tests.real.conftest import prepared
 from tests.real.processes import children, ended, until
+from tests.real.saved import SavedGuests
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,11 +35,18 @@ def _runs() -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
-    """One that has booted itself, as for a user."""
+def steps() -> list[str]:
+    """Texts of the progress of the last boot of `guest`."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def guest(request: pytest.FixtureRequest, steps: list[str]) -> Iterator[Guest]:
+    """A guest that has booted itself, as for a user."""
     kernel, bare, _ = str(request.param).partition("-sh")
     prepared(kernel, python=not bare)
-    with boot(kernel, python=not bare, workload=False) as booted:
+    steps.clear()
+    with boot(kernel, python=not bare, workload=False, progress=lambda step: steps.append(step.text)) as booted:
         yield booted
 
 
@@ -69,6 +77,15 @@ def test_series_boots(guest: Guest, request: pytest.FixtureRequest) -> None:
     assert with_python.split()[-1] == (b"0" if word.endswith("-sh") else b"1")
 
 
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_boot_fetches_nothing_and_has_its_own_key(guest: Guest, steps: list[str], guest_72: Guest) -> None:
+    assert {text.split()[0] for text in steps} == {"booting"}
+    assert guest.port != guest_72.port
+    other = [str(guest_72.port) if word == str(guest.port) else word for word in guest.ssh_command]
+    refused = subprocess.run([*other, "true"], capture_output=True)
+    assert (refused.returncode, b"Host key verification failed" in refused.stderr) == (255, True)
+
+
 def test_workload_makes_events_and_can_be_stopped(guest_72: Guest) -> None:
     count = (
         "cd /sys/kernel/tracing; echo 1 >events/sched/sched_process_exec/enable; echo >trace; sleep 1.5; "
@@ -97,18 +114,6 @@ def test_guest_is_reached_from_here_only_and_reaches_nothing(guest_72: Guest) ->
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert guest_72.run(f"nc -w 2 10.0.2.2 {port} </dev/null && echo reached || echo not") == b"not\n"
-
-
-def test_second_start_fetches_nothing_and_has_another_key(guest_72: Guest) -> None:
-    said: list[str] = []
-    with boot("7.2", progress=lambda step: said.append(step.text)) as second:
-        assert second.port != guest_72.port
-        assert second.run("cat /proc/sys/kernel/osrelease").decode().strip() == second.kernel.release
-        other = [str(guest_72.port) if word == str(second.port) else word for word in second.ssh_command]
-        refused = subprocess.run([*other, "true"], capture_output=True)
-    assert refused.returncode == 255
-    assert {text.split()[0] for text in said} == {"booting"}
-    assert not second.alive
 
 
 def test_cancel_while_booting_leaves_nothing() -> None:
@@ -196,9 +201,9 @@ def test_image_without_network_is_explained(machine_root: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kernel", ["full"])
-def test_kernel_with_every_tracer(kernel: str) -> None:
+def test_kernel_with_every_tracer(kernel: str, saved: SavedGuests) -> None:
     prepared(kernel)
-    with boot(kernel) as guest:
+    with saved.lent(kernel) as guest:
         tracers = guest.run("cat /sys/kernel/tracing/available_tracers").decode().split()
         assert {"osnoise", "timerlat", "hwlat", "wakeup", "function_graph"} <= set(tracers)
         options = guest.run("zcat /proc/config.gz").decode().splitlines()

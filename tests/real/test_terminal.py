@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 
+from kernel.lab.guest import Guest
+from tests.real.command import screen_on
 from tests.real.conftest import prepared
 from tests.real.processes import descendants, remains
 from tests.real.tmux import TOP, Tmux
@@ -24,6 +27,10 @@ SHOWN = {
 KEYS = (*SHOWN, "Enter", "Enter")
 """And those that tick the field, and arm; exits bring `$retval`."""
 ROW = re.compile(r"^ *(\d+\.\d{6}) +(\d+)  (\S+)-(\d+) +vfs_read__exit +(-?\d+) +(\d+) +(-?\w+)", re.MULTILINE)
+
+
+READY = re.compile(r"part of a name +\d\d,\d{3}")
+"""The functions of a target are there."""
 
 
 def pick(terminal: Tmux) -> None:
@@ -108,10 +115,10 @@ POSITIONS = ("F5", "p", "o", "s", "Enter", "Enter")
 MOVED = re.compile(r" pos (\d+) → (\d+)")
 
 
-def test_what_a_read_changed_in_six_keystrokes() -> None:
-    prepared("7.2")
-    with Tmux([*PROBEWRIGHT, "--target", "lab"]) as terminal:
-        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen), 180)
+def test_what_a_read_changed_in_six_keystrokes(guest_72: Guest, tmp_path: Path) -> None:
+    guest_72.workload(True)
+    with Tmux(screen_on(guest_72, tmp_path)) as terminal:
+        terminal.wait(READY.search)
         terminal.press(POSITIONS[0])
         terminal.wait(lambda screen: "words, #tag" in screen)
         terminal.press(*POSITIONS[1:4])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.real.conftest import prepared
+from kernel.lab.guest import Guest
+from tests.real.command import screen_on
 from tests.real.processes import descendants, remains
+from tests.real.test_terminal import READY
 from tests.real.tmux import TOP, Tmux
 
 PROBEWRIGHT = [sys.executable, "-m", "tui"]
@@ -48,11 +51,10 @@ def test_by_completion_alone_on_the_recording(size: tuple[int, int]) -> None:
         assert terminal.status() == 0
 
 
-def test_a_name_arrives() -> None:
-    prepared("7.2")
-    with Tmux([*PROBEWRIGHT, "--target", "lab"]) as terminal:
-        terminal.wait(lambda screen: re.search(r"lab · Linux 7\.\S+ .*\d\d,\d{3} functions", screen))
-        terminal.wait(lambda screen: "specification" in screen)
+def test_a_name_arrives(guest_72: Guest, tmp_path: Path) -> None:
+    guest_72.workload(True)
+    with Tmux(screen_on(guest_72, tmp_path)) as terminal:
+        terminal.wait(lambda screen: READY.search(screen) and "specification" in screen)
         below = descendants(terminal.pid)
         type_by_completion(terminal)
         terminal.press("Enter")
