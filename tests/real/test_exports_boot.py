@@ -52,6 +52,16 @@ def reads(guest: Guest, trace: str) -> list[tuple[str, ...]]:
     return [match.groups("") for match in map(form.search, lines) if match]
 
 
+def are_on(guest: Guest, group: str) -> bool:
+    """Whether the events of a group are on, as far as they have a folder; that all record is seen in the trace.
+
+    A kernel that is busy while it boots may leave one without: it makes the folders in a worker of its own
+    (tracer_init_tracefs_work_func), and an event that comes before that has ended (`eventdir_initialized` in
+    kernel/trace/trace_events.c) gets none.
+    """
+    return set(guest.run(f"cat {group}/*/enable").split()) == {b"1"}
+
+
 BOTH_ENDS = [
     *(("entry", "0", "7", ""), ("exit", "0", "7", "7")),
     *(("entry", "7", "7", ""), ("exit", "7", "7", "7")),
@@ -67,7 +77,7 @@ def test_probes_of_the_command_line(kernel: str, saved: SavedGuests) -> None:
     with boot(kernel, python=False, workload=False, append=words) as guest:
         defined = guest.run(f"cat {TRACING}/kprobe_events").decode().splitlines()
         assert len(defined) == 3, guest.console_text()[-2000:]
-        assert guest.run(f"cat {TRACING}/events/probewright/*/enable") == b"1\n1\n1\n"
+        assert are_on(guest, f"{TRACING}/events/probewright")
         found = reads(guest, f"{TRACING}/trace")
         at_exit = kernel == "7.2"  # 6.1 has arguments at the entry only
         wanted = [each if at_exit or each[0] == "entry" else ("exit", "", "", each[3]) for each in BOTH_ENDS]
@@ -83,7 +93,7 @@ def test_boot_time_tracing(kernel: str, saved: SavedGuests) -> None:
     with boot(kernel, python=False, workload=False, append="bootconfig", extra=[bootconfig_of(text)]) as guest:
         here = f"{TRACING}/instances/probewright"
         assert len(guest.run(f"cat {TRACING}/kprobe_events").splitlines()) == 3, guest.console_text()[-2000:]
-        assert guest.run(f"cat {here}/events/kprobes/*/enable") == b"1\n1\n1\n"
+        assert are_on(guest, f"{here}/events/kprobes")
         assert guest.run(f"cat {here}/events/kprobes/do_sys_openat2__entry/filter") == b"dfd == -100\n"
         assert reads(guest, f"{here}/trace")[-6:] == BOTH_ENDS
         first = guest.run(f"grep -m 1 -E '^ *[^# ]' {here}/trace").decode()
