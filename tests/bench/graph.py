@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from textual.pilot import Pilot
+from textual.widgets import DataTable
 
 from events.batch import Batch, Chunk
 from events.decode import Decoder
@@ -36,12 +37,13 @@ DELTA = 1000
 """Nanoseconds between two events of a CPU."""
 PASS_PAGES = 256
 LEVELS = 2
+TABLE_ROWS = 20_000
 
 OPEN = Figure("a million calls, until they are on the screen", "ms", most=1000, digits=0)
 LIVE = Figure("  so 100,000 calls a second take", "% of a core", most=35)
 MEMORY = Figure("  in the tree", "MiB", most=128, digits=0)
-PAGE = Figure("a page further; a frame", "ms", most=16)
-LINE = Figure("a line further; a frame", "ms", most=16)
+PAGE = Figure("a page further / of Textual's DataTable", "x", most=1, digits=2)
+LINE = Figure("a line further / of Textual's DataTable", "x", most=1, digits=2)
 FOLD = Figure("all folded to two levels", "ms", most=100)
 SEARCH = Figure("search for a function that is not there", "ms", most=500)
 HOT = Figure("hot spots of all of them, beside the screen", "ms", most=1000)
@@ -182,11 +184,34 @@ def opened() -> list[Row]:
 
 
 def paged() -> list[Row]:
-    """Keys that move the screen."""
-    with full_screen() as on:
+    """Keys that move the screen, from key to frame, beside a table of as many columns."""
+    with full_screen() as on, table() as press:
         on.press("home")
-        page_down, down = interleaved(cpu_timer(lambda: on.press("pagedown")), cpu_timer(lambda: on.press("down")))
-    return [PAGE.of(milliseconds(page_down)), LINE.of(milliseconds(down))]
+        keys = ("pagedown", "down")
+        timers = [cpu_timer(functools.partial(way, key)) for key in keys for way in (on.press, press)]
+        paging, paging_table, line, line_of_table = interleaved(*timers)
+    return [_beside(PAGE, paging, paging_table), _beside(LINE, line, line_of_table)]
+
+
+def _beside(figure: Figure, own: Spread, peer: Spread) -> Row:
+    return figure.of(own.over(peer), f"{own.median * 1e3:.1f} ms beside {peer.median * 1e3:.1f}")
+
+
+@contextlib.contextmanager
+def table() -> Iterator[Callable[[str], None]]:
+    """Show a DataTable with rows that look like calls; gives what presses a key there."""
+    shown = DataTable[str](cursor_type="row")
+    with asyncio.Runner() as runner:
+        host = Host(lambda: shown).shown(120, 40)
+        pilot = runner.run(host.__aenter__())
+        try:
+            shown.add_columns(*("time", "cpu", "task", "duration", "call"))
+            shown.add_rows((f"{n}.000001", "1", "head-219", "12.3 us", "vfs_read()") for n in range(TABLE_ROWS))
+            shown.focus()
+            runner.run(pilot.pause())
+            yield lambda key: runner.run(pilot.press(key))
+        finally:
+            runner.run(host.__aexit__(None, None, None))
 
 
 def folded() -> list[Row]:
