@@ -108,13 +108,13 @@ def armed_on(host: FakeHost) -> list[str]:
 
 
 def test_one_order_of_events_by_measured_clocks(lan, fleets):
-    fleet = fleets("one", "two", "three", window=SECOND // 2)
+    fleet = fleets("one", "two", "three", window=2 * SECOND)
     fleet.arm(READ)
     assert fleet.wait(60)
     assert set(states(fleet).values()) == {State.ARMED}
-    now = fleet.now()
+    now, apart = fleet.now(), SECOND // 10
     for number, name in enumerate(("two", "three", "one", "two", "one")):
-        lan.hosts[name].event(now - SECOND // 10 + number * 10**7, pid=number + 1)
+        lan.hosts[name].event(now - SECOND // 2 + number * apart, pid=number + 1)
     until(fleet, lambda: len(shown(fleet)) == 5)
     assert [(one.host, one.pid) for one in shown(fleet)] == [
         *(("two", 1), ("three", 2), ("one", 3)),
@@ -124,8 +124,8 @@ def test_one_order_of_events_by_measured_clocks(lan, fleets):
         offset = host.offset(fleet.now())
         assert offset is not None and abs(offset.ns - behind) <= offset.uncertainty < SECOND
     for one in shown(fleet):
-        assert abs(one.ts - (now - SECOND // 10 + (one.pid - 1) * 10**7)) < SECOND // 100, "on our clock"
-        assert one.record.ts == pytest.approx(one.ts - lan.hosts[one.host].behind, abs=SECOND // 100)
+        assert abs(one.ts - (now - SECOND // 2 + (one.pid - 1) * apart)) < apart // 2, "on our clock"
+        assert one.record.ts == pytest.approx(one.ts - lan.hosts[one.host].behind, abs=apart // 2)
 
 
 def test_what_comes_too_late_is_shown_and_counted(lan, fleets):
