@@ -63,8 +63,13 @@ class Done:
 
 
 def finish(process: subprocess.Popen[bytes]) -> Done:
-    """Wait for a command's end."""
-    out, err = process.communicate(timeout=PATIENCE)
+    """Wait for a command's end; one that does not come to it is killed, so that no other test meets it."""
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
     return Done(process.returncode, out, err)
 
 

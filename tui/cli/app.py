@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kernel.errors import TargetUnusable
 from kernel.open import require_target
+from tui.cli.ending import AGAIN
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.plain import COMMANDS
 from tui.preview import PreviewReader
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     try:
         app.run()
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a second one must not cut this short
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, AGAIN):  # a second one must not cut this short
             signal.signal(number, signal.SIG_IGN)
         left = _take_away(app)
     return REFUSED if left else app.return_code or DONE

@@ -80,7 +80,7 @@ REFUSALS = (FileRefused, NoPyarrow, OSError, BadSetting, Forced)
 """What `exporting` raises where it can't go on."""
 
 
-def refused(wanted: Wanted, error: Exception) -> int:
+def refused(wanted: Wanted, error: BaseException) -> int:
     """Say what went wrong; gives the exit status."""
     if isinstance(error, BrokenPipeError):
         raise error

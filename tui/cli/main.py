@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kernel.errors import KernelError, NotAmongSeveral, ProbeRefused, TooFast
 from probes.presets.errors import PresetError
 from tui.cli.early import reaching
+from tui.cli.ending import Ending, keep_endings
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +23,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What write(2) says of a file that takes no more."""
 
 
-class _Ended(KeyboardInterrupt):
+class _Ended(Ending, KeyboardInterrupt):
     """A signal asked for the end; what was opened is closed.
 
     Not the plain KeyboardInterrupt: where one passes through exec(), as where a dataclass is made, the interpreter
@@ -36,6 +37,7 @@ def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `si
 
 def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     """Run the command; messages for people go to standard error."""
+    keep_endings()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     status: int = DONE

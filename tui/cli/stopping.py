@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
+from tui.cli.ending import AGAIN, Ending
 
-class Stopped(Exception):
+
+class Stopped(Ending):
     """Somebody asked the process to end."""
 
 
-class Forced(Exception):
+class Forced(Ending):
     """Somebody asked for it again, as the first time did not help: nothing is given out any more."""
 
 
@@ -93,7 +95,7 @@ class stoppable:  # noqa: N801 - used as a with statement
     @classmethod
     def ignore(cls) -> None:
         """No such signal counts any more."""
-        for number in cls._SIGNALS:
+        for number in (*cls._SIGNALS, AGAIN):
             signal.signal(number, signal.SIG_IGN)
 
 
