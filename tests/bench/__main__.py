@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -67,4 +68,5 @@ def _show(name: str, wanted: list[str], listed: bool) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `--list | head`
     sys.exit(main(sys.argv[1:]))
