@@ -38,7 +38,7 @@ class Terminal:
         self.output += data
         return data
 
-    def wait_for(self, text: bytes, timeout: float = 20) -> float:
+    def wait_for(self, text: bytes, timeout: float = 60) -> float:
         """Seconds from the start until `text` was seen behind what was waited for before."""
         end = time.perf_counter() + timeout
         while text not in self.output:

@@ -109,7 +109,7 @@ async def test_a_recording_does_not_take_the_screen_from_who_types(recording):
 
     class Late(Opening):
         def run(self) -> None:
-            free.wait(20)
+            free.wait(60)
             super().run()
 
     opening = Late(str(recording))

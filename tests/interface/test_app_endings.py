@@ -135,7 +135,7 @@ main([sys.argv[1]])
 """
 
 
-def wait_for(condition: Callable[[], object], terminal: int | None = None, seconds: float = 30.0) -> bool:
+def wait_for(condition: Callable[[], object], terminal: int | None = None, seconds: float = 60.0) -> bool:
     """Wait, and read what is drawn meanwhile."""
     end = time.monotonic() + seconds
     while not condition():

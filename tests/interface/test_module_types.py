@@ -37,7 +37,7 @@ class Line:
         def slowly(target: RecordingTarget, module: str | None = None) -> bytes:
             if module:
                 self.asked.append(module)
-                assert self.free.wait(20), "nobody let go"
+                assert self.free.wait(60), "nobody let go"
             return read(target, module)
 
         monkeypatch.setattr(RecordingTarget, "btf", slowly)

@@ -113,7 +113,7 @@ async def test_who_chooses_while_a_target_is_opened_goes_on_and_is_told_what_it_
 
     class Late(Opening):
         def run(self) -> None:
-            free.wait(20)
+            free.wait(60)
             super().run()
 
     opening = Late(str(recording if with_events else kernel_only))

@@ -22,9 +22,6 @@ from tests.steps import at_most
 BOUND = 1_000_000
 """Calls of functions for one question, or for all about one small file; an honest file takes 20,000."""
 
-pytestmark = pytest.mark.timeout(120)
-"""For what makes no calls while it goes on for ever."""
-
 
 def use(data: bytes, base: Btf | None = None) -> int:
     """All that this package does, on each type; only BtfError may come out. Gives the number of answers."""

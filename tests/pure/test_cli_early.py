@@ -37,7 +37,7 @@ class Opener:
         self.asked.append(spec)
         if self.waits_for_cancel:
             assert cancel is not None
-            self.cancelled = cancel.wait(20)
+            self.cancelled = cancel.wait(60)
             raise TargetUnusable("cancelled")
         if self.error is not None:
             raise self.error

@@ -120,7 +120,6 @@ def test_the_command_says_how_many_events_could_not_be_written_fast_enough(tmp_p
     assert f"{dropped:,} events came too fast to be written" in capsys.readouterr().err
 
 
-@pytest.mark.timeout(60)
 def test_a_recording_that_ended_by_itself_ends_the_command(tmp_path, capsys, monkeypatch):
     """There is no bound else: it would go on until somebody asks it to end, and write nothing."""
 

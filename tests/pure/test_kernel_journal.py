@@ -378,7 +378,6 @@ def test_a_file_that_others_may_have_written_is_not_read(tmp_path, monkeypatch):
     assert refused(file)
 
 
-@pytest.mark.timeout(60)
 def test_a_pipe_in_its_place_keeps_nobody_waiting(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "5-6", 0o600)
     assert refused(tmp_path / "5-6")

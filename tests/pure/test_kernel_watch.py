@@ -532,7 +532,7 @@ def test_a_second_recording_is_refused_while_the_first_begins(watch, target, tmp
 
     def slow(*args) -> None:
         begins.set()
-        go_on.wait(10)
+        go_on.wait(60)
         inner(*args)
 
     monkeypatch.setattr(kernel.recorder.Recorder, "_statics", slow)
@@ -546,11 +546,11 @@ def test_a_second_recording_is_refused_while_the_first_begins(watch, target, tmp
 
     second = threading.Thread(target=again)
     first.start()
-    assert begins.wait(10)
+    assert begins.wait(60)
     second.start()
     go_on.set()
-    first.join(10)
-    second.join(10)
+    first.join(60)
+    second.join(60)
     assert refused == [f"{path} is being written already"]
     assert watch.stop_recording() == path
     assert Recording.open(path).plans
@@ -577,7 +577,7 @@ def test_a_disk_that_is_too_slow_costs_events_that_are_counted(watch, target, tm
     watch.record_to(path)
     slow = threading.Event()
     inner = watch.recorder._writer.pages
-    monkeypatch.setattr(watch.recorder._writer, "pages", lambda *batch: (slow.wait(10), inner(*batch)))
+    monkeypatch.setattr(watch.recorder._writer, "pages", lambda *batch: (slow.wait(60), inner(*batch)))
     for ts in range(1000, 1020):
         target.event(ts, number)
         rows(watch, ts - 999)

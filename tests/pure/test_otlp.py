@@ -373,7 +373,7 @@ def test_a_collector_that_was_not_there_gets_what_waited(collector):
 
 def test_memory_is_bounded_and_what_found_no_room_is_counted(collector):
     go = threading.Event()
-    collector.before = lambda: go.wait(30)
+    collector.before = lambda: go.wait(60)
     sink = Sink(collector.url, QUICK._replace(held=20_000, batch=2_000))
     sink.give(*range(1000))
     assert sink.sink._held <= 20_000
@@ -388,7 +388,7 @@ def test_memory_is_bounded_and_what_found_no_room_is_counted(collector):
 
 def test_the_end_does_not_wait_for_a_server_that_hangs(collector):
     go = threading.Event()
-    collector.before = lambda: go.wait(30)
+    collector.before = lambda: go.wait(60)
     sink = Sink(collector.url, QUICK._replace(finish=0.3))
     sink.give(1)
     assert until(lambda: sink.sink._sending)
@@ -402,7 +402,7 @@ def test_the_end_does_not_wait_for_a_server_that_hangs(collector):
 
 def test_a_server_that_never_answers_is_given_up_in_time(collector):
     go = threading.Event()
-    collector.before = lambda: go.wait(30)
+    collector.before = lambda: go.wait(60)
     sink = Sink(collector.url, QUICK._replace(patience=0.4), timeout=0.1)
     sink.give(1)
     assert until(lambda: sink.sink.given_up == 1 and sink.said)

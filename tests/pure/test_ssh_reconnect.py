@@ -312,7 +312,7 @@ def test_a_person_is_asked_when_that_person_says_so(
     side.refuse = None
     reconnecting.try_now(asking=True)
     reconnecting.wait_for_try()
-    thread.join(10)
+    thread.join(60)
     assert found and side.asked == [False, True]
 
 
@@ -329,13 +329,13 @@ def test_who_asks_during_an_attempt_waits_for_the_one_that_may_ask(side: Side, w
             side.refuse = None
         elif reconnecting.wants_to_ask:
             begun.set()
-            assert go_on.wait(10)
+            assert go_on.wait(60)
         return again(cancel, asking)
 
     side.target._again = held
     thread = threading.Thread(target=reconnecting.run)
     thread.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     reconnecting.try_now(asking=True)
 
     def wait() -> None:
@@ -346,8 +346,8 @@ def test_who_asks_during_an_attempt_waits_for_the_one_that_may_ask(side: Side, w
     waiting = threading.Thread(target=wait)
     waiting.start()
     go_on.set()
-    waiting.join(10)
-    thread.join(10)
+    waiting.join(60)
+    thread.join(60)
     assert over.is_set() and side.asked == [False, False, True]
     assert not reconnecting.wants_to_ask, "nobody is asked any more"
 
@@ -360,7 +360,7 @@ def test_no_attempt_is_waited_for_that_does_not_come(side: Side, watch: Watch) -
     reconnecting.try_now(asking=True)
     waiting = threading.Thread(target=reconnecting.wait_for_try, daemon=True)
     waiting.start()
-    waiting.join(10)
+    waiting.join(60)
     assert not waiting.is_alive()
     given_up = Reconnecting(watch)
     given_up.try_now(asking=True)

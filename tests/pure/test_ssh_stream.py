@@ -326,7 +326,6 @@ def test_an_agent_whose_line_takes_nothing_any_more_undoes(instance: Instance, t
         process.communicate()
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("argv", [["true"], ["sleep", "1000"]])
 def test_a_shell_that_does_not_begin_to_read_is_told_and_ended(
     argv: list[str], monkeypatch: pytest.MonkeyPatch

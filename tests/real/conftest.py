@@ -25,8 +25,6 @@ from tests import schedule
 from tests.real.processes import sshs, until, zombies
 from tests.real.saved import SavedGuest, SavedGuests
 
-_SECONDS = 600
-"""What ends a hang; twice `PATIENCE` of tests/real/processes.py."""
 REQUIRED = os.environ.get("PROBEWRIGHT_REAL") == "required"
 
 
@@ -36,8 +34,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     matrix = schedule.only_in_matrix(item.nodeid for item in own)
     for item in own:
         item.add_marker(pytest.mark.real)
-        if item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(_SECONDS))
         if item.nodeid in matrix:
             item.add_marker(pytest.mark.matrix)
 
