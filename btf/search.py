@@ -63,14 +63,20 @@ class Search:
             limit: for the number of indices, not for the total. Where a term had to be forgiven, the total counts
                 those of the nearest that were looked at.
         """
-        terms = _SEPARATORS.sub(" ", query.lower()).split()
+        terms = list(dict.fromkeys(_SEPARATORS.sub(" ", query.lower()).split()))
         if not terms:
             every = range(len(self._names))
             return Found(every[:limit], len(every))
+        if (
+            max(map(len, terms)) > len(self._names[-1] if self._names else "") + 1
+        ):  # no slip makes it one of these; to look for some takes its square
+            return Found([], 0)
         hits = self._having(terms[0])
         ranked = self._rank(terms[0], hits) if hits else self._forgive(terms[0], range(len(self._names)))
         names, order = self._names, self._order
         for term in terms[1:]:
+            if not ranked:
+                break
             ranked = [i for i in ranked if term in names[i]] or self._forgive(term, ranked)
         return Found(list(map(order.__getitem__, ranked[:limit])), len(ranked))
 

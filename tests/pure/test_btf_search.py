@@ -120,3 +120,12 @@ def test_finds_all_that_has_the_term(some, query, limit):
     if exact and len(terms) == 1:
         assert set(hits.indices) == exact
     assert list(Search(some).find(query, limit).indices) == list(hits.indices)[:limit]
+
+
+def test_a_word_longer_than_every_name_is_not_looked_at_for_slips(monkeypatch):
+    """A pasted page of text took the square of its length."""
+    search = Search(["vfs_read", "vfs_write"])
+    assert search.find("vfs_wrrite").total == 1, "one letter too many"
+    monkeypatch.setattr(Search, "_slips", lambda self, term: pytest.fail(f"looked for slips in {len(term)} letters"))
+    assert search.find("x" * 70_000) == ([], 0)
+    assert search.find("zzz " + " ".join(f"vfs_{at}" for at in range(9_000))).total == 0
