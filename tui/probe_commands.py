@@ -26,8 +26,17 @@ class ProbeCommands(SpecScreen):
     def editing(self) -> bool:
         """Whether the specification is being typed."""
 
+    def target_is_open(self) -> bool:
+        """Return whether probes can be built; where nothing is open yet, say so with the way out."""
+        if self.bench.connection is not None:
+            return True
+        self.bench.notify("no target is open yet: F4 chooses one", markup=False, topic="no target")
+        return False
+
     def action_arm(self) -> None:
         """Arm what stands in the specification; where that can't be, say why."""
+        if not self.target_is_open():
+            return
         probe, error = self.current, None
         if probe is not None:
             self.bench.arm(probe)
@@ -42,16 +51,17 @@ class ProbeCommands(SpecScreen):
         return action != "edit" or not self.editing
 
     def action_edit(self) -> None:
-        if self.bench.connection is not None:
+        if self.target_is_open():
             self.panes()[1].action_edit()
 
     def action_filter(self) -> None:
-        _, spec = self.panes()
-        if self.current is not None:
-            spec.action_filter()
+        if self.target_is_open() and self.current is not None:
+            self.panes()[1].action_filter()
 
     def action_save(self) -> None:
         """Keep the probe that is on the screen as a preset."""
+        if not self.target_is_open():
+            return
         if self.current is not None:
             dialogs.save_preset(self.bench, self.current)
         else:
@@ -59,6 +69,8 @@ class ProbeCommands(SpecScreen):
 
     def action_graph(self) -> None:
         """Trace what the function calls, so deep as one says."""
+        if not self.target_is_open():
+            return
         from probes.graph_plan import GraphPlan
 
         editor, _ = self.panes()
@@ -75,13 +87,16 @@ class ProbeCommands(SpecScreen):
         ask_depth(self.app, name, trace)
 
     def action_lowered(self) -> None:
-        self.panes()[1].action_lowered()
+        if self.target_is_open():
+            self.panes()[1].action_lowered()
 
     def action_export(self) -> None:
         """What other tools are told of the probe."""
-        if self.bench.connection is None or self.current is None:
+        if not self.target_is_open():
+            return
+        if self.current is None:
             self.notify("there is no probe yet: pick a function", title="not exported", markup=False)
             return
         from tui.screens.exports import ExportScreen
 
-        self.app.push_screen(ExportScreen(self.bench.connection, self.current))
+        self.app.push_screen(ExportScreen(self.open_connection(), self.current))

@@ -157,7 +157,7 @@ class GraphView(TableView):
         """The function of the row."""
         if self.pane.table is self.pane.hot:
             spots, at = self.pane.hot.spots.spots, self.pane.hot.cursor
-            return spots[at].name.split(" ")[0] if at < len(spots) else ""
+            return spots[at].name.split(" ")[0] if 0 <= at < len(spots) else ""
         return self._shown.function(self.graph.cursor) if self._shown and not self.graph.following else ""
 
     def _detail_of_function(self, row: int) -> tuple[str, tuple[DetailField, ...]]:
