@@ -1,0 +1,1 @@
+"""Random keys, words, pastes, clicks and sizes against the application: it must never end by itself."""

@@ -1,0 +1,173 @@
+"""States in which the application begins: whole, damaged and hostile recordings, no target, a live kernel, hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from events.batch import Batch
+from events.recording import Recording, RecordingWriter
+from kernel.hosts.fleet import Fleet
+from kernel.open import shipped_recording
+from kernel.recording import FACT_BLOBS
+from tests.graph_recordings import graph_recording
+from tests.interface.test_line_cut import Opened
+from tests.pure.fake_hosts import FakeHost, Lan
+from tests.pure.test_kernel_watch import id_of, probe
+from tests.pure.test_ssh_reconnect import Side
+from tui.app import Probewright
+from tui.hosting import LentOpening
+from tui.startup import Opening
+
+NAMES = ("\x1b]0;title\x07", "\x9b31m", "\u202eevil", "a\nb", "\ud800", "x" * 5_000, "[bold]x[/", "漢字", "", " ")
+"""Of tasks and symbols; none may reach a terminal as it is."""
+
+
+class Subject(NamedTuple):
+    """An application to act on, and a disturbance from outside that may come at any moment."""
+
+    app: Probewright
+    disturb: Callable[[Random], None] = lambda random: None
+
+
+Material = Callable[[Path, Random], AbstractContextManager[Subject]]
+"""Makes a subject; files go into the folder."""
+
+
+def _of_file(spec: str) -> Iterator[Subject]:
+    """As `tui.cli.app` begins, without its preview: that forks, which a process with threads must not."""
+    opening = Opening(spec)
+    opening.start()
+    app = Probewright(opening)
+    try:
+        yield Subject(app)
+    finally:
+        opening.cancel.set()
+        if app.watching is not None:
+            app.watching.close()
+        if app.connection is not None:
+            app.connection.close()
+
+
+@contextmanager
+def shipped(folder: Path, random: Random) -> Iterator[Subject]:
+    yield from _of_file(str(shipped_recording()))
+
+
+@contextmanager
+def call_graph(folder: Path, random: Random) -> Iterator[Subject]:
+    yield from _of_file(str(graph_recording(folder / "graph.pwr", random.choice(("full", "7.2")))))
+
+
+@contextmanager
+def damaged(folder: Path, random: Random) -> Iterator[Subject]:
+    """A recording whose bytes were changed or cut; most can't be opened."""
+    data = bytearray((shipped_recording() or Path()).read_bytes())
+    for _ in range(random.choice((0, 1, 5))):
+        data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+    path = folder / "damaged.pwr"
+    path.write_bytes(data[: random.choice((len(data), random.randrange(len(data))))])
+    yield from _of_file(str(path))
+
+
+@contextmanager
+def hostile(folder: Path, random: Random) -> Iterator[Subject]:
+    """A recording with sound checksums and content that nobody would write."""
+    yield from _of_file(str(_rewritten(folder / "hostile.pwr", random)))
+
+
+@contextmanager
+def nothing(folder: Path, random: Random) -> Iterator[Subject]:
+    """No target: one that can't be opened."""
+    yield from _of_file(random.choice((str(folder / "none.pwr"), "ssh://nobody@none.invalid", "lab:none", "")))
+
+
+@contextmanager
+def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
+    """A kernel that events come from, on a line that may be cut."""
+    side = Side()
+    opening = Opened(side)
+    opening.start()
+    app = Probewright(opening)
+    clock = iter(range(1_000, 1 << 40, 1_000))
+
+    def disturb(random: Random) -> None:
+        if app.watching is not None:
+            sort = random.random()
+            if not side.lost and not app.watching.armed:
+                app.watching.arm(probe("vfs_read"))
+            elif sort < 0.9 and app.watching.armed and not side.lost:
+                side.event(next(clock), id_of(random.choice(app.watching.armed)))
+            elif not side.lost:
+                side.cut()
+
+    try:
+        yield Subject(app, disturb)
+    finally:
+        if app.watching is not None:
+            app.watching.close()
+
+
+@contextmanager
+def several_hosts(folder: Path, random: Random) -> Iterator[Subject]:
+    lan = Lan(FakeHost("web1", behind=10**11), FakeHost("web2.example.com", behind=-(10**9)))
+    fleet = Fleet(("web1", "web2.example.com", "ssh://gone"), window=0, opener=lan.open)
+    opening = LentOpening(fleet)
+    opening.start()
+    app = Probewright(opening, None, fleet)
+    with ExitStack() as stack:
+        stack.callback(fleet.close)
+        yield Subject(app)
+        if app.watching is not None:
+            app.watching.close()
+
+
+MATERIALS: dict[str, Material] = {
+    "shipped": shipped,
+    "graph": call_graph,
+    "damaged": damaged,
+    "hostile": hostile,
+    "nothing": nothing,
+    "live": live_kernel,
+    "hosts": several_hosts,
+}
+
+
+def _rewritten(path: Path, random: Random) -> Path:
+    """Write a recording anew with some of its content changed."""
+    source = graph_recording(path.with_suffix(".source"), "full")
+    found = Recording.open(random.choice((source, shipped_recording() or source)))
+    with path.open("wb") as file:
+        writer = RecordingWriter(file)
+        plans = random.choice(([], found.plans, found.plans * 2, [1, None, {"probe": "f vfs_read"}, "x"]))
+        writer.meta({"facts": found.facts, "byteorder": "little", "plans": plans})
+        for name in FACT_BLOBS:
+            writer.blob("facts", name, found.blob("facts", name) or b"")
+        writer.blob("btf", "", found.blob("btf") or b"")
+        names = [random.choice(NAMES).encode("utf-8", "surrogatepass") for _ in range(100)]
+        writer.blob("cmdlines", "", b"\n".join(b"%d %s" % pair for pair in zip(found.cmdlines, names, strict=False)))
+        symbols = found.blob("symbols") or b""
+        writer.blob("symbols", "", random.choice((symbols, symbols[: len(symbols) // 2], _mutated(symbols, random))))
+        writer.blob("header_page", "", found.blob("header_page") or b"")
+        for entry in found.timeline():
+            if isinstance(entry, Batch):
+                chunks = tuple(chunk._replace(data=_mutated(chunk.data, random)) for chunk in entry.chunks)
+                writer.pages(entry._replace(chunks=chunks))
+            else:
+                for fmt in entry.values():
+                    writer.blob("format", fmt.path, fmt.source.encode())
+        writer.close()
+    return path
+
+
+def _mutated(data: bytes, random: Random) -> bytes:
+    """Return the bytes with a few of them changed, in one of three cases."""
+    if not data or random.random() < 0.66:
+        return data
+    changed = bytearray(data)
+    for _ in range(random.randint(1, 8)):
+        changed[random.randrange(len(changed))] = random.choice((0, 1, 0x7F, 0x80, 0xFF, random.randrange(256)))
+    return bytes(changed)

@@ -1,0 +1,139 @@
+"""One session of random actions: the application on one material, in a folder of its own, far from any kernel."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from textual import events
+from textual.events import MouseScrollDown, MouseScrollUp
+from textual.pilot import Pilot
+
+import kernel.open
+from kernel.errors import TargetUnusable
+from kernel.open import Choice, choose, names_file
+from tests.interface.widget_host import screen_text
+from tests.monkey.actions import SIZES, Action, random_actions
+from tests.monkey.materials import MATERIALS, Subject
+from tui.app import Probewright
+
+PATIENCE = 30.0
+"""Seconds of the longest time that one action may take; more of it is a hang."""
+
+
+class Fault(AssertionError):
+    """The application ended by itself, hung, or showed what no terminal may get."""
+
+
+def run_session(material: str, seed: str, count: int, folder: Path) -> int:
+    """Do random actions until `count` of them are done or the application was left; return how many were done.
+
+    Args:
+        material: a key of `MATERIALS`.
+        seed: of all that is random.
+        count: of actions.
+        folder: everything that is written goes there.
+
+    Raises:
+        Fault: with the actions that led there.
+    """
+    random = Random(seed)
+    done: list[Action] = []
+    with _far_from_kernels(folder), MATERIALS[material](folder, random) as subject:
+        try:
+            asyncio.run(_act(subject, random, random_actions(random, count), done))
+        except Exception as error:
+            lines = "\n".join(f"  {action}" for action in done[-40:])
+            raise Fault(f"{material}, seed {seed}, action {len(done)}: {error!r}\nthe last ones:\n{lines}") from error
+    return len(done)
+
+
+async def _act(subject: Subject, random: Random, actions: Iterable[Action], done: list[Action]) -> None:
+    app = subject.app
+    async with app.run_test(size=random.choice(SIZES)) as pilot:
+        for action in actions:
+            done.append(action)
+            await asyncio.wait_for(_do(pilot, action), PATIENCE)
+            if app._exception is not None or not app.is_running:
+                break
+            if random.random() < 0.2:
+                await asyncio.to_thread(subject.disturb, random)
+            _require_safe_text(app)
+
+
+async def _do(pilot: Pilot[None], action: Action) -> None:
+    """Do one action, and wait until the application has looked at it (not for what it began)."""
+    app = pilot.app
+    if action.kind == "key":
+        await pilot.press(action.text)
+    elif action.kind == "burst":
+        for letter in action.text:
+            _send_key(app, letter)
+        await pilot.pause()
+    elif action.kind == "paste":
+        app.post_message(events.Paste(action.text))
+        await pilot.pause()
+    elif action.kind in ("click", "double"):
+        await pilot.click(offset=_point(app, action), times=2 if action.kind == "double" else 1)
+    elif action.kind == "wheel":
+        sort = MouseScrollUp if action.text == "up" else MouseScrollDown
+        await pilot._post_mouse_events([sort], offset=_point(app, action))
+    elif action.kind == "size":
+        await pilot.resize_terminal(int(action.x), int(action.y))
+    else:
+        await pilot.pause(action.x)
+
+
+def _send_key(app: Any, letter: str) -> None:
+    """Send a key without waiting for the one before, as a fast hand or a slow line does."""
+    key = events.Key("enter" if letter == "\n" else letter, None if letter == "\n" else letter)
+    key.set_sender(app)
+    app._driver.send_message(key)
+
+
+def _point(app: Any, action: Action) -> tuple[int, int]:
+    width, height = app.screen.size
+    return min(int(action.x * width), width - 1), min(int(action.y * height), height - 1)
+
+
+def _require_safe_text(app: Probewright) -> None:
+    """Raise Fault where the screen holds what a terminal obeys."""
+    for line in screen_text(app):
+        if any(ord(letter) < 32 or 0x7F <= ord(letter) < 0xA0 or 0x202A <= ord(letter) <= 0x202E for letter in line):
+            raise Fault(f"on the screen: {line!r}")
+
+
+@contextmanager
+def _far_from_kernels(folder: Path) -> Iterator[None]:
+    """Let nothing leave the folder, open a kernel or start a program."""
+
+    def choose_files_alone(spec: str, *rest: Any) -> Choice:
+        if not names_file(spec) or not spec:
+            if spec.startswith("ssh://"):
+                return choose(spec, *rest)  # without a PATH: there is no ssh
+            raise TargetUnusable(f"{spec}: not here", "a recording")
+        return choose(spec, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel.open, "choose", choose_files_alone)
+        patch.setattr(Probewright, "suspend", lambda app: nullcontext())
+        for name in (
+            "HOME",
+            "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
+            "XDG_DATA_HOME",
+            "XDG_RUNTIME_DIR",
+            "XDG_STATE_HOME",
+        ):
+            patch.setenv(name, str(folder))
+        patch.setenv("PATH", os.devnull)
+        for name in ("EDITOR", "VISUAL", "PROBEWRIGHT_TARGET"):
+            patch.delenv(name, raising=False)
+        patch.chdir(folder)
+        yield
