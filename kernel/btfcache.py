@@ -7,6 +7,7 @@ is part of it, so that a host which lies about its build-id spoils only its own 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import tempfile
@@ -17,6 +18,7 @@ from typing import Protocol
 import platformdirs
 
 from kernel.errors import FileRefused
+from kernel.ownership import distrust
 
 MAX_BTF = 256 << 20
 """Bytes; the largest kernels have 15 MB."""
@@ -61,8 +63,10 @@ def _key(far: Reader, host: str, module: str | None) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """An entry of that name; None where there is none, or a damaged one."""
+    """An entry of that name; None where there is none, a damaged one, or one that another user may have put there."""
     path = folder() / key
+    if distrust(folder()):
+        return None
     try:
         data = path.read_bytes()
     except OSError:
@@ -81,6 +85,8 @@ def load(key: str) -> bytes | None:
 def save(key: str, btf: bytes) -> None:
     """Keep an entry: written beside and renamed, so that two of us never see half an entry."""
     folder().mkdir(parents=True, exist_ok=True)
+    if why := distrust(folder()):
+        raise PermissionError(errno.EPERM, why)
     fd, name = tempfile.mkstemp(dir=folder())
     try:
         with os.fdopen(fd, "wb") as file:

@@ -19,17 +19,22 @@ import platformdirs
 
 from kernel.lab.errors import LabError
 from kernel.lab.work import Work
+from kernel.ownership import distrust, is_private
+
+_ELSEWHERE = "PROBEWRIGHT_CACHE names another folder for the lab"
 
 
 def root() -> Path:
-    """The cache folder; made when it is not there. Raises LabError."""
+    """The cache folder; made when it is not there. Raises LabError, also where another user can change it."""
     named = os.environ.get("PROBEWRIGHT_CACHE")
     path = Path(named) if named else Path(platformdirs.user_cache_dir("probewright"))
     path = path.absolute()
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise LabError(f"{path}: {error.strerror}", "PROBEWRIGHT_CACHE names another folder for the lab") from error
+        raise LabError(f"{path}: {error.strerror}", _ELSEWHERE) from error
+    if why := distrust(path):  # its kernels are run, and its keys open a guest
+        raise LabError(why, _ELSEWHERE)
     return path
 
 
@@ -88,6 +93,8 @@ def run_folder() -> Path:
     """A private folder for one guest, after the folders of dead processes were swept away."""
     runs = root() / "run"
     runs.mkdir(exist_ok=True, mode=0o700)
+    if not is_private(runs):
+        raise LabError(f"{runs} is no folder of ours alone (mode 0700)", f"remove it, or {_ELSEWHERE}")
     for path in runs.iterdir():
         owner, start, *_ = [*path.name.split("_"), ""]
         if owner.isdigit() and start_time(int(owner)) != start:
