@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import os
-import re
 import shutil
 import signal
 import subprocess
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from kernel.address import Address
 from kernel.errors import TargetUnusable
+from kernel.private_folder import private_folder
+from kernel.standard_error import StandardError
 
 _OURS = {
     # Newer than some ssh that is still in use; first, so that it counts for the rest.
@@ -47,42 +45,54 @@ _DEAF = ["sh", "-c", 'trap "" INT QUIT TSTP; exec "$@"', "sh"]
 _GRACE = 5.0
 FAREWELL = 0.5
 """Seconds for one that has nothing to finish."""
-_FOLDER = re.compile(r"pw-(\d+)-\w+")
 
 
 class Master:
     """One connection."""
 
-    def __init__(self, address: Address, command: str, options: Sequence[str] = (), *, asking: bool = True) -> None:
+    def __init__(
+        self,
+        address: Address,
+        command: str,
+        options: Sequence[str] = (),
+        *,
+        asking: bool = True,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         """Start it with `command` as its first session; `options` of ssh win over the user's configuration,
         not over ours.
 
-        ssh may ask at the terminal now, unless it is told not to (`asking`): then a screen may hold the terminal.
-        Whether it comes up shows in what the session says. Raises TargetUnusable.
+        ssh may ask at the terminal (/dev/tty) now, unless it is told not to (`asking`): then a screen may hold the
+        terminal. `tell` is given each line that comes on its standard error, made printable, until `hush`; it is
+        called from another thread. Whether ssh comes up shows in what the session says. Raises KernelError.
         """
         if shutil.which("ssh") is None:
             raise TargetUnusable("ssh is not installed here", "apt install openssh-client")
         self.address = address
-        self._folder = _run_folder()
+        self._folder = private_folder()
         self._log = self._folder / "log"
         self._socket = str(self._folder / "m").replace("%", "%%")
         settings = _OURS if asking else {**_OURS, "BatchMode": "yes"}
         ours = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
         argv = ["ssh", *ours, "-o", f"ControlPath={self._socket}", "-E", str(self._log), "-T", *options]
         try:
-            # Its stderr is ours: ssh says there that a hardware key wants to be touched. Later it is silent.
             self.process = subprocess.Popen(
                 [*_DEAF, *argv, *address.words, command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=None if asking else subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=not asking,
             )
         except OSError:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
+        self._stderr = StandardError(self.process, tell if asking else None)
         atexit.register(self._abandon)
+
+    def hush(self) -> None:
+        """The greeting is over: what comes on standard error from now on is dropped."""
+        self._stderr.hush()
 
     def session(self, command: str) -> subprocess.Popen[bytes]:
         """One more session, with pipes. It never connects by itself: without the master it fails."""
@@ -100,11 +110,13 @@ class Master:
         )
 
     def words(self) -> str:
-        """What ssh had to say, its last lines: foreign text."""
+        """Return the last lines of what ssh had to say, else of its standard error: foreign text."""
+        self._stderr.join(FAREWELL)
+        text = ""
         with contextlib.suppress(OSError), self._log.open("rb") as file:
             file.seek(max(0, self._log.stat().st_size - 2000))
-            return file.read().decode(errors="replace").strip()
-        return ""
+            text = file.read().decode(errors="replace").strip()
+        return text or self._stderr.said
 
     def _abandon(self) -> None:
         """We end without close(): in the middle of a question for a password, say. ssh sets the terminal right."""
@@ -136,18 +148,3 @@ class Master:
             self.process.stdout.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         atexit.unregister(self._abandon)
-
-
-def _run_folder() -> Path:
-    """A private folder with a short name (a socket's path has 108 bytes, and ssh adds 17); those of the dead go."""
-    base = os.environ.get("XDG_RUNTIME_DIR", "")
-    if not base or not os.access(base, os.W_OK) or len(base) > 60:
-        base = tempfile.gettempdir()
-    if len(base) > 60:
-        base = "/tmp"  # noqa: S108 - mkdtemp makes a folder of ours in it
-    with contextlib.suppress(OSError):
-        for entry in Path(base).iterdir():
-            match = _FOLDER.fullmatch(entry.name)
-            if match and not Path("/proc", match[1]).exists() and entry.stat().st_uid == os.getuid():
-                shutil.rmtree(entry, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"pw-{os.getpid()}-", dir=base))

@@ -42,6 +42,7 @@ def choose(
     progress: Progress | None = None,
     cancel: threading.Event | None = None,
     default_recording: Path | str | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Choice:
     """Open what `spec` means. For ssh, passwords may be asked for meanwhile, so no screen may hold the terminal.
 
@@ -50,6 +51,8 @@ def choose(
         progress: called with text and a share of 1 (or None) while it takes time.
         cancel: set it from another thread to give up.
         default_recording: for `auto`; None: the one that comes with the application, if there is one.
+        tell: called with each line that a far host says before it greets, made printable, while ssh may ask at the
+            terminal.
 
     Raises:
         KernelError: it cannot be opened; `remedy` says the way out.
@@ -65,7 +68,7 @@ def choose(
         from kernel.address import Address
         from kernel.ssh import open_ssh
 
-        return Choice(open_ssh(Address.parse(spec), progress, cancel=cancel))
+        return Choice(open_ssh(Address.parse(spec), progress, cancel=cancel, tell=tell))
     if spec == "lab" or spec.startswith(("lab:", "lab,")):
         from kernel.lab_target import open_lab
 

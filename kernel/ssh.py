@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel.address import Address
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from kernel.far import FarTarget, Reached
 
 Progress = Callable[[str, float | None], None]
+Tell = Callable[[str], None]
+_TOUCH = "a hardware key that blinks wants to be touched"
+"""ssh itself says that on a standard error that is a terminal, and nowhere else."""
 _ASKED = ("Permission denied", "Host key verification failed")
 """What ssh says where it would have asked, had it been allowed to."""
 
@@ -22,6 +26,7 @@ def open_ssh(
     address: Address,
     progress: Progress | None = None,
     *,
+    tell: Tell | None = None,
     name: str = "",
     options: Sequence[str] = (),
     python: bool = True,
@@ -34,6 +39,8 @@ def open_ssh(
     Args:
         address: where to.
         progress: called with what is being done.
+        tell: called from another thread with each line that ssh's standard error has before the greeting is over,
+            made printable.
         name: what the user calls it; as the address where empty.
         options: more options of ssh; they win over the user's configuration, not over ours.
         python: whether an agent is tried.
@@ -49,9 +56,9 @@ def open_ssh(
     def again(cancel: threading.Event | None, asking: bool) -> Reached:
         if ended():
             raise GoneForGood(f"{called} has ended")
-        return reach(address, options=options, python=python, cancel=cancel, asking=asking)
+        return reach(address, tell=tell, options=options, python=python, cancel=cancel, asking=asking)
 
-    reached = reach(address, progress, options=options, python=python, cancel=cancel)
+    reached = reach(address, progress, tell=tell, options=options, python=python, cancel=cancel)
     from kernel.far import FarTarget
 
     return FarTarget(reached, called, again=again, on_close=on_close, ended=ended)
@@ -61,15 +68,21 @@ def reach(
     address: Address,
     progress: Progress | None = None,
     *,
+    tell: Tell | None = None,
     options: Sequence[str] = (),
     python: bool = True,
     cancel: threading.Event | None = None,
     asking: bool = True,
 ) -> Reached:
-    """Make a line; see `open_ssh`. `asking`: ssh may ask at the terminal. Raises TargetUnusable."""
+    """Make a line; see `open_ssh`; `tell` is called where ssh may ask at the terminal (`asking`).
+
+    Raises TargetUnusable, KernelError.
+    """
     say = progress or (lambda _text, _share: None)
     say(f"connecting to {address}", None)
-    master = Master(address, "exec sh", options, asking=asking)
+    if asking and tell and _has_hardware_key():
+        tell(_TOUCH)
+    master = Master(address, "exec sh", options, asking=asking, tell=_said_by(address, tell))
     try:
         # While ssh connects:
         from kernel.dialect_agent import AgentDialect
@@ -77,6 +90,7 @@ def reach(
         from kernel.far_start import begin, greet
 
         hello = greet(master, cancel)
+        master.hush()
         say(f"starting what serves us on {address}", None)
         dialect = begin(master, hello, python=python)
         kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
@@ -89,6 +103,15 @@ def reach(
     except BaseException:
         master.close(FAREWELL)
         raise
+
+
+def _has_hardware_key() -> bool:
+    return any(Path("~/.ssh").expanduser().glob("id_*_sk"))
+
+
+def _said_by(address: Address, tell: Tell | None) -> Tell | None:
+    """Name who says it: a line of a far host must not look like one of ours."""
+    return None if tell is None else lambda line: tell(f"{address.host} says: {line}")
 
 
 def _unusable(address: Address, words: str, error: TargetLost, asking: bool = True) -> TargetUnusable:

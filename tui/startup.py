@@ -33,9 +33,10 @@ class Opening(threading.Thread):
     def run(self) -> None:
         from kernel.connection import Connection
         from kernel.open import choose
+        from tui.cli.waiting import told
 
         try:
-            choice = choose(self.spec, self._progress, self.cancel)
+            choice = choose(self.spec, self._progress, self.cancel, tell=told)
             self.fallback = choice.reason
             connection = Connection(choice.target)
             try:

@@ -180,8 +180,12 @@ def test_a_hello_that_makes_no_sense(text: bytes) -> None:
 
 
 def our_folders() -> set[Path]:
-    base = Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp")
-    return set(base.glob(f"pw-{os.getpid()}-*")) | set(Path("/tmp").glob(f"pw-{os.getpid()}-*"))
+    return folders_of(os.getpid())
+
+
+def folders_of(pid: int) -> set[Path]:
+    bases = ("/run/probewright", os.environ.get("XDG_RUNTIME_DIR") or "/tmp", "/tmp")
+    return {folder for base in bases for folder in Path(base).glob(f"pw-{pid}-*")}
 
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh here")
@@ -218,12 +222,12 @@ def test_a_start_that_was_killed_leaves_nothing() -> None:
         pid = int(ours.stdout.readline())
         line, _ = server.accept()
         assert runs(pid)
-        folders = list(Path("/tmp").glob(f"pw-{ours.pid}-*"))
+        folders = folders_of(ours.pid)
         ours.kill()
         ours.wait()
         ours.stdin.close()
         ours.stdout.close()
-        assert folders or os.environ.get("XDG_RUNTIME_DIR")
+        assert folders
         line.close()  # the other end goes; what is left of ssh goes with it
         assert eventually(lambda: not runs(pid))
     master = Master(Address("127.0.0.1", "root", 1), "exec sh", ["-F", "none", "-o", "BatchMode=yes"])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kernel.open import Choice, choose
-from tui.cli.waiting import progress
+from tui.cli.waiting import progress, told
 
 if TYPE_CHECKING:
     import argparse
@@ -32,7 +32,7 @@ class Early(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._choice = choose(self.spec, progress, self._cancel)
+            self._choice = choose(self.spec, progress, self._cancel, tell=told)
         except BaseException as error:
             self._error = error
 
@@ -79,6 +79,6 @@ def opened(spec: str) -> Choice:
     """The target of a command; progress goes to standard error. Raises KernelError."""
     early = next((early for early in _begun if early.spec == spec), None)
     if early is None:
-        return choose(spec, progress=progress)
+        return choose(spec, progress, tell=told)
     _begun.remove(early)
     return early.take()

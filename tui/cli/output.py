@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernel.connection import Connection
 from kernel.errors import TargetUnusable
+from kernel.printable import plain as plain
 from tui.cli.early import opened
 from tui.cli.waiting import print_lines, progress, waiting
 
@@ -64,13 +65,6 @@ def json_line(value: dict[str, Any]) -> str:
 def line(text: str) -> str:
     """As `plain`, in one line: a string of the kernel's must not look like an event of its own."""
     return plain(text.replace("\n", "\\n"))
-
-
-def plain(text: str) -> str:
-    """Text without control characters; foreign strings pass here on their way to a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(ch if ch.isprintable() or ch == "\n" else f"\\x{ord(ch):02x}" for ch in text)
 
 
 def size_of(number: int) -> str:

@@ -11,6 +11,8 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from kernel.printable import plain
+
 _changing = threading.RLock()
 _text = ""
 _prints_lines = False
@@ -25,8 +27,6 @@ def print_lines() -> None:
 def progress(text: str, fraction: float | None = None) -> None:
     """Replace the text; `fraction` is the part that is done, of 1."""
     global _text
-    from tui.cli.output import plain
-
     with _changing:
         if sys.stderr.isatty():
             share = "" if fraction is None else f" {fraction:.0%}"
@@ -34,6 +34,17 @@ def progress(text: str, fraction: float | None = None) -> None:
         elif _prints_lines and text != _text:
             print(f"probewright: {plain(text)}", file=sys.stderr, flush=True)
         _text = text
+
+
+def told(line: str) -> None:
+    """Print a line of its own, and stay at the text that is waited at."""
+    with _changing, contextlib.suppress(OSError):  # nobody may read it
+        if sys.stderr.isatty():
+            print(f"\r\x1b[Kprobewright: {plain(line)}", file=sys.stderr, flush=True)
+            if _text:
+                progress(_text)
+        else:
+            print(f"probewright: {plain(line)}", file=sys.stderr, flush=True)
 
 
 def finished() -> None:
