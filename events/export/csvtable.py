@@ -6,14 +6,15 @@ arrays as the kernel shows them (`{1,2}`), structures as their bytes in hex. An 
 has no such field, or the kernel could not read it. Of several hosts `host`, `time`, `uncertainty` and `late` stand in
 front (see `events.export.hosts`).
 
-A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, tab or return for a formula, and anybody may give a
-file or a task such a name. Strings that begin so get an apostrophe in front, and so do those that begin with an
-apostrophe: to take one away from each string that begins with one gives back what was there. Numbers stay as they
-are.
+A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, tab or return for a formula, some also behind blanks,
+in full-width letters or where a line begins inside of a cell, and anybody may give a file or a task such a name. Each
+line of a string that begins so gets an apostrophe in front, and so does one that begins with an apostrophe: to take
+one away from each line that begins with one gives back what was there. Numbers stay as they are.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import BinaryIO
 
@@ -25,7 +26,12 @@ from events.export.source import Source
 from events.record import Record
 from events.text import show
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
+_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
+"""Those of ASCII, their full-width and their small forms (which NFKC makes those of ASCII)."""
+_BLANKS = r"[ \t\xa0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]"
+LINE_BEGINS = r"(?:^|(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]))"
+"""As a regular expression, by whatever sign a line is ended."""
+_FORMULA = re.compile(rf"{LINE_BEGINS}(?=['\t\r]|{_BLANKS}*[{_SIGNS}])")
 HEADS = ("ts", "cpu", "pid", "comm", "event")
 """Columns that every event has."""
 
@@ -50,7 +56,7 @@ class CsvTable:
         self._known = frozenset(self._columns)
         self._unplaced = 0
         heads = (*(head.name for head in source.heads), *HEADS)
-        self._write([_quoted(name) for name in (*heads, *column_names(self._columns, heads))])
+        self._write([cell(name) for name in (*heads, *column_names(self._columns, heads))])
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -97,7 +103,7 @@ def cell(value: Value) -> str:
     if isinstance(value, int):
         return str(value)
     text = show(value)
-    return _quoted("'" + text if text.startswith(_FORMULA) else text)
+    return _quoted(_FORMULA.sub("'", text))
 
 
 def _quoted(text: str) -> str:

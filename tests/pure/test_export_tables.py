@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
+import unicodedata
 from decimal import Decimal
 
 import pyarrow.parquet
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.export import parquet
-from events.export.csvtable import HEADS, CsvTable, column_names
+from events.export.csvtable import HEADS, LINE_BEGINS, CsvTable, column_names
 from events.export.escape import unescaped
 from events.export.formats import FORMATS, OF_EVENTS, format_named, format_of_file
 from events.export.job import Job, writer_of
@@ -89,7 +91,22 @@ def test_csv_is_read_back_and_no_string_is_a_formula(rows):
         assert (int(one["big"]), int(one["low"])) == (row["big"], row["low"])
         assert one["list"] == "{" + ",".join(map(str, row["list"])) + "}"
         assert not one["name"].startswith(("=", "+", "-", "@", "\t", "\r"))
-        assert unescaped(one["name"].removeprefix("'")) == (row["name"] or b"")
+        assert unescaped(re.sub(rf"{LINE_BEGINS}'", "", one["name"])) == (row["name"] or b"")
+
+
+@pytest.mark.parametrize(
+    "sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "﹦", "\t", "\r", "\t=", " =", "\u3000＝", "'="]
+)
+@pytest.mark.parametrize("before", ["", "a\n", "a\r", "a\r\n", "\n\n", "a\u2028", "a\x0b"])
+def test_no_line_of_a_cell_begins_a_formula(sign, before):
+    """What begins behind a line's end is a cell of its own to who splits lines first."""
+    raw = (before + sign + "cmd|' /C calc'!A0").encode()
+    record = record_of({"name": raw})
+    data = written(CsvTable, Source(formats=(record.format,)), [record]).decode()
+    (_, (*_, found)) = csv.reader(io.StringIO(data, newline=""), strict=True)
+    for line in found.splitlines():
+        assert not unicodedata.normalize("NFKC", line).lstrip(" \ufeff\u200b").startswith(("=", "+", "-", "@", "\t"))
+    assert re.sub(rf"{LINE_BEGINS}'", "", found).encode() == raw, "and it can be had back"
 
 
 def test_csv_tells_an_empty_string_from_none():
