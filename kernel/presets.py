@@ -2,6 +2,9 @@
 
 A project's are in `.probewright/` of the working directory or of one above it. A preset of the project or of the user
 stands in for one of the same name that comes along; where both have one, it has to be said which: `user:NAME`.
+
+Whoever can write such a file chooses what a name arms, so those that another user can change are passed over
+(`kernel.ownership.distrust`), which is said.
 """
 
 from __future__ import annotations
@@ -9,8 +12,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import enum
-import os
-import tempfile
+import itertools
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -18,6 +20,8 @@ from typing import NamedTuple
 
 import platformdirs
 
+from kernel.new_file import write_whole
+from kernel.ownership import distrust
 from probes.presets.errors import PresetError
 from probes.presets.read import read_preset
 from probes.presets.schema import MAX_BYTES, NAME, Preset
@@ -48,6 +52,8 @@ class Entry(NamedTuple):
     """Why it is none."""
     shadowed: bool = False
     """One that comes along, in whose stead another of its name is taken."""
+    shadows: bool = False
+    """One that is taken instead of one of its name that comes along."""
 
 
 class Presets:
@@ -60,18 +66,36 @@ class Presets:
 
     @property
     def project(self) -> Path | None:
-        """The project's folder; None: there is none at or above the working directory."""
+        """The project's folder, the nearest that nobody else can change; None: there is none."""
+        return next((folder for folder in self._projects() if not distrust(folder)), None)
+
+    @property
+    def passed_over(self) -> tuple[str, ...]:
+        """Which folders and files of the project and the user are not looked into, and why, a line each."""
+        project = self.project
+        folders = [*itertools.takewhile(lambda folder: folder != project, self._projects())]
+        whys = [(folder, distrust(folder)) for folder in folders]
+        for folder in (project, self.user):
+            if folder is not None and folder.is_dir():
+                why = distrust(folder)
+                whys += [(folder, why)] if why else [(path, distrust(path)) for path in _files(folder)]
+        return tuple(f"{path} is passed over: {why}" for path, why in whys if why)
+
+    def _projects(self) -> Iterator[Path]:
+        """Folders of a project at or above the working directory, the nearest first."""
         for folder in (self._start, *self._start.parents):
             if (folder / PROJECT).is_dir():
-                return folder / PROJECT
-        return None
+                yield folder / PROJECT
 
     def all(self) -> tuple[Entry, ...]:
         """Every file, the project's first, then the user's, then those that come along."""
         found = [*self._of(Origin.PROJECT), *self._of(Origin.USER)]
-        own = {entry.name for entry in found}
-        shipped = (entry._replace(shadowed=entry.name in own) for entry in self._of(Origin.SHIPPED))
-        return (*found, *shipped)
+        shipped = [*self._of(Origin.SHIPPED)]
+        own, along = {entry.name for entry in found}, {entry.name for entry in shipped}
+        return (
+            *(entry._replace(shadows=entry.name in along) for entry in found),
+            *(entry._replace(shadowed=entry.name in own) for entry in shipped),
+        )
 
     def find(self, word: str) -> Entry:
         """The one of a name, `user:NAME`, `project:NAME`, `shipped:NAME`, or a path. Raises PresetError.
@@ -97,20 +121,12 @@ class Presets:
         if folder is None:
             raise PresetError(f"no project here: make a folder {PROJECT} at its top")
         path = folder / f"{name}{SUFFIX}"
-        if path.exists() and not replace:
-            raise PresetError(f"{path} is there already")
-        folder.mkdir(parents=True, exist_ok=True)
-        file = tempfile.NamedTemporaryFile(  # noqa: SIM115 - what it holds may fail to be written, too
-            "w", dir=folder, suffix=".new", encoding="utf-8", delete=False
-        )
+        for one in reversed((folder, *folder.parents)):
+            one.mkdir(mode=0o700, exist_ok=True)  # with a careless umask it would be passed over
         try:
-            with file:
-                file.write(text)
-            os.replace(file.name, path)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.unlink(file.name)
-            raise OSError(error.errno, error.strerror, str(path)) from None
+            write_whole(path, text.encode(), replace=replace)
+        except FileExistsError:
+            raise PresetError(f"{path} is there already") from None
         return path
 
     def _named(self, word: str) -> Entry:
@@ -139,7 +155,8 @@ class Presets:
         }
         folder = folders[origin]
         for path in _files(folder) if folder is not None else ():
-            yield self._read(path, origin)
+            if origin is Origin.SHIPPED or not distrust(path):
+                yield self._read(path, origin)
 
     def _of_path(self, path: Path) -> Entry:
         if not path.is_file():

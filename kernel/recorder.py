@@ -21,6 +21,7 @@ from events.subbuffer import events_in
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import FileRefused
+from kernel.new_file import create_or_device
 from kernel.recording import FACT_BLOBS
 from kernel.session import Armed
 from probes.facts_json import facts_to_dict
@@ -53,7 +54,7 @@ class Recorder:
         """Events that came faster than they could be written."""
         self.dropped_bytes = 0
         """Bytes of their sub-buffers, or of their text."""
-        self._file = path.open("wb")
+        self._file = create_or_device(path)
         self._writer = RecordingWriter(self._file)
         self._header = HeaderPage()
         self._plans: list[Plan] = []

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
+
+from kernel.new_file import create, publish
 
 
 class FileRefused(Exception):
@@ -22,8 +25,11 @@ def require_free(path: Path, *, overwrite: bool) -> None:
     """Raises FileRefused where no file of this name can be begun."""
     if path.is_dir():
         raise FileRefused(f"{path} is a folder")
-    if os.path.lexists(path) and not overwrite:
-        raise FileRefused(f"{path} is there already", taken=True)
+    if os.path.lexists(path):
+        if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFLNK):
+            raise FileRefused(f"{path} is no file")
+        if not overwrite:
+            raise FileRefused(f"{path} is there already", taken=True)
     if not path.parent.is_dir():
         raise FileRefused(f"{path.parent} is no folder")
 
@@ -46,7 +52,7 @@ class ExportFile:
         require_free(path, overwrite=overwrite)
         self._part = path.with_name(f"{path.name}.part")
         try:
-            self.out: BinaryIO = self._part.open("xb")
+            self.out: BinaryIO = create(self._part)
             """To be written into."""
         except FileExistsError:
             raise FileRefused(
@@ -57,17 +63,10 @@ class ExportFile:
         """It is whole. Raises OSError, FileRefused where another one has come meanwhile."""
         self.out.flush()
         self.out.close()
-        if self._overwrite:
-            self._part.replace(self.path)
-            return
         try:
-            os.link(self._part, self.path)  # which, other than rename(2), overwrites nothing
+            publish(self._part, self.path, replace=self._overwrite)
         except FileExistsError:
             raise FileRefused(f"{self.path} has come meanwhile, and was not overwritten") from None
-        except OSError:  # a file system without links
-            self._part.rename(self.path)
-            return
-        self._part.unlink()
 
     def discard(self) -> None:
         """It will not be whole: take the part away."""

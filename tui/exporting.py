@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from kernel.addresses import by_name
 from kernel.connection import Connection
 from kernel.errors import KernelError
+from kernel.new_file import create
 from probes.command import Armable, is_function
 from probes.environment import UNKNOWN
 from probes.export.dialect import CannotExport, Dialect, Exported
@@ -98,13 +100,13 @@ def _lowered(connection: Connection, probe: Armable, dialect: Dialect, taken: se
 
 def save(text: str, path: Path) -> None:
     """Write an export to a file that is not there yet, for its owner to run. Raises OSError; no half of it stays."""
-    file = path.open("x", encoding="ascii", newline="\n")
-    try:
-        with file:
-            file.write(text)
-    except OSError:
-        path.unlink()
-        raise
-    if text.startswith("#!"):
-        with contextlib.suppress(OSError):  # some file systems have no such bits
-            path.chmod(path.stat().st_mode | (path.stat().st_mode & 0o444) >> 2)
+    with create(path) as file:
+        try:
+            file.write(text.encode("ascii"))
+            file.flush()
+            if text.startswith("#!"):
+                with contextlib.suppress(OSError):  # some file systems have no such bits
+                    os.fchmod(file.fileno(), 0o700)
+        except OSError:
+            path.unlink()
+            raise

@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import os
 import re
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -161,9 +162,10 @@ class RotatingFiles(Outlet):
             self._notes[_MORE] = self._notes.get(_MORE, 0) + 1
 
     def _ours(self, ending: str) -> list[Path]:
-        """Files of this machine, the oldest first."""
+        """Regular files of this machine, the oldest first; what else bears such a name is not ours."""
         shape = re.compile(re.escape(self._prefix) + r"(\d{8}T\d{6}Z)-(\d+)-(\d+)" + re.escape(ending))
         found = [(match, path) for path in self._folder.iterdir() if (match := shape.fullmatch(path.name))]
+        found = [(match, path) for match, path in found if _is_regular(path)]
         return [path for _, path in sorted(found, key=lambda one: (one[0][1], int(one[0][2]), int(one[0][3])))]
 
     def _remove_old(self) -> None:
@@ -174,6 +176,18 @@ class RotatingFiles(Outlet):
 
     def _remove_parts(self) -> None:
         for path in self._ours(f"{self._form.suffix}.part"):
-            with contextlib.suppress(OSError), path.open("rb") as file:
+            with contextlib.suppress(OSError), open(path, "rb", opener=_open_regular) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open no link, and wait for nobody at a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

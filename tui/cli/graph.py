@@ -19,6 +19,7 @@ from tui.cli.output import connect, emit, line, plain
 from tui.cli.stopping import Stopped, give_out, stoppable, whole
 from tui.cli.waiting import waiting
 from tui.cli.watching import account, take_away
+from tui.export_file import FileRefused, require_free
 from widgets.figures import duration
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ _NAMES_EVERY: Final = 1.0
 
 def run(arguments: argparse.Namespace) -> int:
     path = Path(arguments.output) if arguments.output else None
-    if path is not None and path.exists():
-        print(f"probewright: {plain(str(path))} is there already", file=sys.stderr)
-        return USAGE
-    if path is not None and not path.parent.is_dir():  # said before anything is traced
-        print(f"probewright: {plain(str(path.parent))} is no folder", file=sys.stderr)
+    try:
+        if path is not None:
+            require_free(path, overwrite=False)  # said before anything is traced
+    except FileRefused as error:
+        print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
     for word in arguments.functions:
         if word.endswith(".pwr"):  # which the application takes without -t, and no function is called so

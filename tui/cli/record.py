@@ -13,6 +13,7 @@ from tui.cli.output import connect, emit, plain, size_of
 from tui.cli.presets import asked_for, expand
 from tui.cli.stopping import Stopped, stoppable
 from tui.cli.watching import account, arm, follow, how_of, importing_store, limits_of, probes_of, take_away
+from tui.export_file import FileRefused, require_free
 from tui.outlet import counted
 
 
@@ -51,11 +52,10 @@ def _finish(watch: Watch, *, enough: bool = False) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     path = Path(arguments.output)
-    if path.exists():
-        print(f"probewright: {plain(str(path))} is there already", file=sys.stderr)
-        return USAGE
-    if not path.parent.is_dir():  # said before anything is armed
-        print(f"probewright: {plain(str(path.parent))} is no folder", file=sys.stderr)
+    try:
+        require_free(path, overwrite=False)  # said before anything is armed
+    except FileRefused as error:
+        print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
     asked = asked_for(arguments)
     importing_store()
