@@ -33,6 +33,11 @@ def listed() -> tuple[Listed, ...]:
     )
 
 
+def passed_over() -> tuple[str, ...]:
+    """Return which folders and files are not looked into because another user can change them, a line each."""
+    return Presets().passed_over
+
+
 def look(connection: Connection, preset: Preset, given: Mapping[str, str]) -> tuple[Looked, Judgement | None]:
     """What a target makes of a preset; asks it, which may take long."""
     try:

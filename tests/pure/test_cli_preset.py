@@ -125,3 +125,25 @@ def test_saved_listed_shown_compared_and_checked(command):
     assert mutex["losses"] == ["lock: times are kept for 16,384 different ones, and for no more"]
     assert any("onmatch(probewright.mutex_hold_begin)" in line for line in mutex["lowered"])
     json.dumps(checked.objects)
+
+
+def test_a_project_s_preset_is_said_where_it_stands_in(command, tmp_path, monkeypatch):
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / ".probewright/slow-opens.toml"
+    path.parent.mkdir()
+    path.write_text(OWN.replace('"own"', '"slow-opens"'))
+    stands_in = f"slow-opens is the project's, instead of the one that comes along: {path}"
+    done = command(*on_recording("run", "slow-opens", "--count", "1"))
+    assert done.status == 0 and stands_in in done.err
+    assert stands_in not in command(*on_recording("run", "shipped:slow-opens", "--count", "1")).err
+    line = next(one for one in command("preset", "list").out.splitlines() if one.endswith("that comes along)"))
+    assert line.startswith("slow-opens ") and "[project]" in line
+    path.chmod(0o666)
+    runs = on_recording("run", "slow-opens", "--count", "1")
+    passed_over = f"probewright: {path} is passed over: others may write to {path} (mode 0666): chmod go-w\n"
+    for words in (runs, ("preset", "list"), ("preset", "show", "slow-opens")):
+        done = command(*words)
+        assert done.err.count(passed_over) == 1 and stands_in not in done.err
+    assert "This recording does not hold that" in command(*runs).err, "the one that comes along is meant"
+    assert "is passed over" not in command(*on_recording("run", "f vfs_write count", "--count", "1")).err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -256,6 +257,67 @@ def test_names_are_found_where_they_are(places, tmp_path):
     with pytest.raises(PresetError, match="is no name"):
         places.find("../x")
     assert not [path for path in (tmp_path / "user").iterdir() if path.suffix == ".new"]
+
+
+OTHER = 54321
+"""A uid that is not ours."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+@pytest.mark.parametrize("origin", [Origin.PROJECT, Origin.USER])
+@pytest.mark.parametrize("up", [0, 1, 2])
+@pytest.mark.parametrize("spoil", ["another's", "all write", "group writes"])
+def test_what_another_user_can_change_is_passed_over(places, tmp_path, monkeypatch, origin, up, spoil):
+    """The file, its folder, or the folder above: each lets him choose what a name arms."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    path = places.save("slow-opens", TEXT.replace('"reads"', '"slow-opens"'), origin=origin)
+    assert places.find("slow-opens").origin is origin and places.passed_over == ()
+    one = (path, *path.parents)[up]
+    if spoil == "another's":
+        os.chown(one, OTHER, -1)
+    else:
+        one.chmod(one.stat().st_mode | (0o002 if spoil == "all write" else 0o020))
+    assert places.find("slow-opens").origin is Origin.SHIPPED
+    begins = f"{path if up == 0 else path.parent} is passed over: "
+    (told,) = [line for line in places.passed_over if line.startswith(begins)]
+    assert str(one) in told
+    assert ("belongs to another user (uid 54321)" if spoil == "another's" else "chmod go-w") in told
+    assert places.find(str(path)).origin is Origin.FILE, "who names the file means it"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_a_link_into_a_folder_of_another_is_passed_over(places, tmp_path, monkeypatch):
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "slow-opens.toml").write_text(TEXT.replace('"reads"', '"slow-opens"'))
+    (tmp_path / "work/.probewright/slow-opens.toml").symlink_to(there / "slow-opens.toml")
+    assert places.find("slow-opens").origin is Origin.PROJECT
+    os.chown(there, OTHER, -1)
+    assert places.find("slow-opens").origin is Origin.SHIPPED
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_behind_a_project_of_another_ours_is_found(places, tmp_path, monkeypatch):
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    nearer = tmp_path / "work/deep/.probewright"
+    nearer.mkdir()
+    assert places.project == nearer
+    os.chown(nearer, OTHER, -1)
+    assert places.project == tmp_path / "work/.probewright"
+    assert places.passed_over == (f"{nearer} is passed over: {nearer} belongs to another user (uid {OTHER})",)
+    monkeypatch.setenv("SUDO_UID", str(OTHER))
+    assert places.project == nearer, "of who called sudo"
+
+
+def test_a_folder_that_is_made_is_looked_into_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        places = Presets(tmp_path / "config/probewright/presets", tmp_path)
+        places.save("reads", TEXT)
+    finally:
+        os.umask(before)
+    assert places.passed_over == () and places.find("reads").origin is Origin.USER
 
 
 def test_a_file_that_is_none_is_listed_with_its_line(places, tmp_path):

@@ -17,10 +17,11 @@ from probes.syntax.text import collapsed
 from tui.cli.check import show_verdict
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain
-from tui.cli.presets import found, values_of
+from tui.cli.presets import found, tell_passed_over, values_of
 
 
 def run(arguments: argparse.Namespace) -> int:
+    tell_passed_over(Presets())
     status: int = _COMMANDS[arguments.what](arguments)
     return status
 
@@ -37,6 +38,7 @@ def _list(arguments: argparse.Namespace) -> int:
         what = entry.preset.title if entry.preset else f"can't be used: {entry.error}"
         origin = "" if entry.origin is Origin.SHIPPED else f"  [{entry.origin}]"
         hidden = "  (another of this name is taken)" if entry.shadowed else ""
+        hidden += "  (instead of the one that comes along)" if entry.shadows else ""
         print(plain(f"{entry.name:<{width}}  {what}{origin}{hidden}"))
     if not shown:
         print("probewright: no preset fits", file=sys.stderr)
@@ -54,6 +56,7 @@ def _entry(entry: Entry) -> dict[str, object]:
         "tags": list(preset.tags) if preset else [],
         "error": entry.error or None,
         "shadowed": entry.shadowed,
+        "shadows": entry.shadows,
     }
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from events.record import Record
 from kernel.connection import Connection
 from kernel.errors import ProbeRefused
-from kernel.presets import Presets
+from kernel.presets import Origin, Presets
 from kernel.watch import Watch
 from probes.check import armable
 from probes.presets.errors import PresetError
@@ -55,6 +55,8 @@ def asked_for(arguments: argparse.Namespace) -> tuple[Chosen | str, ...]:
     """
     given = values_of(arguments.parameters)
     names = [word for word in arguments.specs if is_name(word)]
+    if names:
+        tell_passed_over(Presets())
     if given and len(names) != 1:
         raise PresetError("-p gives the values of one preset: name one")
     wanted = tuple(Chosen(_meant(word), given) if is_name(word) else word for word in arguments.specs)
@@ -101,10 +103,19 @@ def _meant(word: str) -> Preset:
 
 
 def found(word: str) -> Preset:
-    """The preset of a name. Raises PresetError."""
+    """The preset of a name; says where it is not the one that comes along. Raises PresetError."""
     entry = Presets().find(word)
+    if entry.shadows and entry.origin is Origin.PROJECT:
+        told = f"{entry.name} is the project's, instead of the one that comes along: {entry.path}"
+        print(plain(f"probewright: {told}"), file=sys.stderr)
     assert entry.preset is not None  # noqa: S101 - find gives only those
     return entry.preset
+
+
+def tell_passed_over(presets: Presets) -> None:
+    """Say on standard error what another user can change, and is not looked into for that."""
+    for told in presets.passed_over:
+        print(plain(f"probewright: {told}"), file=sys.stderr)
 
 
 def values_of(words: Sequence[str]) -> dict[str, str]:

@@ -70,6 +70,8 @@ class PresetScreen(ModalScreen[Picked | None]):
     def on_mount(self) -> None:
         self._chooser.focus_search()
         self._chooser.show(presets.listed())
+        for told in presets.passed_over():
+            self.notify(told, title="presets", severity="warning", markup=False)
         self.set_interval(_LOOK_EVERY, self._follow_target)
 
     # -- what the target says --------------------------------------------------------------------------------------
