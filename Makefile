@@ -82,7 +82,7 @@ $(STAMP): pyproject.toml requirements-run.lock
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r requirements-run.lock
 	$(PIP) --no-deps --config-settings editable_mode=compat -e .
-	$(BIN)/python -m compileall -q btf events kernel probes tui widgets
+	$(BIN)/python -m compileall -q btf events foreign kernel probes tui widgets
 	touch $@
 
 $(TOOLS): $(STAMP) requirements.lock

@@ -13,19 +13,27 @@ from __future__ import annotations
 
 import enum
 import lzma
+import re
 import struct
 import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from events.batch import Batch, Chunk
+from foreign.packed import inflate, unxz
+from foreign.refusal import InputRefusal
 
 MAGIC = b"probewright\0"
 VERSION = 1
-LARGEST_CHUNK = 256 << 20
-"""Most raw bytes of one chunk."""
+LARGEST_CHUNK = 64 << 20
+"""Most raw bytes of one chunk: kallsyms has some 15 million, a chunk of passes one million and its last pass."""
 MOST_CHUNKS = 1 << 20
-_LZMA_MEMORY = 128 << 20
+_MOST_PIECES = 1 << 16
+"""Pieces of one pass; a CPU has one or two."""
+_FREE_PASSES = 1000
+"""Passes with pieces that a chunk may have; beyond them, each costs a byte of the file at least."""
+_EMPTY_PASSES = re.compile(rb"(?:[\0\1]\0{4})*+")
+"""Passes without a piece, drained or not, as many as follow each other."""
 
 _FILE = struct.Struct("<12sI")
 _CHUNK = struct.Struct("<4sBBHIII")
@@ -142,7 +150,7 @@ class ChunkFile:
             raise RecordingError(self.name, entry.offset, f"{entry.raw} bytes where {limit} are allowed")
         try:
             raw = _unpack(stored, entry.codec, entry.raw)
-        except (zlib.error, lzma.LZMAError, EOFError, ValueError, MemoryError) as error:
+        except ValueError as error:
             raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
         if len(raw) != entry.raw:
             raise RecordingError(self.name, entry.offset, "damaged: wrong length")
@@ -153,7 +161,7 @@ class ChunkFile:
         stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
         try:
             return _unpack(stored, entry.codec, min(entry.raw, most), part=True)
-        except (zlib.error, lzma.LZMAError, EOFError, ValueError, MemoryError) as error:
+        except ValueError as error:
             raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
 
 
@@ -161,18 +169,12 @@ def _unpack(stored: bytes, codec: int, length: int, part: bool = False) -> bytes
     """Unpack to at most `length` bytes; more in the stored bytes is an error unless a part is wanted."""
     if codec == Codec.NONE:
         raw, more = stored[:length], len(stored) > length
-    elif codec == Codec.ZLIB:
-        inflater = zlib.decompressobj()
-        raw = inflater.decompress(stored, length) if length else b""
-        more = not part and bool(inflater.decompress(inflater.unconsumed_tail, 1))
-    elif codec == Codec.XZ:
-        unpacker = lzma.LZMADecompressor(memlimit=_LZMA_MEMORY)
-        raw = unpacker.decompress(stored, length)
-        more = not part and not unpacker.eof and bool(unpacker.decompress(b"", 1))
+    elif codec in (Codec.ZLIB, Codec.XZ):
+        raw, more = (inflate if codec == Codec.ZLIB else unxz)(stored, "", length, part), False
     else:
-        raise ValueError(f"codec {codec} is not known")
+        raise InputRefusal("", f"codec {codec} is not known")
     if more and not part:
-        raise ValueError("more bytes than it says")
+        raise InputRefusal("", "more bytes than it says")
     return raw
 
 
@@ -184,12 +186,26 @@ def pack_batch(batch: Batch) -> bytes:
     return b"".join(parts)
 
 
-def unpack_batches(raw: bytes) -> Iterator[Batch]:
-    """The passes of a PAGES chunk. Raises struct.error where one is not whole."""
-    at = 0
+def unpack_batches(raw: bytes, stored: int | None = None) -> Iterator[Batch]:
+    """The passes of a PAGES chunk of so many stored bytes; those that say nothing are passed over.
+
+    Raises struct.error where one is not whole, InputRefusal for more than a recorder writes.
+    """
+    at, left = 0, _FREE_PASSES + (len(raw) if stored is None else stored)
     while at < len(raw):
+        empty = _EMPTY_PASSES.match(raw, at)
+        if empty is not None and empty.end() > at:
+            if raw.find(b"\1", at, empty.end()) >= 0:
+                yield Batch((), True)
+            at = empty.end()
+            continue
         flags, number = _BATCH.unpack_from(raw, at)
         at += _BATCH.size
+        left -= 1
+        if left < 0:
+            raise InputRefusal("", "more passes than its bytes can hold")
+        if number > _MOST_PIECES:
+            raise InputRefusal("", f"a pass of {number} pieces", f"{_MOST_PIECES}")
         chunks = []
         for _ in range(number):
             cpu, text, length = _PIECE.unpack_from(raw, at)

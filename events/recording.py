@@ -6,7 +6,6 @@ the ring buffer pass by pass. `events.chunks` has the layout of the file.
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -18,13 +17,19 @@ from events.chunks import LARGEST_CHUNK, ChunkFile, ChunkKind, Codec, Entry, Rec
 from events.format import EventFormat, FormatError, HeaderPage, parse_format
 from events.kallsyms import Symbols
 from events.recorder import RecordingWriter
+from foreign.document import MOST_BYTES, read_object
+from foreign.files import read_file
+from foreign.refusal import InputRefusal
 
 __all__ = ["Codec", "Recording", "RecordingError", "RecordingWriter", "parse_cmdlines"]
 
 _NAMES = 256
 """Bytes in which kind and name of most blobs have room."""
-_MOST_FORMATS = 64 << 20
+_MOST_FORMATS = 32 << 20
 """Most raw bytes of all format files."""
+_LARGEST_FORMAT = 1 << 20
+_LARGEST_FILE = 8 << 30
+"""Bytes of a recording, which is read whole."""
 
 
 class Recording:
@@ -54,7 +59,9 @@ class Recording:
         if isinstance(source, bytes):
             return cls(source)
         try:
-            return cls(Path(source).read_bytes(), str(source))
+            return cls(read_file(source, _LARGEST_FILE), str(source))
+        except InputRefusal as error:
+            raise RecordingError(str(source), 0, error.thing) from error
         except OSError as error:
             raise RecordingError(str(source), 0, error.strerror or "can't be read") from error
 
@@ -66,12 +73,9 @@ class Recording:
             if entry.kind != ChunkKind.META:
                 continue
             try:
-                values = json.loads(self._file.raw(entry))
-            except (ValueError, RecursionError) as error:
+                found.update(read_object(self._file.raw(entry, MOST_BYTES), ""))
+            except InputRefusal as error:
                 raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
-            if not isinstance(values, dict):
-                raise RecordingError(self.name, entry.offset, "damaged: not an object")
-            found.update(values)
         return found
 
     @property
@@ -171,7 +175,7 @@ class Recording:
             elif entry.kind == ChunkKind.BLOB:
                 kind, path, _, start = self._named[entry.offset]
                 if kind == "format":
-                    fmt = self._format(path, self._file.raw(entry)[start:], entry)
+                    fmt = self._format(path, self._file.raw(entry, _LARGEST_FORMAT)[start:], entry)
                     yield {fmt.id: fmt}
 
     @cached_property
@@ -196,9 +200,11 @@ class Recording:
 
     def _passes(self, entry: Entry) -> Iterator[Batch]:
         try:
-            yield from unpack_batches(self._file.raw(entry))
+            yield from unpack_batches(self._file.raw(entry), entry.stored)
         except struct.error as error:
             raise RecordingError(self.name, entry.offset, "damaged: a pass is not whole") from error
+        except InputRefusal as error:
+            raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
 
 
 def parse_cmdlines(data: bytes) -> dict[int, str]:

@@ -17,10 +17,13 @@ from typing import Protocol
 
 import platformdirs
 
+from foreign.files import read_file
+from foreign.packed import inflate
+from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused
 from kernel.ownership import distrust
 
-MAX_BTF = 256 << 20
+MAX_BTF = 64 << 20
 """Bytes; the largest kernels have 15 MB."""
 _MAGIC = b"probewright btf 1\n"
 
@@ -68,14 +71,13 @@ def load(key: str) -> bytes | None:
     if distrust(folder()):
         return None
     try:
-        data = path.read_bytes()
-    except OSError:
+        data = read_file(path, MAX_BTF)
+    except (OSError, InputRefusal):
         return None
     magic, digest, packed = data[: len(_MAGIC)], data[len(_MAGIC) : len(_MAGIC) + 32], data[len(_MAGIC) + 32 :]
-    with contextlib.suppress(zlib.error):
-        unpacker = zlib.decompressobj()
-        btf = unpacker.decompress(packed, MAX_BTF)
-        if magic == _MAGIC and not unpacker.unconsumed_tail and hashlib.sha256(btf).digest() == digest:
+    with contextlib.suppress(InputRefusal):
+        btf = inflate(packed, str(path), MAX_BTF)
+        if magic == _MAGIC and hashlib.sha256(btf).digest() == digest:
             return btf
     with contextlib.suppress(OSError):
         path.unlink()

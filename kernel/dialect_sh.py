@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import subprocess
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 
+from foreign.packed import gunzip
+from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, TargetLost
 from kernel.quote import escape, quote
 from kernel.shell import SILENCE, Shell
@@ -119,8 +120,8 @@ class ShellDialect:
     def _unpack(self, path: str, limit: int) -> bytes:
         packed = self._shell.run(f"t_pack {self._word(path)}", path, limit)
         try:
-            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(packed, limit)
-        except zlib.error as error:
+            return gunzip(packed, path, limit)
+        except InputRefusal as error:
             raise TargetLost(f"the far side sent what makes no sense: {error}") from None
 
     @staticmethod

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import re
 import struct
-import zlib
 from collections.abc import Callable
 from dataclasses import replace
 
 from events.format import FormatError, HeaderPage
+from foreign.packed import gunzip
+from foreign.refusal import InputRefusal
+from foreign.text import lines_of, whole_number
 from kernel.errors import FileRefused
 from kernel.target import Target
 from kernel.tracefs import decode
 from kernel.troubles import Sight, explain, parse_config
-from probes.facts import UNKNOWN, Feature, TargetFacts
+from probes.facts import LARGEST_LIST, MOST_FUNCTIONS, UNKNOWN, Feature, TargetFacts
 
 _README_FEATURES = (
     (Feature.FPROBE_EVENTS, r"^\s*f\[:\[<group>/\]"),
@@ -51,6 +52,14 @@ _MACHINES |= {243: "riscv64", 258: "loongarch64"}
 """e_machine of an ELF header -> `uname -m`."""
 
 _AT_PAGESZ = 6
+_LARGEST_CONFIG = 4 << 20
+"""Bytes of a .config; that of a distribution has 300,000."""
+_LARGEST_FILE = 1 << 20
+"""Bytes of the small files of /proc and /sys."""
+_PAGE_SIZES = frozenset(1 << shift for shift in range(12, 19))
+"""4 to 256 KiB (arch/*/Kconfig, PAGE_SIZE_*)."""
+_MOST_CPUS = 1 << 13
+"""CONFIG_NR_CPUS is at most 8192."""
 
 TRACEFS_MAGIC = 0x74726163
 """include/uapi/linux/magic.h"""
@@ -101,8 +110,9 @@ def readme_features(readme: str) -> frozenset[str]:
 
 
 def parse_blacklist(text: str) -> frozenset[str]:
-    """Symbols of debugfs kprobes/blacklist: `0xSTART-0xEND<tab>symbol`."""
-    return frozenset(line.rpartition("\t")[2].strip() for line in text.splitlines() if "\t" in line)
+    """Symbols of debugfs kprobes/blacklist: `0xSTART-0xEND<tab>symbol`. Raises InputRefusal."""
+    lines = lines_of(text, "kprobes/blacklist", MOST_FUNCTIONS)
+    return frozenset(line.rpartition("\t")[2].strip() for line in lines if "\t" in line)
 
 
 class _Look:
@@ -111,14 +121,18 @@ class _Look:
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def data(self, path: str, limit: int = 64 << 20) -> bytes:
+    def data(self, path: str, limit: int = _LARGEST_FILE) -> bytes:
         try:
             return self._target.read(path, limit)
         except FileRefused:
             return b""
 
-    def text(self, path: str) -> str:
-        return decode(self.data(path))
+    def text(self, path: str, limit: int = _LARGEST_FILE) -> str:
+        return decode(self.data(path, limit))
+
+    def lines(self, path: str) -> list[str]:
+        """Raises InputRefusal for more lines than any kernel has functions."""
+        return lines_of(self.text(path, LARGEST_LIST), path, MOST_FUNCTIONS)
 
     def word(self, path: str) -> str:
         return self.text(path).strip()
@@ -137,7 +151,7 @@ def _machine(look: _Look) -> TargetFacts:
     order = look.word("/sys/kernel/cpu_byteorder") or order
     number = int.from_bytes(elf[18:20], "big" if elf[5:6] == b"\2" else "little")
     bits = look.word("/sys/kernel/address_bits")
-    long_size = int(bits) // 8 if bits.isdigit() else (4 if elf[4:5] == b"\1" else 8)
+    long_size = {"32": 4, "64": 8}.get(bits, 4 if elf[4:5] == b"\1" else 8)
     status = look.text("/proc/self/status")
     uid = re.search(r"^Uid:\s+\d+\s+(\d+)", status, re.MULTILINE)
     return TargetFacts(
@@ -149,7 +163,7 @@ def _machine(look: _Look) -> TargetFacts:
         page_size=_page_size(look.data("/proc/self/auxv"), elf),
         cpus=_count_cpus(look.word("/sys/devices/system/cpu/online")),
         boot_id=look.word("/proc/sys/kernel/random/boot_id"),
-        uid=int(uid[1]) if uid else 0,
+        uid=whole_number(uid[1]) or 0 if uid else 0,
     )
 
 
@@ -157,18 +171,21 @@ def _page_size(auxv: bytes, elf: bytes) -> int:
     """AT_PAGESZ of a process whose ELF header begins with `elf`; 4096 where it does not say."""
     word = struct.Struct((">" if elf[5:6] == b"\2" else "<") + ("II" if elf[4:5] == b"\1" else "QQ"))
     whole = auxv[: len(auxv) // word.size * word.size]
-    return int(dict(word.iter_unpack(whole)).get(_AT_PAGESZ, 4096))
+    size = int(dict(word.iter_unpack(whole)).get(_AT_PAGESZ, 4096))
+    return size if size in _PAGE_SIZES else 4096
 
 
 def _count_cpus(ranges: str) -> int:
     """`0-3,8` -> 5; 1 where nothing is known."""
-    bounds = [part.split("-") for part in ranges.split(",") if part]
-    return sum(int(bound[-1]) - int(bound[0]) + 1 for bound in bounds) or 1
+    bounds = [part.split("-") for part in ranges.split(",", _MOST_CPUS)]
+    pairs = [(whole_number(bound[0]), whole_number(bound[-1])) for bound in bounds]
+    number = sum(last - first + 1 for first, last in pairs if first is not None and last is not None)
+    return min(max(number, 1), _MOST_CPUS)
 
 
 def _capabilities(look: _Look) -> int:
     found = re.search(r"^CapEff:\s+([0-9a-f]+)", look.text("/proc/self/status"), re.MULTILINE)
-    return int(found[1], 16) if found else 0
+    return whole_number(found[1], 16) or 0 if found else 0
 
 
 def _settings(look: _Look) -> dict[str, str]:
@@ -221,8 +238,8 @@ def _tracing(look: _Look, facts: TargetFacts) -> TargetFacts:
         readme=readme,
         long_size=long_size,
         tracers=tuple(look.text(f"{root}/available_tracers").split()),
-        functions=tuple(look.text(f"{root}/available_filter_functions").splitlines()),
-        blacklist=parse_blacklist(look.text("/sys/kernel/debug/kprobes/blacklist")),
+        functions=tuple(look.lines(f"{root}/available_filter_functions")),
+        blacklist=parse_blacklist(look.text("/sys/kernel/debug/kprobes/blacklist", LARGEST_LIST)),
     )
 
 
@@ -231,7 +248,7 @@ def read_config(target: Target, release: str) -> dict[str, str]:
     look = _Look(target)
     packed = look.data("/proc/config.gz")
     try:
-        text = gzip.decompress(packed).decode("ascii", "replace") if packed else ""
-    except (OSError, EOFError, zlib.error):
+        text = gunzip(packed, "/proc/config.gz", _LARGEST_CONFIG).decode("ascii", "replace") if packed else ""
+    except InputRefusal:
         text = ""
-    return parse_config(text or look.text(f"/boot/config-{release}"))
+    return parse_config(text or look.text(f"/boot/config-{release}", _LARGEST_CONFIG))

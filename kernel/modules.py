@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import lzma
 import posixpath
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from foreign.packed import unpack
+from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused
 from kernel.target import Target
 from probes.attaching.reasons import Absent
@@ -76,11 +76,9 @@ class AbsentModules:
 
 def unpacked(data: bytes) -> bytes | None:
     """A module's file as ELF; None: packed in a way that can't be read here (zstd), or damaged."""
-    try:
-        if data.startswith(b"\xfd7zXZ"):
-            return lzma.LZMADecompressor().decompress(data, _LARGEST)
-        if data.startswith(b"\x1f\x8b"):
-            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _LARGEST)
-    except (lzma.LZMAError, zlib.error):
+    if not data.startswith((b"\x7fELF", b"\xfd7zXZ", b"\x1f\x8b")):
         return None
-    return data if data.startswith(b"\x7fELF") else None
+    try:
+        return unpack(data, "", _LARGEST)
+    except InputRefusal:
+        return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-import zlib
 from typing import Protocol
 
 from events.batch import Batch, Chunk
+from foreign.packed import inflate
 from kernel import frames
 from kernel.errors import FileRefused, StreamClosed, TargetLost
 
@@ -107,10 +107,9 @@ class AgentStream:
 
 
 def expand(flag: bytes, data: bytes, limit: int) -> bytes:
-    """What `frames.squeeze` made, of at most `limit` bytes. Raises ValueError, zlib.error."""
+    """What `frames.squeeze` made, of at most `limit` bytes. Raises ValueError."""
     if flag == b"z":
-        unpacker = zlib.decompressobj()
-        data = unpacker.decompress(data, limit + 1)
+        return inflate(data, "", limit)
     if len(data) > limit:
         raise ValueError("more bytes than were asked for")
     return data

@@ -6,24 +6,24 @@ Nothing can be changed there; what was not kept is refused as a file that is not
 from __future__ import annotations
 
 import errno
-import io
-import lzma
-import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from events.recording import Recording, RecordingError
+from foreign.archive import read_tar
+from foreign.files import files_below, read_file
+from foreign.refusal import InputRefusal
 from kernel import facts as looking
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.target import Step, Stream, Target
-from probes.facts import TargetFacts
+from probes.facts import LARGEST_LIST, TargetFacts
 from probes.facts_json import facts_from_dict
 
 _LARGEST_FILE = 64 << 20
 """Most bytes of one file of saved facts."""
 _LARGEST_TAR = 256 << 20
-"""Most bytes of all of them."""
+"""Most bytes of a tar file of them as it lies there."""
 _MOST_FILES = 20_000
 
 
@@ -70,7 +70,10 @@ class RecordingTarget(RememberedTarget):
     @cached_property
     def _facts(self) -> TargetFacts:
         try:
-            blobs = [(self.recording.blob("facts", name) or b"").decode("utf-8", "replace") for name in FACT_BLOBS]
+            blobs = [
+                (self.recording.blob("facts", name, LARGEST_LIST) or b"").decode("utf-8", "replace")
+                for name in FACT_BLOBS
+            ]
             return facts_from_dict(self.recording.facts, *blobs)
         except (RecordingError, TypeError, ValueError, KeyError, AttributeError) as error:
             raise TargetUnusable(f"{self.name}: the facts of this recording are damaged ({error})") from error
@@ -133,7 +136,10 @@ class SavedFacts(RememberedTarget):
 
     @cached_property
     def _facts(self) -> TargetFacts:
-        return looking.gather(self)
+        try:
+            return looking.gather(self)
+        except InputRefusal as error:
+            raise TargetUnusable(f"{self.name}: {error}", _WAY_OUT) from None
 
     def btf(self, module: str | None = None) -> bytes:
         return self.read(f"/sys/kernel/btf/{module or 'vmlinux'}")
@@ -182,18 +188,21 @@ def open_recording(path: Path) -> Target:
     """
     name = str(path)
     if path.is_dir():
-        names = [str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()][:_MOST_FILES]
-        return _saved(name, names, lambda file: (path / file).read_bytes())
+        try:
+            names = files_below(path, _MOST_FILES)
+        except InputRefusal as error:
+            raise TargetUnusable(str(error), _WAY_OUT) from None
+        return _saved(name, names, lambda file: read_file(path / file, _LARGEST_FILE))
     try:
         if ".tar" in path.suffixes or path.suffix in (".tgz", ".txz"):
-            files = _untar(path)
+            files = read_tar(read_file(path, _LARGEST_TAR), name)
             return _saved(name, tuple(files), files.__getitem__)
         recording = Recording.open(path)
         if recording.truncated and not (recording.names("btf") or recording.names("header_page")):
             # What a kernel would say of a probe can't be computed, and it would look as if it had no functions.
             raise TargetUnusable(f"{name}: the recording is damaged: cut short before its functions and types")
         return RecordingTarget(recording, path.name)
-    except (OSError, RecordingError, tarfile.TarError, lzma.LZMAError, EOFError) as error:
+    except (OSError, RecordingError, InputRefusal) as error:
         raise TargetUnusable(str(error), _WAY_OUT) from error
 
 
@@ -201,19 +210,3 @@ def _saved(name: str, names: Sequence[str], content: Callable[[str], bytes]) -> 
     if "vmlinux.btf" not in names and "available_filter_functions" not in names:
         raise TargetUnusable(f"{name}: no saved facts (no vmlinux.btf, no available_filter_functions)", _WAY_OUT)
     return SavedFacts(name, names, content)
-
-
-def _untar(path: Path) -> dict[str, bytes]:
-    files: dict[str, bytes] = {}
-    left = _LARGEST_TAR
-    with tarfile.open(fileobj=io.BytesIO(path.read_bytes())) as archive:
-        for member in archive:
-            name = member.name.removeprefix("./")
-            if not member.isfile() or member.size > _LARGEST_FILE or len(files) >= _MOST_FILES:
-                continue
-            left -= member.size
-            if left < 0 or len(files) >= _MOST_FILES:
-                raise tarfile.TarError(f"{path}: too large for saved facts")
-            if (file := archive.extractfile(member)) is not None:
-                files[name] = file.read()
-    return files

@@ -14,7 +14,6 @@ import os
 import subprocess
 import threading
 import time
-import zlib
 from collections.abc import Sequence
 from typing import IO
 
@@ -207,7 +206,7 @@ class Line:
                 self._take(ident, op, frames.unpack(_exactly(self._from, size)))
         except EOFError:
             self._lose("the line was cut, or the agent on the far side ended")
-        except (ValueError, IndexError, zlib.error) as error:
+        except (ValueError, IndexError) as error:
             self._lose(f"the far side sent what makes no sense: {error}")
         except OSError as error:
             self._lose(f"the line was cut: {error.strerror}")
@@ -215,7 +214,7 @@ class Line:
             self._from.close()
 
     def _take(self, ident: int, op: int, fields: list[bytes]) -> None:
-        """One frame from the agent. Raises ValueError, IndexError and zlib.error for one that makes no sense."""
+        """One frame from the agent. Raises ValueError and IndexError for one that makes no sense."""
         self.heard = time.monotonic()
         if op == frames.PASS:
             stream = self._streams.get(ident)

@@ -4,7 +4,6 @@ hundred thousand entries, by one `struct`.
 
 from __future__ import annotations
 
-import lzma
 import struct
 from collections.abc import Iterator, Sequence
 from io import BytesIO
@@ -12,12 +11,18 @@ from typing import NamedTuple
 
 from elftools.common.exceptions import ELFError
 from elftools.common.utils import struct_parse
+from elftools.construct import Container
 from elftools.elf.elffile import ELFFile
 
+from foreign.packed import unxz
+from foreign.refusal import InputRefusal
 from probes.program import Program, Segment, StaticProbe, Symbol, SymbolKind
 
 MAX_SECTIONS = 1 << 17
 MAX_SEGMENTS = 1 << 12
+MAX_NAME = 8 << 10
+MAX_NAMES = 64 << 20
+"""Characters of all names of a file's symbols."""
 MAX_HIDDEN = 64 << 20
 """Bytes of `.gnu_debugdata` once it is unpacked."""
 
@@ -97,24 +102,31 @@ def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
     headers = [struct_parse(elf.structs.Elf_Shdr, elf.stream, offset + index * each) for index in range(number)]
     index = elf.get_shstrndx()
     strings = headers[index]["sh_offset"] if number and index < number else 0
+    inside = [_inside(header, data) for header in headers]
+    if sum(one["sh_size"] for one, held in zip(headers, inside, strict=True) if held) > 2 * len(data):
+        raise ProgramError("its sections lie over each other")
     found = []
-    for header in headers:
+    for header, held in zip(headers, inside, strict=True):
         begin = header["sh_offset"]
-        inside = header["sh_type"] != "SHT_NOBITS" and begin + header["sh_size"] <= len(data)
         found.append(
             _Section(
                 _text(data, strings + header["sh_name"]),
                 str(header["sh_type"]),
                 header["sh_addr"],
                 header["sh_link"],
-                data[begin : begin + header["sh_size"]] if inside else b"",
+                data[begin : begin + header["sh_size"]] if held else b"",
             )
         )
     return found
 
 
+def _inside(header: Container, data: bytes) -> bool:
+    return bool(header["sh_type"] != "SHT_NOBITS" and header["sh_offset"] + header["sh_size"] <= len(data))
+
+
 def _text(data: bytes, start: int) -> str:
-    end = data.find(b"\0", start)
+    """The string at an offset; empty where it has no end, or more than MAX_NAME bytes."""
+    end = data.find(b"\0", start, start + MAX_NAME)
     return data[start : end if end >= 0 else start].decode("utf-8", "surrogateescape")
 
 
@@ -122,6 +134,7 @@ def _symbols(elf: ELFFile, sections: Sequence[_Section]) -> Iterator[tuple[str, 
     """Name and symbol, of all tables."""
     order = "<" if elf.little_endian else ">"
     entry = struct.Struct(order + ("IBBHQQ" if elf.elfclass == 64 else "IIIBBH"))
+    left = MAX_NAMES
     for section in sections:
         if section.type not in ("SHT_SYMTAB", "SHT_DYNSYM") or section.link >= len(sections):
             continue
@@ -138,6 +151,9 @@ def _symbols(elf: ELFFile, sections: Sequence[_Section]) -> Iterator[tuple[str, 
                 kind = SymbolKind.IMPORTED  # of a type that the table need not say
             if kind is not None and name and name < len(strings):
                 text, at, version = _text(strings, name).partition("@")
+                left -= len(text)
+                if left < 0:
+                    raise ProgramError(f"the names of its symbols have more than {MAX_NAMES} characters")
                 old = bool(at) and not version.startswith("@")
                 old = old or (number < len(versions) and versions[number] > _HIDDEN)
                 yield text, Symbol(address, size, kind, old and index != _UNDEFINED)
@@ -155,8 +171,8 @@ def _hidden(sections: Sequence[_Section]) -> Iterator[tuple[str, Symbol]]:
     if not packed:
         return
     try:
-        data = lzma.LZMADecompressor().decompress(packed, MAX_HIDDEN)
-    except lzma.LZMAError:
+        data = unxz(packed, ".gnu_debugdata", MAX_HIDDEN)
+    except InputRefusal:
         return
     inner = ELFFile(BytesIO(data))
     yield from _symbols(inner, _sections(inner, data))
@@ -167,7 +183,7 @@ def _static(elf: ELFFile, sections: Sequence[_Section]) -> dict[str, tuple[Stati
     order, size = "<" if elf.little_endian else ">", elf.elfclass // 8
     word = "Q" if size == 8 else "I"
     base = next((section.address for section in sections if section.name == ".stapsdt.base"), None)
-    found: dict[str, tuple[StaticProbe, ...]] = {}
+    found: dict[str, dict[StaticProbe, None]] = {}
     for section in sections:
         if section.name != ".note.stapsdt":
             continue
@@ -177,8 +193,8 @@ def _static(elf: ELFFile, sections: Sequence[_Section]) -> dict[str, tuple[Stati
             provider, name = (content[3 * size :] + b"\0\0").split(b"\0")[:2]
             key = f"{provider.decode('utf-8', 'surrogateescape')}:{name.decode('utf-8', 'surrogateescape')}"
             probe = StaticProbe(place + moved, counter + moved if counter else 0)
-            found[key] = (*found.get(key, ()), probe)
-    return found
+            found.setdefault(key, {})[probe] = None
+    return {key: tuple(probes) for key, probes in found.items()}
 
 
 def _notes(data: bytes, order: str) -> Iterator[bytes]:

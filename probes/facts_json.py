@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from probes.facts import Feature, TargetFacts, Trouble
+from foreign.text import lines_of
+from probes.facts import MOST_FUNCTIONS, Feature, TargetFacts, Trouble
 
 _BIG = ("functions", "blacklist", "readme")
 """Fields that a recording keeps as blobs of their own."""
@@ -40,7 +41,7 @@ def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str =
     )
     return TargetFacts(
         **values,
-        functions=tuple(functions.splitlines()),
-        blacklist=frozenset(blacklist.splitlines()),
+        functions=tuple(lines_of(functions, "functions", MOST_FUNCTIONS)),
+        blacklist=frozenset(lines_of(blacklist, "blacklist", MOST_FUNCTIONS)),
         readme=readme,
     )

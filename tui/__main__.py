@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -24,6 +25,27 @@ def _open_closed() -> None:
             setattr(sys, name, open(number, how, closefd=False))  # noqa: SIM115 - as long as the process
 
 
+def _parsed(words: list[str]) -> argparse.Namespace:
+    """Read the words; where they ask for help or the version, what was printed has gone out before the process ends."""
+    from tui.cli.parser import parse
+
+    try:
+        try:
+            return parse(words)
+        except SystemExit:
+            sys.stdout.flush()
+            raise
+    except BrokenPipeError:
+        from tui.cli.stopping import give_up_output
+
+        give_up_output()
+        sys.exit(0)
+    except OSError as error:
+        from tui.cli.main import not_given_out
+
+        sys.exit(not_given_out(error))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command line.
 
@@ -33,6 +55,8 @@ def main(argv: list[str] | None = None) -> int:
 
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_closed()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as that of standard error: no text is lost for a letter
     if "JOURNAL_STREAM" in os.environ:
         from tui.cli.journal import install
 
@@ -40,9 +64,7 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     arguments: argparse.Namespace | SimpleNamespace | None = plain(words)
     if arguments is None:
-        from tui.cli.parser import parse
-
-        arguments = parse(words)
+        arguments = _parsed(words)
     from tui.cli.main import run
 
     status = run(arguments)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
 import platform
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from foreign.packed import unpack
+from foreign.refusal import InputRefusal
 from kernel.lab import cache, initramfs, packages
 from kernel.lab.errors import LabError
 from kernel.lab.work import Work
@@ -175,14 +174,10 @@ def pack_modules(modules: dict[str, bytes]) -> bytes:
 
 
 def _inflate(name: str, data: bytes) -> bytes:
-    if name.endswith(".xz"):
-        return lzma.decompress(data)
-    if name.endswith(".gz"):
-        return gzip.decompress(data)
-    if name.endswith(".zst"):
-        # Python has no zstd before 3.14.
-        return subprocess.run(["zstd", "-dc"], input=data, capture_output=True, check=True).stdout
-    return data
+    try:
+        return unpack(data, name)
+    except InputRefusal as error:
+        raise LabError(str(error)) from None
 
 
 def from_path(path: Path) -> KernelImage:

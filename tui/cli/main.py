@@ -36,7 +36,14 @@ def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `si
 
 
 def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
-    """Run the command; messages for people go to standard error."""
+    """Run the command; messages for people go to standard error, also that of an error nobody thought of."""
+    try:
+        return _run(arguments)
+    except Exception as error:
+        return unforeseen(error)
+
+
+def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     keep_endings()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
@@ -84,6 +91,11 @@ def _not_written(error: OSError) -> int:
     """Say that standard output takes no more, which is on a full disk, say; any other error goes on as it is."""
     if error.errno not in _FULL or not _is_printing(error.__traceback__):
         raise error
+    return not_given_out(error)
+
+
+def not_given_out(error: OSError) -> int:
+    """Say that standard output takes no more."""
     from tui.cli.stopping import give_up_output
 
     give_up_output()  # else the interpreter tries again at the exit, and complains
@@ -95,6 +107,24 @@ def _is_printing(at: TracebackType | None) -> bool:
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     return at is not None and os.path.dirname(at.tb_frame.f_code.co_filename) == os.path.dirname(__file__)
+
+
+def unforeseen(error: Exception) -> int:
+    """Say an error that no command caught in one line: what was opened is damaged, or the command is.
+
+    Where PROBEWRIGHT_TRACEBACK is set the error goes on, for a report of it.
+    """
+    if os.environ.get("PROBEWRIGHT_TRACEBACK"):
+        raise error
+    from btf.errors import BtfError
+    from events.chunks import RecordingError
+    from foreign.refusal import InputRefusal
+
+    if isinstance(error, BtfError | RecordingError | InputRefusal):
+        return fail(KernelError(str(error)), UNUSABLE)
+    words = " ".join(str(error).split())[:200]
+    remedy = "with PROBEWRIGHT_TRACEBACK=1 it says where: a report of it with the input helps to mend it"
+    return fail(KernelError(f"an error of the program: {type(error).__name__}: {words}", remedy), UNUSABLE)
 
 
 def fail(error: KernelError, status: int) -> int:

@@ -6,7 +6,9 @@ Without a command the application starts; a lone argument that is no command is 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tui.cli import argument_types as types
 from tui.cli.misspelt import meant
@@ -23,6 +25,9 @@ from tui.cli.options import (
     add_values,
 )
 from tui.cli.plain import COMMANDS
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "ansible", "kubernetes", "comment")
 """Names of `probes.export.export.DIALECTS`, which takes longer to import than all of this."""
@@ -79,8 +84,15 @@ def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     return _application(), _commands()
 
 
+class _Parser(argparse.ArgumentParser):
+    """One whose help is an error where it can't be printed; the base class passes over it."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        print(message, end="", file=file or sys.stderr)
+
+
 def _application() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="probewright",
         usage="%(prog)s [-h] [--version] [-t TARGET] [TARGET]\n       %(prog)s FILE.pwr --export FORMAT[:PATH]\n"
         "       %(prog)s COMMAND [-h] ...",
@@ -98,9 +110,7 @@ def _application() -> argparse.ArgumentParser:
 
 
 def _commands() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="probewright", epilog=_TARGETS, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = _Parser(prog="probewright", epilog=_TARGETS, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_common(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 

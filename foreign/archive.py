@@ -1,0 +1,146 @@
+"""Tar files with bounds on members, names and bytes, read in one pass: POSIX ustar, GNU long names, pax paths.
+
+Only regular files are given; links, devices and sparse files are passed over. `tarfile` believes the sizes of long
+names and pax headers, and keeps every member it has seen. Layout: POSIX.1-2017, pax, "ustar Interchange Format".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from foreign.packed import unpacked_pieces
+from foreign.refusal import InputRefusal
+
+_BLOCK = 512
+_LONGEST_NAME = 4096
+"""Bytes of a member's name, as PATH_MAX."""
+_LONGEST_EXTRA = 64 << 10
+"""Bytes of a pax header."""
+_FILES = (b"0", b"\0", b"7")
+_LONG_NAME, _PAX = b"L", b"x"
+
+
+class TarBounds(NamedTuple):
+    """What of a tar file is taken."""
+
+    largest: int = 64 << 20
+    """Bytes of one file; a larger one is passed over."""
+    total: int = 192 << 20
+    """Bytes that come out of the archive, headers and what is passed over included, are at most four times this; of
+    the files that are kept, this."""
+    members: int = 20_000
+
+
+_USUAL = TarBounds()
+
+
+def read_tar(data: bytes, source: str, bounds: TarBounds = _USUAL) -> dict[str, bytes]:
+    """Return the regular files of a tar file, plain or packed by gzip or xz, by name. Raises InputRefusal."""
+    tar = _Tar(unpacked_pieces(data, source), source, 4 * bounds.total)
+    files: dict[str, bytes] = {}
+    kept, longer = 0, ""
+    for _ in range(2 * bounds.members):
+        head = tar.take(_BLOCK)
+        if not head.strip(b"\0"):
+            return files
+        _check(head, source)
+        kind, size = head[156:157], _number(head[124:136], source)
+        padded = -(-size // _BLOCK) * _BLOCK
+        if kind in (_LONG_NAME, _PAX):
+            if size > _LONGEST_EXTRA:
+                raise InputRefusal(source, f"a header of {size} bytes", f"{_LONGEST_EXTRA} bytes")
+            extra = tar.take(padded)[:size]
+            longer = (_text(extra) if kind == _LONG_NAME else _pax_path(extra)) or longer
+            continue
+        name, longer = (longer or _own_name(head)).removeprefix("./"), ""
+        if len(name) > _LONGEST_NAME:
+            raise InputRefusal(source, f"a name of {len(name)} characters", f"{_LONGEST_NAME}")
+        if kind not in _FILES or size > bounds.largest or name.endswith("/"):
+            tar.skip(padded)
+            continue
+        kept += size
+        if kept > bounds.total:
+            raise InputRefusal(source, "its files have more", f"{bounds.total} bytes")
+        if len(files) >= bounds.members:
+            break
+        files[name] = tar.take(padded)[:size]
+    raise InputRefusal(source, "more members", f"{bounds.members}")
+
+
+class _Tar:
+    """The bytes of an archive, in order."""
+
+    def __init__(self, pieces: Iterator[bytes], source: str, most: int) -> None:
+        self._pieces = pieces
+        self._source = source
+        self._most = self._left = most
+        self._held = bytearray()
+
+    def take(self, size: int) -> bytes:
+        """The next bytes; at the end of a file that has no end mark, zeros."""
+        while len(self._held) < size and self._more(self._held):
+            pass
+        if self._held and len(self._held) < size:
+            raise InputRefusal(self._source, "cut short")
+        found = bytes(self._held[:size]) if self._held else bytes(min(size, _BLOCK))
+        del self._held[:size]
+        return found
+
+    def skip(self, size: int) -> None:
+        """Pass over bytes."""
+        while size > len(self._held):
+            size -= len(self._held)
+            self._held.clear()
+            if not self._more(self._held):
+                raise InputRefusal(self._source, "cut short")
+        del self._held[:size]
+
+    def _more(self, to: bytearray) -> bool:
+        piece = next(self._pieces, None)
+        if piece is None:
+            return False
+        self._left -= len(piece)
+        if self._left < 0:
+            raise InputRefusal(self._source, "unpacks to more", f"{self._most} bytes")
+        to += piece
+        return True
+
+
+def _check(head: bytes, source: str) -> None:
+    """Raise where the sum of a header is wrong: all its bytes, its own field as blanks."""
+    if sum(head[:148]) + sum(head[156:]) + 8 * 32 != _number(head[148:156], source):
+        raise InputRefusal(source, "no tar file, or a damaged one")
+
+
+def _number(field: bytes, source: str) -> int:
+    """Octal digits, or GNU's binary form behind a first byte of 0x80."""
+    if field[:1] == b"\x80":
+        return int.from_bytes(field[1:], "big")
+    digits = field.replace(b"\0", b" ").strip()
+    if digits.strip(b"01234567"):
+        raise InputRefusal(source, "no tar file, or a damaged one")
+    return int(digits or b"0", 8)
+
+
+def _own_name(head: bytes) -> str:
+    prefix = _text(head[345:500]) if head[257:263] == b"ustar\0" else ""
+    return f"{prefix}/{_text(head[:100])}" if prefix else _text(head[:100])
+
+
+def _pax_path(extra: bytes) -> str:
+    """The `path` of a pax header, whose lines are `LENGTH KEY=VALUE`; empty where it has none."""
+    at, found = 0, ""
+    while at < len(extra):
+        blank = extra.find(b" ", at, at + 20)
+        digits = extra[at:blank] if blank > at else b""
+        if not digits.isdigit() or not blank - at < int(digits) <= len(extra) - at:
+            return found
+        key, _, value = extra[blank + 1 : at + int(digits) - 1].partition(b"=")
+        found = _text(value) if key == b"path" else found
+        at += int(digits)
+    return found
+
+
+def _text(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode("utf-8", "backslashreplace")

@@ -1,0 +1,55 @@
+"""Files that somebody named: no devices, and at most so many bytes."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from foreign.refusal import InputRefusal
+
+_PIECE = 1 << 20
+
+
+def read_file(path: str | os.PathLike[str], most: int) -> bytes:
+    """Return the bytes of a regular file or a pipe, at most `most`.
+
+    Raises:
+        InputRefusal: it is something else (a device has no end), or has more bytes.
+        OSError: it can't be read.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        kind = os.fstat(fd)
+        if stat.S_ISFIFO(kind.st_mode):
+            os.set_blocking(fd, True)
+        elif not stat.S_ISREG(kind.st_mode):
+            raise InputRefusal(os.fspath(path), "no regular file")
+        if kind.st_size > most:
+            raise InputRefusal(os.fspath(path), f"{kind.st_size} bytes", f"{most} bytes")
+        found = bytearray()
+        while part := os.read(fd, min(_PIECE, most + 1 - len(found))):
+            found += part
+            if len(found) > most:
+                raise InputRefusal(os.fspath(path), "more bytes", f"{most} bytes")
+        return bytes(found)
+    finally:
+        os.close(fd)
+
+
+def files_below(folder: Path, most: int) -> list[str]:
+    """Return the paths of the regular files below a folder, relative to it, no links followed.
+
+    Raises InputRefusal for more than `most` files or folders.
+    """
+    found: list[str] = []
+    seen = 0
+    for place, folders, names in os.walk(folder):
+        seen += len(names) + len(folders)
+        if seen > most:
+            raise InputRefusal(str(folder), "more files", f"{most}")
+        for name in names:
+            path = os.path.join(place, name)
+            if os.path.isfile(path):
+                found.append(os.path.relpath(path, folder))
+    return sorted(found)

@@ -1,0 +1,192 @@
+"""Decompression with a bound on what comes out: gzip, zlib, xz and lzma, zstd by its program."""
+
+from __future__ import annotations
+
+import contextlib
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Protocol
+
+from foreign.refusal import InputRefusal
+
+if TYPE_CHECKING:
+    import subprocess
+
+LARGEST = 256 << 20
+"""Bytes that come out of any packed input, where its reader allows no fewer."""
+LZMA_MEMORY = 128 << 20
+"""Bytes that a decoder of xz may take; `xz -9` needs 65 MiB."""
+_PIECE = 1 << 18
+_MOST_STREAMS = 1024
+"""Gzip members or xz streams behind each other in one input."""
+
+_GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
+
+
+class _Decoder(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def take(self, data: bytes, most: int) -> bytes: ...
+
+
+class _Zlib:
+    """`zlib.decompressobj`, which keeps what it did not get to, as `lzma` does."""
+
+    def __init__(self, bits: int) -> None:
+        self._decoder = zlib.decompressobj(bits)
+
+    @property
+    def eof(self) -> bool:
+        return self._decoder.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decoder.unused_data
+
+    def take(self, data: bytes, most: int) -> bytes:
+        return self._decoder.decompress(self._decoder.unconsumed_tail + data, most)
+
+
+class _Xz:
+    def __init__(self) -> None:
+        self._decoder = lzma.LZMADecompressor(memlimit=LZMA_MEMORY)
+
+    @property
+    def eof(self) -> bool:
+        return self._decoder.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decoder.unused_data
+
+    def take(self, data: bytes, most: int) -> bytes:
+        return self._decoder.decompress(data, most)
+
+
+def gunzip(data: bytes, source: str, most: int = LARGEST) -> bytes:
+    """Unpack gzip data, at most `most` bytes. Raises InputRefusal."""
+    return _whole(_pieces(data, _gzip, source, most + 1), source, most)
+
+
+def inflate(data: bytes, source: str, most: int = LARGEST, part: bool = False) -> bytes:
+    """Unpack a zlib stream, at most `most` bytes; with `part`, its first ones. Raises InputRefusal."""
+    return _whole(_pieces(data, _zlib, source, most + 1, 1), source, most, part)
+
+
+def unxz(data: bytes, source: str, most: int = LARGEST, part: bool = False) -> bytes:
+    """As `inflate`, for xz data; its dictionary takes at most LZMA_MEMORY. Raises InputRefusal."""
+    return _whole(_pieces(data, _Xz, source, most + 1), source, most, part)
+
+
+def unzstd(data: bytes, source: str, most: int = LARGEST) -> bytes:
+    """Unpack zstd data by the program zstd (Python has none before 3.14), at most `most` bytes.
+
+    Raises InputRefusal, also where there is no such program.
+    """
+    import subprocess  # which takes longer to import than all else here
+
+    command, pipe = ["zstd", "-dc", "--memory=128MB"], subprocess.PIPE
+    try:
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as run:
+            found, late = _through(run, data, most)
+    except OSError as error:
+        raise InputRefusal(source, f"zstd can't be started: {error.strerror}") from None
+    if late:
+        raise InputRefusal(source, "unpacks to more", f"{most} bytes")
+    if run.returncode:
+        raise InputRefusal(source, "damaged zstd data")
+    return found
+
+
+def _through(run: subprocess.Popen[bytes], data: bytes, most: int) -> tuple[bytes, bool]:
+    """Output of a program for some input, and whether there was more; a thread writes while this one reads."""
+    import threading
+
+    to, output = run.stdin, run.stdout
+    if to is None or output is None:
+        raise ValueError("the process needs pipes")
+
+    writer = threading.Thread(target=_write, args=(to, data), daemon=True)
+    writer.start()
+    found = output.read(most + 1)
+    late = len(found) > most
+    if late:
+        run.kill()
+    writer.join()
+    return found, late
+
+
+def _write(to: IO[bytes], data: bytes) -> None:
+    with contextlib.suppress(OSError, ValueError):  # it has ended
+        to.write(data)
+    with contextlib.suppress(OSError, ValueError):
+        to.close()
+
+
+def unpack(data: bytes, source: str, most: int = LARGEST) -> bytes:
+    """Unpack what its first bytes say it is; anything else is given back as it is. Raises InputRefusal."""
+    if data.startswith(_GZIP):
+        return gunzip(data, source, most)
+    if data.startswith(_XZ):
+        return unxz(data, source, most)
+    if data.startswith(_ZSTD):
+        return unzstd(data, source, most)
+    if len(data) > most:
+        raise InputRefusal(source, f"has {len(data)} bytes", f"{most} bytes")
+    return data
+
+
+def unpacked_pieces(data: bytes, source: str) -> Iterator[bytes]:
+    """Give the content of gzip, xz or plain data piece by piece, each of at most 256 KiB. Raises InputRefusal."""
+    if data.startswith(_GZIP):
+        yield from _pieces(data, _gzip, source)
+    elif data.startswith(_XZ):
+        yield from _pieces(data, _Xz, source)
+    else:
+        for at in range(0, len(data), _PIECE):
+            yield data[at : at + _PIECE]
+
+
+def _gzip() -> _Zlib:
+    return _Zlib(zlib.MAX_WBITS | 16)
+
+
+def _zlib() -> _Zlib:
+    return _Zlib(zlib.MAX_WBITS)
+
+
+def _pieces(
+    data: bytes, decoder: Callable[[], _Decoder], source: str, largest: int = _PIECE, streams: int = _MOST_STREAMS
+) -> Iterator[bytes]:
+    """Give the content of all streams that stand one behind the other; zeros behind them are padding."""
+    for number in range(1, streams + 1):
+        unpacking, rest = decoder(), data
+        while not unpacking.eof:
+            try:
+                piece = unpacking.take(rest, largest)
+            except (zlib.error, lzma.LZMAError, EOFError, MemoryError) as error:
+                raise InputRefusal(source, f"damaged packed data: {error}") from None
+            if not piece and not unpacking.eof:
+                raise InputRefusal(source, "damaged packed data: cut short")
+            yield piece
+            rest = b""
+        data = unpacking.unused_data.lstrip(b"\0")
+        if not data or number == streams == 1:
+            return
+    raise InputRefusal(source, "packed streams behind each other", f"{streams}")
+
+
+def _whole(pieces: Iterator[bytes], source: str, most: int, part: bool = False) -> bytes:
+    found: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        found.append(piece)
+        size += len(piece)
+        if size >= most and part:
+            break
+        if size > most:
+            raise InputRefusal(source, "unpacks to more", f"{most} bytes")
+    return b"".join(found)[:most] if part else b"".join(found)
