@@ -43,7 +43,7 @@ def run(*words: str, stdin: bytes = b"", environment: Mapping[str, str] | None =
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=bound,
+        preexec_fn=bound,  # noqa: PLW1509 - no lock is taken there
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})},
     )
     out, err = _drained(process, stdin)
@@ -80,10 +80,12 @@ def tar_of(files: Mapping[str, bytes]) -> bytes:
 
 def packed_config() -> bytes:
     """Saved facts whose /proc/config.gz unpacks to 2 GB."""
-    return tar_of({
-        "available_filter_functions": b"vfs_read\n",
-        "/proc/config.gz": gzip.compress(bytes(64 << 20), 9) * 32,
-    })
+    return tar_of(
+        {
+            "available_filter_functions": b"vfs_read\n",
+            "/proc/config.gz": gzip.compress(bytes(64 << 20), 9) * 32,
+        }
+    )
 
 
 def many_headers() -> bytes:
