@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from foreign.text import whole_number
 from kernel.errors import FileRefused
 from kernel.target import Effect, Step, Target
 
 _LOG_HEAD = re.compile(r"^\[ *\d+\.\d+\] (.*?): error: (.*)$", re.MULTILINE)
 _LOG_COMMAND = "  Command: "
 _DYNAMIC = re.compile(r"^([a-z])\d*:([^/\s]+)/(\S+) ?(.*)$")
-_PROFILE = re.compile(r"^\s*(\S+)\s+(\d+)\s+(\d+)\s*$")
+_PROFILE = re.compile(r"\s*+(\S++)\s++(\d{1,20})\s++(\d{1,20})\s*+$", re.ASCII)
 
 
 class LogEntry(NamedTuple):
@@ -114,9 +115,10 @@ class Instance:
         """By CPU number; CPUs that have no buffer (never online) are left out."""
         found: dict[int, CpuStats] = {}
         for name in self._target.list(self.file("per_cpu")):
-            if name.startswith("cpu") and name[3:].isdigit():
+            number = whole_number(name[3:]) if name.startswith("cpu") else None
+            if number is not None:
                 try:
-                    found[int(name[3:])] = parse_stats(self.read(f"per_cpu/{name}/stats"))
+                    found[number] = parse_stats(self.read(f"per_cpu/{name}/stats"))
                 except FileRefused:
                     continue
         return found
@@ -148,8 +150,8 @@ class Tracefs(Instance):
         names: dict[int, str] = {}
         for line in self.read("saved_cmdlines").splitlines():
             pid, _, comm = line.partition(" ")
-            if pid.isdigit():
-                names[int(pid)] = comm
+            if (number := whole_number(pid)) is not None:
+                names[number] = comm
         return names
 
     def kprobe_profile(self) -> dict[str, Profile]:
@@ -192,7 +194,7 @@ def parse_stats(text: str) -> CpuStats:
     values = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
 
     def number(name: str) -> int:
-        return int(values.get(name, "0"))
+        return whole_number(values.get(name, "0").strip()) or 0
 
     lost = number("dropped events") + number("commit overrun")
     return CpuStats(number("entries"), number("overrun"), lost, number("read events"))

@@ -26,7 +26,7 @@ def _open_closed() -> None:
 
 
 def _parsed(words: list[str]) -> argparse.Namespace:
-    """Read the words; where they ask for help or the version, what was printed has gone out before the process ends."""
+    """Read the words; what was printed for `--help` or `--version` has gone out before the process ends."""
     from tui.cli.parser import parse
 
     try:

@@ -77,7 +77,7 @@ class Groups:
             raise GroupError(f"{self.config}: {error}") from None
         try:
             hosts = tomllib.loads(text).get("hosts", {})
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # also a number of 5000 digits
             raise GroupError(f"{self.config}: {error}", "mend that line") from None
         if not isinstance(hosts, dict):
             raise GroupError(f"{self.config}: hosts is no table", "write [hosts.NAME] above each group")

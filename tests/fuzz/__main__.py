@@ -9,6 +9,7 @@ import secrets
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from tests.fuzz.all_kinds import KINDS
@@ -33,8 +34,8 @@ def main() -> int:
     work = list(schedule(kinds, arguments.inputs))
     begin = time.monotonic()
     parts = [(arguments.seed, work[job :: arguments.jobs]) for job in range(arguments.jobs)]
-    with multiprocessing.get_context("fork").Pool(arguments.jobs) as pool:
-        results = pool.starmap(run, parts)
+    with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("fork")) as pool:
+        results = list(pool.map(run, *zip(*parts, strict=True)))
     counts: Counter[tuple[str, str]] = Counter()
     failures: list[Failure] = []
     for some, failed in results:

@@ -110,18 +110,18 @@ def _is_printing(at: TracebackType | None) -> bool:
 
 
 def unforeseen(error: Exception) -> int:
-    """Say an error that no command caught in one line: what was opened is damaged, or the command is.
+    """Say an error that no command caught in one line: what was opened is damaged, or the program is.
 
-    Where PROBEWRIGHT_TRACEBACK is set the error goes on, for a report of it.
+    In the second case the error goes on where PROBEWRIGHT_TRACEBACK is set, for a report of it.
     """
-    if os.environ.get("PROBEWRIGHT_TRACEBACK"):
-        raise error
     from btf.errors import BtfError
     from events.chunks import RecordingError
     from foreign.refusal import InputRefusal
 
     if isinstance(error, BtfError | RecordingError | InputRefusal):
         return fail(KernelError(str(error)), UNUSABLE)
+    if os.environ.get("PROBEWRIGHT_TRACEBACK"):
+        raise error
     words = " ".join(str(error).split())[:200]
     remedy = "with PROBEWRIGHT_TRACEBACK=1 it says where: a report of it with the input helps to mend it"
     return fail(KernelError(f"an error of the program: {type(error).__name__}: {words}", remedy), UNUSABLE)
