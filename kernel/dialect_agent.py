@@ -24,6 +24,10 @@ class AgentDialect:
     def heard(self) -> float:
         return self._line.heard
 
+    @property
+    def unanswered(self) -> float | None:
+        return self._line.unanswered
+
     def read(self, path: str, limit: int, offset: int = 0) -> bytes:
         return self._line.fetch(frames.READ, encode(path), b"%d" % limit, b"%d" % offset, path=path, limit=limit)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from foreign.packed import gunzip
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, TargetLost
+from kernel.heartbeat import keep_asking
 from kernel.quote import escape, quote
 from kernel.shell import SILENCE, Shell
 from kernel.target import Effect, Step
@@ -40,7 +41,11 @@ class ShellDialect:
 
     @property
     def heard(self) -> float:
-        return self._shell.heard
+        return max([self._shell.heard, *(stream.heard for stream in self._streams)])
+
+    @property
+    def unanswered(self) -> float | None:
+        return self._shell.unanswered
 
     def read(self, path: str, limit: int, offset: int = 0) -> bytes:
         if offset:
@@ -99,6 +104,7 @@ class ShellDialect:
         self._shell.run(f"t_there {self._word(instance + '/trace_pipe')}", instance)
         stream = TextStream(self._another(), instance)
         self._streams = [*(known for known in self._streams if not known.closed), stream]
+        keep_asking(lambda: self._shell.run(":"), lambda: self.heard, lambda: stream.closed)
         return stream
 
     def stream_pids(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -15,6 +16,7 @@ from kernel import ancestry, btfcache, listcache
 from kernel.dialect_sh import ShellDialect
 from kernel.errors import FileRefused, GoneForGood, TargetUnusable
 from kernel.facts import gather
+from kernel.silence import silence
 from kernel.target import Step, Stream
 from probes.facts import TargetFacts, Trouble
 
@@ -47,6 +49,10 @@ class Dialect(Protocol):
     @property
     def heard(self) -> float:
         """When the far side last said something, by time.monotonic()."""
+
+    @property
+    def unanswered(self) -> float | None:
+        """When the oldest question was sent that has no answer yet, by time.monotonic(); None: there is none."""
 
     def read(self, path: str, limit: int, offset: int = 0) -> bytes: ...
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
@@ -131,6 +137,11 @@ class FarTarget:
     def heard(self) -> float:
         """When the far side last said something, by time.monotonic()."""
         return self._far.heard
+
+    @property
+    def silent(self) -> float | None:
+        """For how many seconds it has said nothing though it owes an answer (`kernel.silence`); None: all is well."""
+        return silence(self._far.heard, self._far.unanswered, time.monotonic())
 
     @property
     def can_come_back(self) -> bool:

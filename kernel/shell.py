@@ -63,6 +63,8 @@ class Shell:
         self._quiet = threading.Event()
         self.heard = time.monotonic()
         """When the far side last said something."""
+        self.unanswered: float | None = None
+        """When the command was sent whose answer is awaited, by time.monotonic(); None: none is."""
         self._data = bytearray()
         self._stale = b""
         self._start()
@@ -81,8 +83,12 @@ class Shell:
         with self._turn:
             if self._lost:
                 raise TargetLost(self._lost)
-            self._send(f"{lines} {token}\n{command}\n".encode("utf-8", "surrogateescape"))
-            output, status, words = self._answer(token.encode(), limit)
+            self.unanswered = time.monotonic()
+            try:
+                self._send(f"{lines} {token}\n{command}\n".encode("utf-8", "surrogateescape"))
+                output, status, words = self._answer(token.encode(), limit)
+            finally:
+                self.unanswered = None
         if status:
             raise FileRefused(path, errno_of(words.decode("utf-8", "replace")))
         return output

@@ -34,6 +34,8 @@ class TextStream:
             raise ValueError("the process needs pipes")
         self._process, self._to, self._from = process, process.stdin, process.stdout
         self._rest = b""
+        self.heard = time.monotonic()
+        """When the last byte came, by time.monotonic()."""
         self.closed = False
         self._closing = threading.Lock()
         self._reading = threading.Lock()
@@ -58,6 +60,7 @@ class TextStream:
                 if not data and not self.closed:
                     self.pids = ()
                     raise TargetLost("the line was cut, or trace_pipe on the far side ended")
+                self.heard = time.monotonic()
                 lines, newline, self._rest = (self._rest + data).rpartition(b"\n")
                 if len(self._rest) > 1 << 20:
                     raise TargetLost("the far side sent what makes no sense: a line without an end")

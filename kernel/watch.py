@@ -105,6 +105,11 @@ class Watch(Holder):
         """Something is armed on a kernel that runs."""
         return bool(self.armed) and not self.ended and bool(self.connection.target.owner)
 
+    @property
+    def silent(self) -> float | None:
+        """For how many seconds a far side has said nothing though it owes an answer; None: all is well."""
+        return getattr(self.connection.target, "silent", None) if self.live and self.error is None else None
+
     def tick(self, budget: float = 1.0) -> int:
         """Move what has come into the store; gives the number of new rows.
 

@@ -15,12 +15,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from kernel import frames
 from kernel.drain import write_all
 from kernel.errors import FileRefused, TargetLost
+from kernel.heartbeat import keep_asking
 from kernel.pagestream import MAX_FRAME, AgentStream, expand, number
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 WINDOW = 1 << 20
 """Bytes of raw pages that may be under way: what a slow line delays an answer by, and a bound for memory."""
@@ -34,6 +38,7 @@ _FAREWELL = 3.0
 
 class _Reply:
     def __init__(self) -> None:
+        self.asked = time.monotonic()
         self.done = threading.Event()
         self.parts: list[bytes] = []
         self.size = 0
@@ -51,7 +56,8 @@ class Line:
             raise ValueError("the process needs pipes")
         self._to = process.stdin
         # The reader's own: of a number that somebody closes it could read what a later line gets.
-        self._from = io.BufferedReader(io.FileIO(os.dup(process.stdout.fileno())), 1 << 18)
+        self._raw = _Source(os.dup(process.stdout.fileno()))
+        self._from = io.BufferedReader(self._raw, 1 << 18)
         self._sending = threading.Lock()
         self._ids = itertools.count(1)
         self._replies: dict[int, _Reply] = {}
@@ -59,8 +65,6 @@ class Line:
         self._lost = ""
         self._silence = silence
         self._quiet = threading.Event()
-        self.heard = time.monotonic()
-        """When the far side last said something."""
         self.performed = 0
         """Effects so far; a stream looks whether what it says is older."""
         hello = self._replies[0] = _Reply()
@@ -74,6 +78,18 @@ class Line:
             raise TargetLost(self._lost) from None
         self._ping()
         threading.Thread(target=self._keep_talking, name="agent pulse", daemon=True).start()
+
+    @property
+    def heard(self) -> float:
+        """When the last byte of the far side came, by time.monotonic()."""
+        return self._raw.heard
+
+    @property
+    def unanswered(self) -> float | None:
+        """When the oldest request was sent that has no answer yet, by time.monotonic(); None: all have, or the line
+        is lost.
+        """
+        return min((reply.asked for reply in list(self._replies.values()) if not reply.done.is_set()), default=None)
 
     def request(self, op: int, *fields: bytes, path: str = "") -> list[bytes]:
         """One request and its answer's fields. Raises FileRefused for `path`, TargetLost."""
@@ -134,6 +150,7 @@ class Line:
         except BaseException:
             self._streams.pop(ident, None)
             raise
+        keep_asking(self._ping, lambda: self.heard, lambda: ident not in self._streams or bool(self._lost))
         return stream
 
     def forget(self, ident: int) -> None:
@@ -215,7 +232,6 @@ class Line:
 
     def _take(self, ident: int, op: int, fields: list[bytes]) -> None:
         """One frame from the agent. Raises ValueError and IndexError for one that makes no sense."""
-        self.heard = time.monotonic()
         if op == frames.PASS:
             stream = self._streams.get(ident)
             if stream is not None:  # else closed meanwhile
@@ -236,6 +252,20 @@ class Line:
         else:
             raise ValueError(f"op {op}")
         reply.done.set()
+
+
+class _Source(io.FileIO):
+    """The far side's output, with the time of its last byte."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self.heard = time.monotonic()
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        size = super().readinto(buffer)
+        if size:
+            self.heard = time.monotonic()
+        return size
 
 
 def _exactly(source: IO[bytes], size: int) -> bytes:

@@ -280,6 +280,8 @@ class FakeTarget:
 class Served:
     """What a dialect answers besides what a target does; mixed into a fake target, it stands for both."""
 
+    unanswered: float | None = None
+
     def _be(self, pid: int) -> None:
         """Be served by a process of that number from now on."""
         self.pid = pid

@@ -66,8 +66,8 @@ class Probewright(LineApp):
         """Whether the live place was gone to for a recording that was not open yet."""
         self.add_mode("compose", lambda: self.compose_place)
         self.add_mode("live", self._make_live_place)
-        self._feed = Feed(self, self._ticked)
-        self.graphing = Graphing(self, self._ticked)
+        self._feed = Feed(self, self._ticked, self.refresh_places)
+        self.graphing = Graphing(self, self._ticked, self.refresh_places)
         self.hosting: Hosting | None = None
         if fleet is not None:
             from tui.hosting import Hosting

@@ -42,10 +42,17 @@ def pause_after(cost: float) -> float:
 class Feed:
     """Drives one watch at a time."""
 
-    def __init__(self, app: App[None], ticked: Callable[[], None]) -> None:
-        """`ticked` is called on the screen's thread after the store has grown, or the end came."""
+    def __init__(self, app: App[None], ticked: Callable[[], None], late: Callable[[], None]) -> None:
+        """Take what is called on the screen's thread.
+
+        Args:
+            app: has the timers and the workers.
+            ticked: after the store has grown, or the end came.
+            late: each second in which the kernel owes an answer: rates go down, and a line may be frozen.
+        """
         self._app = app
         self._ticked = ticked
+        self._late = late
         self._watching: Watch | None = None
         self._tick_timer: Timer | None = None
         self._count_timer: Timer | None = None
@@ -109,6 +116,8 @@ class Feed:
         if self._asking is not watching:  # over a slow line an answer takes longer than a second
             self._asking = watching
             self._app.run_worker(lambda: self._ask(watching), thread=True, group="count")
+        else:
+            self._late()
         if not watching.live:
             self._stop_counting()
         elif self._count_timer is None:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class Graphing:
     """One tracer at a time; what it saw stays when it has ended."""
 
-    def __init__(self, app: App[None], ticked: Callable[[], None]) -> None:
-        """`ticked` is called on the screen's thread when there is something new."""
+    def __init__(self, app: App[None], ticked: Callable[[], None], late: Callable[[], None]) -> None:
+        """Take what is called on the screen's thread, as `tui.feed.Feed` does: `late` while an answer is owed."""
         self.watching: GraphWatch | None = None
         """None until one was begun on this target."""
         self.counts: Counts | None = None
         """What was lost, as of the last second."""
         self._app = app
-        self._feed = Feed(app, ticked)
+        self._feed = Feed(app, ticked, late)
         self._asked = 0
         """How often one was asked for, or another target chosen."""
         self._changing = threading.Lock()

@@ -10,6 +10,7 @@ from textual.app import App
 from textual.timer import Timer
 
 from kernel.errors import KernelError
+from kernel.silence import words
 from tui.feed import SOON, pause_after
 from tui.host_lines import clock_text, gaps_of, losses_of_host
 from tui.messages import HostsChanged
@@ -155,9 +156,14 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     """What is shown of a host."""
     store = host.watch.store if host.watch is not None else None
     live = host.state == "armed" and store is not None
+    silent = host.watch.silent if live and host.watch is not None else None
     offset = host.offset(fleet.now())
     trying = host.trying
     remedy = host.remedy
+    why = host.why or (host.progress if not host.state.settled else "")
+    if silent is not None:
+        why = f"{words(silent)}; {why}" if why else words(silent)
+        remedy = remedy or "it owes an answer: where none comes the line counts as cut, and another one is tried"
     if trying is not None:
         since = f": {trying.why}" if trying.why != host.why else ""
         remedy = f"{trying.note}; F7 now, F8 give up{since}"
@@ -166,15 +172,16 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         target=host.spec,
         state=str(host.state),
         kernel=host.kernel,
-        per_second=sum(store.rates().values()) if live and store is not None else None,
+        per_second=sum(store.rates().values()) if live and store is not None and silent is None else None,
         losses=Losses(*losses_of_host(host)),
         late=fleet.events.late_of(host),
         unshown=fleet.events.unshown_of(host),
         offset=clock_text(offset) if offset else "",
         sureness=offset.sureness if offset else "",
-        why=host.why or (host.progress if not host.state.settled else ""),
+        why=why,
         remedy=remedy,
         gone=trying.gone if trying is not None else None,
+        silent=silent,
         gap=sum(gaps_of(host)),
         lowered=host.done.lines,
         notes=(*host.stopped, *host.done.notes),

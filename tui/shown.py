@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from kernel.silence import words
 from tui import came
 from tui.lost import lost_of
 from widgets.figures import grouped
@@ -57,7 +58,14 @@ def status_of(connection: Connection, watching: Watch | None, counts: Counts | N
         recording=bool(watching and watching.recorder),
         cut=bool(watching and watching.error is not None),
         tracing=tracing,
+        silent=silence_of(connection, live=tracing or (watching is not None and watching.live)),
     )
+
+
+def silence_of(connection: Connection, *, live: bool) -> str:
+    """Return since when nothing was heard of a target that owes an answer, where events are expected of it."""
+    seconds = getattr(connection.target, "silent", None) if live else None
+    return "" if seconds is None else words(seconds)
 
 
 def status_of_preview(preview: Preview, rows: FirstRows) -> Status:

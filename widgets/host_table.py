@@ -20,7 +20,7 @@ from widgets.status_bar import Losses
 _STATES: Final = {"armed": ("●", "good"), "open": ("○", ""), "closed": ("○", "dim")}
 _BAD: Final = ("refused", "unreachable", "lost")
 _COLUMNS: Final = (
-    *(("kernel", 8), ("state", 13), ("ev/s", 5), ("lost", 5)),
+    *(("kernel", 8), ("state", 14), ("ev/s", 5), ("lost", 5)),
     *(("missed", 6), ("dropped", 7), ("unread", 6), ("clock", 8)),
 )
 """Titles and widths of all but the host's name, which has the rest."""
@@ -53,6 +53,8 @@ class HostLine:
     remedy: str = ""
     gone: float | None = None
     """Seconds since it was last heard, where its line was cut and another one is tried."""
+    silent: float | None = None
+    """Seconds since it was last heard, where it owes an answer and its line is not cut; None: all is well."""
     gap: float = 0.0
     """Seconds of which events are missing, as there was no line."""
     lowered: tuple[str, ...] = ()
@@ -81,12 +83,14 @@ class _HostRows:
         host = self.hosts[row]
         wide = name_width(columns)
         sign, look = ("✗", "bad") if host.failed else _STATES.get(host.state, ("…", "dim"))
-        if host.gone is not None:
+        state, since = (host.state, host.gone) if host.silent is None else ("silent", host.silent)
+        if since is not None:
             look = "bad"
+        sign = sign if host.silent is None else "✗"
         yield Piece(fit(cut(safe(host.name), wide), wide), "name")
         release = re.match(r"[\d.]*\d", host.kernel.removeprefix("Linux "))
         yield Piece(" " + fit(cut(release[0] if release else "", 8), 8), "dim")
-        yield Piece(" " + fit(f"{sign} {host.state}{_for(host.gone)}", 13), look)
+        yield Piece(" " + fit(f"{sign} {state}{_for(since)}", 14), look)
         rate = "" if host.per_second is None else short(host.per_second)
         yield Piece(f" {rate:>5}")
         losses = host.losses
@@ -96,9 +100,9 @@ class _HostRows:
         yield Piece(f" {safe(host.sureness).replace(' ', '') or '-':>8}", "dim")
 
 
-def _for(gone: float | None) -> str:
-    """How long there is no line: `cut 12 s`."""
-    return "" if gone is None else f" {gone:.0f} s" if gone < 1000 else f" {gone / 60:.0f} min"
+def _for(seconds: float | None) -> str:
+    """How long nothing is heard: `cut 12 s`."""
+    return "" if seconds is None else f" {seconds:.0f} s" if seconds < 1000 else f" {seconds / 60:.0f} min"
 
 
 def name_width(columns: int) -> int:

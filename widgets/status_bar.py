@@ -66,6 +66,8 @@ class Status:
     """Whether events are written to a file."""
     cut: bool = False
     """Whether the line to it is cut."""
+    silent: str = ""
+    """`last heard 5 s ago`, where it owes an answer; empty: all is well."""
     tracing: bool = False
     """Whether calls are traced."""
 
@@ -111,6 +113,8 @@ class LiveState:
     """What the line above live events says."""
 
     following: bool = True
+    silent: str = ""
+    """`last heard 5 s ago`, where events can't come for that reason; empty: they can."""
     new: int = 0
     """Rows that came since one stopped to follow."""
     per_second: float | None = 0.0
@@ -177,6 +181,8 @@ def live_line(state: LiveState, columns: int) -> Content:
 
 def _marks(state: LiveState) -> list[Run]:
     """Whether the newest is shown, in more words and in fewer."""
+    if state.following and state.silent:
+        return [(f"✗ {state.silent}", "bold $text-error")]
     if state.following:
         return [("● following", "bold $text-success")]
     forms = [f" +{grouped(state.new)} new (end)", f" +{short(state.new)} new"] if state.new else [""]
@@ -197,7 +203,8 @@ def _note(state: LiveState) -> Run:
 def _right(status: Status, quiet: bool) -> list[Run]:
     armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
     recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
-    line: list[Run] = [("✗ line cut  ", "bold $text-error")] if status.cut else []
+    trouble = "line cut" if status.cut else status.silent
+    line: list[Run] = [(f"✗ {trouble}  ", "bold $text-error")] if trouble else []
     calls: list[Run] = [("tracing  ", "bold $text-success")] if status.tracing else []
     return [*line, *recording, *calls, armed, *status.losses.runs(quiet)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -138,6 +139,21 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
         await until(lambda: web1.tried == 3 and app.check_action("give_up", ()), pilot)
         await pilot.press("f8")
         await until(lambda: "✗ lost" in text(app) and "1 of 2 armed, 1 failed" in text(app), pilot)
+
+
+async def test_a_host_that_owes_an_answer_is_silent_while_the_others_go_on(lan):
+    web1 = lan.hosts["web1"] = ReturningHost("web1")
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        app.hosting.fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: "2 of 2 armed" in text(app) and text(app).count("● armed") == 2, pilot)
+        web1.heard = web1.unanswered = time.monotonic() - 120
+        await until(lambda: re.search(r"web1 .*✗ silent 12\d s +0", text(app)), pilot)
+        await until(lambda: "2 of 2 armed, 1 silent" in text(app) and "● armed" in text(app), pilot)
+        await pilot.press("shift+tab")
+        await until(lambda: re.search(r"last heard 12\d s ago", text(app)), pilot)
+        assert all(len(row) <= 80 for row in text(app).splitlines())
+        web1.heard, web1.unanswered = time.monotonic(), None
+        await until(lambda: text(app).count("● armed") == 2 and "silent" not in text(app), pilot)
 
 
 async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, monkeypatch):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -89,6 +92,26 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
         text = shown(app)
         assert EVENT in text and "! gap " in text
         assert keys(app) == set()
+
+
+async def test_a_line_that_is_frozen_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What asks for losses waits, too: the screen goes on without it."""
+    side, frozen = Side(), threading.Event()
+    async with live(side) as (app, pilot):
+        assert app.watching is not None
+        assert "● following" in shown(app)
+        counts = app.watching.counts
+        monkeypatch.setattr(app.watching, "counts", lambda: (frozen.wait(60), counts())[1])
+        side.heard = side.unanswered = time.monotonic() - 40
+        await until(lambda: re.search(r"✗ last heard 4\d s ago", screen_text(app)[1]), pilot)
+        assert "following" not in shown(app) and "/s" not in screen_text(app)[1]
+        await until(lambda: re.search(r"✗ last heard 4\d s ago", screen_text(app)[0]), pilot)
+        await pilot.press("f2")
+        await until(lambda: "last heard" in screen_text(app)[0], pilot)
+        await pilot.press("f3")
+        side.heard, side.unanswered = time.monotonic(), None
+        frozen.set()
+        await until(lambda: "● following" in shown(app) and "last heard" not in shown(app), pilot)
 
 
 async def test_by_hand_at_once_and_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -302,6 +302,38 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     assert "probewright: two: the line was cut for " in told.err
 
 
+def test_a_host_that_falls_silent_is_told_once_and_so_is_its_answer(lan, capsys, monkeypatch):
+    two = lan.hosts["two"] = ReturningHost("two")
+    feed(lan, ("two", 2))
+    said: list[str] = []
+    silent, answered = threading.Event(), threading.Event()
+
+    def say(host: Host, text: str) -> None:
+        said.append(f"{host.name}: {text}")
+        if "last heard" in text:
+            silent.set()
+        if "heard again" in text:
+            answered.set()
+
+    monkeypatch.setattr(tui.cli.hosts_stream, "_say", say)
+
+    def freeze() -> None:
+        while not two.pages.taken:
+            threading.Event().wait(0.01)
+        two.heard = two.unanswered = time.monotonic() - 7
+        assert silent.wait(60)
+        two.heard, two.unanswered = time.monotonic(), None
+        assert answered.wait(60)
+        feed(lan, ("one", 1))
+
+    threading.Thread(target=freeze, daemon=True).start()
+    assert run(parse(["run", "f vfs_read", *targets("one", "two"), "--count", "2", "--window", "0.1"])) == 0
+    about = [text for text in said if "heard" in text]
+    assert len(about) == 2 and re.fullmatch(r"two: last heard \d+ s ago", about[0]), said
+    assert about[1] == "two: heard again"
+    capsys.readouterr()
+
+
 def test_a_host_that_is_still_tried_at_the_end_is_lost_and_told_so(lan, capsys):
     two = lan.hosts["two"] = ReturningHost("two")
     feed(lan, ("two", 2))

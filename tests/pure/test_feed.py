@@ -23,7 +23,7 @@ def test_however_dear_what_happens_is_soon_seen():
 
 def test_an_answer_that_hangs_keeps_no_other_watch_from_being_asked():
     """As over a dead line, with another target open by now."""
-    workers, asked = [], []
+    workers, asked, late = [], [], []
 
     def watching(name):
         return SimpleNamespace(error=None, live=True, on_data=None, names=dict, counts=lambda: asked.append(name))
@@ -33,11 +33,13 @@ def test_an_answer_that_hangs_keeps_no_other_watch_from_being_asked():
         run_worker=lambda work, **_: workers.append(work),
         set_interval=lambda *_: SimpleNamespace(stop=lambda: None),
     )
-    feed = Feed(app, lambda: None)
+    feed = Feed(app, lambda: None, lambda: late.append(len(workers)))
     feed.follow(watching("dead"))
     feed.count()
+    assert late == []
     feed.count()
     assert len(workers) == 1, "nobody is asked twice at once"
+    assert late == [1], "the screen goes on"
     feed.follow(watching("fresh"))
     feed.count()
     hanging, answering = workers
@@ -60,7 +62,7 @@ def test_of_ticks_that_are_not_enough_few_are_shown_and_the_last_always(monkeypa
     watching = SimpleNamespace(behind=False, unsettled=False, on_data=None, tick=tick)
     app = SimpleNamespace(set_timer=lambda wait, work: due.append((wait, work)), call_after_refresh=lambda _: None)
     monkeypatch.setattr("tui.feed.time.monotonic", lambda: now[0])
-    feed = Feed(app, lambda: shown.append(left[0]))
+    feed = Feed(app, lambda: shown.append(left[0]), lambda: None)
     feed.follow(watching)
     feed.data_came()
     while due:

@@ -82,7 +82,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Workers:
 
 @pytest.fixture
 def graphing(app: Workers, monkeypatch: pytest.MonkeyPatch) -> Graphing:
-    made = Graphing(app, lambda: None)  # type: ignore[arg-type]
+    made = Graphing(app, lambda: None, lambda: None)  # type: ignore[arg-type]
     for name in ("follow", "count", "data_came"):
         monkeypatch.setattr(made._feed, name, lambda *_: None)
     return made

@@ -168,6 +168,21 @@ def test_events_of_others_and_none_of_our_own(target: FarTarget, guest_72: Guest
     assert session.pump.error is None
 
 
+def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(target: FarTarget, guest_72: Guest) -> None:
+    """Nobody asks but the stream itself, and its probe is never hit."""
+    with open_session(target) as session:
+        session.arm(plan(session, "never", "p kernel_restart"))
+        heard = target.heard
+        assert until(lambda: target.heard > heard), "a quiet line is asked for a word"
+        guest_72.run(f"kill -STOP {target.owner.partition('_')[0]}")
+        try:
+            assert until(lambda: target.silent is not None)
+            assert session.pump.error is None, "it is not cut"
+        finally:
+            guest_72.run(f"kill -CONT {target.owner.partition('_')[0]}")
+        assert until(lambda: target.silent is None)
+
+
 def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: FarTarget, guest_72: Guest) -> None:
     with open_session(target, buffer_kb=64) as session:
         session.arm(plan(session, "read", "p vfs_read"))

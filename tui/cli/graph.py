@@ -16,6 +16,7 @@ from kernel.errors import TargetLost
 from kernel.watch import Watch
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
+from tui.cli.silence import telling_silence
 from tui.cli.stopping import Stopped, give_out, stoppable, whole
 from tui.cli.waiting import waiting
 from tui.cli.watching import account, take_away
@@ -133,7 +134,7 @@ class Following:
         """See the class; what was read when a signal comes is printed too."""
         if self._watch.store is None:
             return
-        with contextlib.suppress(Stopped):
+        with contextlib.suppress(Stopped), telling_silence(self._watch):
             self._until_over()
         for _ in range(2):  # a signal may come meanwhile, once
             with contextlib.suppress(Stopped):

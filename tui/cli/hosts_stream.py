@@ -15,6 +15,7 @@ from kernel.hosts.host import Host, State
 from kernel.hosts.merged import MergedEvent
 from kernel.hosts.order import Order
 from kernel.line_cut import EVENT
+from kernel.silence import words
 from probes.check import armable
 from probes.verdict import Verdict
 from tui.cli.check import show_verdict
@@ -35,6 +36,8 @@ class _Told(NamedTuple):
     stopped: int
     cuts: int = 0
     """How often its line came back."""
+    silent: bool = False
+    """Whether it owes an answer (`kernel.silence`)."""
 
 
 _NOTHING = _Told(State.WAITING, "", 0)
@@ -163,11 +166,14 @@ class Stream:
         """What became of hosts since the last time."""
         for host in self._fleet.hosts:
             cuts = host.watch.cuts if host.watch is not None else ()
-            now = _Told(host.state, host.why, len(host.stopped), len(cuts))
+            silent = host.watch.silent if host.watch is not None and host.state is State.ARMED else None
+            now = _Told(host.state, host.why, len(host.stopped), len(cuts), silent is not None)
             before = self._told.get(host, _NOTHING)
             if now == before:
                 continue
             self._told[host] = now
+            if now.silent != before.silent and host.state is State.ARMED:
+                _say(host, words(silent) if silent is not None else "heard again")
             for text in host.stopped[before.stopped :]:
                 _say(host, f"{text}; --storm sets the limit")
             for cut in cuts[before.cuts :]:

@@ -30,6 +30,7 @@ from tui.cli.comeback import comes_back, tell_cuts
 from tui.cli.journal import Level, saying
 from tui.cli.output import plain
 from tui.cli.showing import Showing
+from tui.cli.silence import telling_silence
 from tui.cli.stopping import Forced, Stopped, give_out, tell_forced, whole
 from tui.cli.waiting import waiting
 from tui.lost import lost_of
@@ -131,7 +132,8 @@ def follow(
     """
     showing = Showing(watch, arguments.count or 0, events, show, count, passed)
     try:
-        _show_all(watch, arguments, events, showing, idle)
+        with telling_silence(watch):
+            _show_all(watch, arguments, events, showing, idle)
     except Forced:
         tell_forced()
     if watch.error is not None:

@@ -71,6 +71,7 @@ class HostsScreen(Screen[None]):
         armed = sum(line.state == "armed" for line in lines)
         failed = sum(line.failed for line in lines)
         cut = sum(line.state == "cut" for line in lines)
+        silent = sum(line.silent is not None for line in lines)
         orders = self._fleet.title
         self._line.state = LiveState(
             following=table.following,
@@ -80,6 +81,7 @@ class HostsScreen(Screen[None]):
             losses=_together([line.losses for line in lines]),
             note=f"{armed} of {len(lines)} armed"
             + f", {cut} cut" * bool(cut)
+            + f", {silent} silent" * bool(silent)
             + f", {failed} failed" * bool(failed)
             + f": {orders}" * bool(orders),
         )

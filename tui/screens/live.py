@@ -14,7 +14,15 @@ from textual.timer import Timer
 from tui.commands import bindings
 from tui.feed import SLOWEST
 from tui.live_commands import LiveCommands
-from tui.shown import fields_of, losses_of, note_of_nothing, note_of_preview, status_of, status_of_preview
+from tui.shown import (
+    fields_of,
+    losses_of,
+    note_of_nothing,
+    note_of_preview,
+    silence_of,
+    status_of,
+    status_of_preview,
+)
 from tui.views.events import EventsView
 from tui.views.view import View
 from tui.views.views import LABELS, make_view
@@ -142,9 +150,11 @@ class LiveScreen(LiveCommands):
             note = _TRACED if self._only_traced else hosts or note_of_nothing(self.bench.connection)
             self._line.state = LiveState(shown=None, note=note)
             return
+        silent = silence_of(watching.connection, live=watching.live)
         self._line.state = replace(
             self._state(_TRACED if self._only_traced else self._view.note(watching)),
-            per_second=sum(store.rates().values()) if watching.live else None,
+            silent=silent,
+            per_second=sum(store.rates().values()) if watching.live and not silent else None,
             losses=self._losses(watching),
             urgent=watching.error is not None,
         )
