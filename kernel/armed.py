@@ -264,6 +264,9 @@ class ArmedProbes:
         if not limits.max_rate or not events or any(event.path in taken for event in events):
             return None
         found = measured(self.instance, events, holding.counted)
+        if found is not None:
+            reader, slowdown = getattr(self.target, "reader", None), getattr(self.target, "slowdown", 1)
+            found = found._replace(reader=reader, slowdown=slowdown)
         if found is not None and too_fast(plan, found, limits):
             raise refusal(plan, found, limits)
         return found

@@ -18,6 +18,7 @@ from kernel.errors import FileRefused, GoneForGood, TargetUnusable
 from kernel.facts import gather
 from kernel.silence import silence
 from kernel.target import Step, Stream
+from probes.cost import AGENT, SHELL, Reader
 from probes.facts import TargetFacts, Trouble
 
 _SOON_WANTED = (
@@ -100,10 +101,11 @@ class FarTarget:
         again: Reach | None = None,
         on_close: Callable[[], None] = lambda: None,
         ended: Callable[[], bool] = lambda: False,
+        slowdown: float = 1,
     ) -> None:
         """Take a line, and how another one is made once it is cut; None: that can't be.
 
-        `ended` says whether the machine at its end is no more.
+        `ended` says whether the machine at its end is no more, `slowdown` how much slower it is than one of today.
         """
         self._reached = reached
         self._far = reached.dialect
@@ -111,6 +113,8 @@ class FarTarget:
         self._again = again
         self._on_close = on_close
         self._has_ended = ended
+        self.slowdown = slowdown
+        """Times as long as the figures of `probes.cost` say everything takes there."""
         self._owner: str | None = None
         self._facts: TargetFacts | None = None
         self._line: tuple[int, ...] | None = None
@@ -132,6 +136,11 @@ class FarTarget:
     def gives_pages(self) -> bool:
         """Whether its streams have the ring buffer's pages; else its text."""
         return not isinstance(self._far, ShellDialect)
+
+    @property
+    def reader(self) -> Reader:
+        """What reading events takes of the CPU there."""
+        return AGENT if self.gives_pages else SHELL
 
     @property
     def heard(self) -> float:

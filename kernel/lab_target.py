@@ -11,6 +11,7 @@ from kernel.lab import cache, guest
 from kernel.lab.errors import LabError
 from kernel.lab.work import Progress as Step
 from kernel.ssh import Progress, open_ssh
+from probes.cost import EMULATED
 
 DEFAULT = "7.2"
 """The series of a plain `lab`."""
@@ -65,4 +66,5 @@ def connect(
         cancel=cancel,
         on_close=machine.close if owned else lambda: None,
         ended=lambda: not machine.alive,
+        slowdown=EMULATED,
     )

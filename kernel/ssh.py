@@ -33,6 +33,7 @@ def open_ssh(
     cancel: threading.Event | None = None,
     on_close: Callable[[], None] = lambda: None,
     ended: Callable[[], bool] = lambda: False,
+    slowdown: float = 1,
 ) -> FarTarget:
     """Connect; ssh may ask at the terminal meanwhile, so no screen must hold it.
 
@@ -47,6 +48,7 @@ def open_ssh(
         cancel: set it from another thread to give up.
         on_close: called when the target is closed.
         ended: whether what was reached is no more, so that a line that was cut can't come back.
+        slowdown: times as long as on a machine of today all takes there.
 
     Raises:
         TargetUnusable: not reached, or nothing there that serves.
@@ -61,7 +63,7 @@ def open_ssh(
     reached = reach(address, progress, tell=tell, options=options, python=python, cancel=cancel)
     from kernel.far import FarTarget
 
-    return FarTarget(reached, called, again=again, on_close=on_close, ended=ended)
+    return FarTarget(reached, called, again=again, on_close=on_close, ended=ended, slowdown=slowdown)
 
 
 def reach(

@@ -13,7 +13,7 @@ from kernel.errors import KernelError, ProbeRefused, TooFast
 from kernel.session import Armed
 from kernel.watch import Watch
 from probes.command import Armable, UserProbe
-from probes.cost import cost_of, percent
+from probes.cost import percent
 from probes.plan import PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower
@@ -36,7 +36,7 @@ def arm(
         )
     except TooFast as error:
         found, plan = error.measured, error.plan
-        return FoundTooFast(probe, found.text(plan), percent(cost_of(plan, found.rates, counting=True)))
+        return FoundTooFast(probe, found.text(plan), percent(found.cost(plan, counting=True)))
     except CannotLower as error:
         return ProbeRejected(probe, Verdict(str(probe), error.refusal), str(error))
     except ProbeRefused as error:

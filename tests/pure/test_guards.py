@@ -12,7 +12,17 @@ from kernel.limits import Limits, Measured, refusal, too_fast
 from kernel.meter import hits_of
 from kernel.storm import AT_ONCE, COUNTING, Look, StormGuard, Watched, rates
 from probes.command import UserProbe
-from probes.cost import EventRate, cost_of, hit_ns, percent
+from probes.cost import (
+    AGENT,
+    EMULATED,
+    SHELL,
+    EventRate,
+    Reader,
+    cost_of,
+    hit_ns,
+    percent,
+    reading_cost_of,
+)
 from probes.plan import Column, Plan, PlannedEvent
 from probes.probe import Place, Probe
 
@@ -73,6 +83,53 @@ def test_cost_grows_with_what_is_done():
 @given(st.floats(0, 1e8), st.floats(0, 1e8))
 def test_a_filter_never_makes_it_dearer(hits: float, records: float):
     assert cost_of(PLAN, of(hits, records)) <= cost_of(PLAN, of(hits)) * (1 + 1e-9)
+
+
+THREE = Plan(PLAN.probe, (replace(ENTRY, columns=ENTRY.columns * 3),))
+
+
+@pytest.mark.parametrize(
+    ("reader", "slowdown", "rate", "seen"),
+    [
+        (AGENT, 1, 300, 0.0116),
+        (AGENT, 1, 3_000, 0.0127),
+        (AGENT, 1, 10_000, 0.0169),
+        (AGENT, EMULATED, 1_000, 0.182),
+        (AGENT, EMULATED, 10_000, 0.226),
+        (SHELL, EMULATED, 1_000, 0.67),
+    ],
+)
+def test_what_reading_takes_is_what_was_measured(reader: Reader, slowdown: float, rate: float, seen: float):
+    """CPU time of a far side's reader at a rate, three fields recorded: half or twice is good for an estimate."""
+    said = Measured(of(rate), 0.1, reader, slowdown).reading_cost(THREE)
+    assert seen / 2 < said < seen * 2
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6), st.sampled_from([AGENT, SHELL]))
+def test_reading_is_dearer_the_more_there_is(some: float, more: float, reader: Reader):
+    few, many = sorted((some, more))
+    assert reading_cost_of(PLAN, of(few), reader) <= reading_cost_of(PLAN, of(many), reader) * (1 + 1e-9)
+    assert reading_cost_of(PLAN, of(many, few), reader) == reading_cost_of(PLAN, of(few), reader), "hits are not read"
+    assert reading_cost_of(PLAN, of(many), reader) <= reading_cost_of(THREE, of(many), reader)
+    assert reading_cost_of(PLAN, {}, reader) == reader.per_second / 1e9, "it is asked for losses and names"
+
+
+def test_both_parts_are_said_where_there_are_two():
+    here, there = Measured(of(10_000), 0.1), Measured(of(10_000), 0.1, AGENT)
+    assert here.text(THREE) == "about 10,000 events a second, 0.2 % of a CPU"
+    assert there.text(THREE) == "about 10,000 events a second, 0.2 % of a CPU, 1.7 % of a CPU more to read them there"
+    assert "to read" not in there.text(THREE, counting=True), "nothing is recorded"
+    emulated = there._replace(slowdown=EMULATED).text(THREE)
+    assert emulated == "about 10,000 events a second, 3.2 % of a CPU, 26 % of a CPU more to read them there"
+    assert "1.7 % of a CPU more" in str(refusal(THREE, there, Limits(1)))
+
+
+def test_a_reader_that_takes_half_a_cpu_is_asked_about():
+    slow = AGENT._replace(per_event=20_000)
+    fast, limits = of(30_000), Limits()
+    assert not too_fast(PLAN, Measured(fast, 0.1, AGENT), limits)
+    assert too_fast(PLAN, Measured(fast, 0.1, slow), limits)
+    assert not too_fast(PLAN, Measured(fast, 0.1, AGENT, EMULATED), limits), "a guest is there to be loaded"
 
 
 def test_a_trap_is_dearer_than_a_call():

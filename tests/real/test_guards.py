@@ -19,6 +19,7 @@ from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.limits import Limits
 from kernel.watch import Watch
+from probes.cost import AGENT, EMULATED
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.held import bring_in, hold
@@ -129,6 +130,8 @@ def test_the_rate_is_measured_before_a_probe_is_armed(
     found = armed.measured
     assert found is not None
     assert 0 < measuring.seconds <= found.seconds <= took
+    assert (found.reader, found.slowdown) == (AGENT, EMULATED), "a guest's reader costs it something, too"
+    assert "more to read them there" in found.text(armed.plan)
     for event in armed.plan.events:
         assert measuring.number <= round(found.rates[event.path].hits * found.seconds) <= every
         assert watch.session.instance.read(f"events/{event.path}/trigger").startswith("# Available triggers")
