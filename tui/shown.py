@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kernel.silence import words
 from tui import came
 from tui.lost import lost_of
 from widgets.figures import grouped
@@ -65,7 +64,11 @@ def status_of(connection: Connection, watching: Watch | None, counts: Counts | N
 def silence_of(connection: Connection, *, live: bool) -> str:
     """Return since when nothing was heard of a target that owes an answer, where events are expected of it."""
     seconds = getattr(connection.target, "silent", None) if live else None
-    return "" if seconds is None else words(seconds)
+    if seconds is None:
+        return ""
+    from kernel.silence import words
+
+    return words(seconds)
 
 
 def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
