@@ -187,6 +187,16 @@ class ArmedProbes:
                 self._arming.define(Plan(armed.plan.probe, (event,)), holding.defined)
                 holding.made.append(event)
 
+    def name(self, armed: Armed) -> str:
+        """Begin of the names of an armed probe's own histograms; empty where it is not armed any more."""
+        return self._armed[armed].name if armed in self._armed else ""
+
+    def zero_histogram(self, event: PlannedEvent, text: str) -> None:
+        """Set the counts of a hist trigger that is there to 0. Raises FileRefused, TargetLost."""
+        head, link, condition = text.partition(" if ")
+        with self._lock:
+            self.target.perform(self.instance.trigger(event.path, f"{head}:clear{link}{condition}"))
+
     def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
         """Take a trigger away; one that is not there is no error. Raises FileRefused, TargetLost."""
         with self._lock:
@@ -263,7 +273,7 @@ class ArmedProbes:
         # An event that another probe has too would count both.
         if not limits.max_rate or not events or any(event.path in taken for event in events):
             return None
-        found = measured(self.instance, events, holding.counted)
+        found = measured(self.instance, events, holding.counted, holding.name)
         if found is not None:
             reader, slowdown = getattr(self.target, "reader", None), getattr(self.target, "slowdown", 1)
             found = found._replace(reader=reader, slowdown=slowdown)
@@ -277,6 +287,10 @@ class ArmedProbes:
             return []
         failures = [failure for holding in reversed(holdings) for failure in holding.switch_off()]
         self.stillness.read_all()
+        # An event that several probes share goes when the triggers of all of them are gone.
+        path = self._tracefs.define("").path
+        for holding in reversed(holdings):
+            failures += holding.defined.run(down_to=holding.defined.first(path))
         failures += [failure for holding in reversed(holdings) for failure in holding.defined.run()]
         self.stillness.look()
         self._stuck += [holding for holding in holdings if holding.stuck]

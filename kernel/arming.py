@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import enum
 import errno
+import itertools
 from dataclasses import dataclass, field
 
 from events.format import EventFormat, FormatError, parse_format
 from kernel.errors import FileRefused, KernelError
 from kernel.journal import outlives
 from kernel.meter import Meter
+from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.refusal import refused
 from kernel.target import Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
@@ -40,6 +42,8 @@ class Holding:
     counted: UndoList
     """The triggers of our own that count hits: they keep an event busy."""
     enabled: UndoList
+    name: str = ""
+    """Begin of the names of its own histograms; no other probe of any session has it."""
     mode: Mode = Mode.OFF
     triggers: list[tuple[PlannedEvent, str]] = field(default_factory=list)
     """Triggers of its events, the oldest first."""
@@ -71,10 +75,13 @@ class Arming:
         self._tracefs = tracefs
         self._instance = instance
         self._long_size = long_size
+        self._group = GROUP_PREFIX + instance.path.rpartition(INSTANCE_PREFIX)[2]
+        self._numbers = itertools.count()
 
     def holding(self) -> Holding:
         """For a probe of which nothing is there yet."""
-        return Holding(UndoList(self._target), UndoList(self._target), UndoList(self._target))
+        name = f"{self._group}__{next(self._numbers)}"
+        return Holding(UndoList(self._target), UndoList(self._target), UndoList(self._target), name)
 
     def define(self, plan: Plan, undo: UndoList) -> None:
         """Make the events, with all their probes. Raises ProbeRefused, TargetLost."""
@@ -159,12 +166,18 @@ class Arming:
 
     def remove_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
         """Take one away; what is not there is no error. Raises FileRefused, TargetLost."""
-        if (event, text) in holding.triggers:
+        # By its path: the event may have another filter by now.
+        there = next((one for one in holding.triggers if (one[0].path, one[1]) == (event.path, text)), None)
+        if there is not None:
             step = self._instance.trigger(event.path, f"!{text}")
-            self._target.perform(step)
-            holding.triggers.remove((event, text))
-            if (event, text) in holding.by_hand:
-                holding.by_hand.remove((event, text))
+            try:
+                self._target.perform(step)
+            except FileRefused as error:
+                if error.errno != errno.ENOENT:
+                    raise
+            holding.triggers.remove(there)
+            if there in holding.by_hand:
+                holding.by_hand.remove(there)
             holding.defined.forget(step)
 
     def enable(self, plan: Plan, undo: UndoList) -> None:
@@ -199,7 +212,7 @@ class Arming:
             self.enable(plan, holding.enabled)
         if mode is Mode.COUNT and not holding.counted:
             recorded = [event for event in plan.events if event.recorded]
-            Meter(self._instance, holding.counted).start(recorded, passing=False)
+            Meter(self._instance, holding.counted, holding.name).start(recorded, passing=False)
         failures = holding.only(mode)
         holding.mode = mode
         return failures

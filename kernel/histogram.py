@@ -1,26 +1,26 @@
 """Histograms that the kernel keeps of armed probes while nothing of them is recorded.
 
 Where events come too fast to be read, the kernel can count what they hold. The probe is switched to counting
-(`Mode.COUNT`), then its events get `hist` triggers (`probes.hist.kept`); each has its undo with the probe.
+(`Mode.COUNT`), then its events get `hist` triggers (`probes.hist.kept`); each has its undo with the probe. When that
+is done and taken back is decided by `kernel.counting`; this module performs its steps.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 import threading
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.summary.hist_text import Histogram, parse_hist
-from kernel.arming import Mode
+from kernel.counting import Counting, Phase, Remove, Seen, Step, Switch, Write, Zero, next_step
 from kernel.errors import KernelError, TargetLost, TargetUnusable
 from kernel.session import Armed, Session
 from probes.hist.kept import Keeping, Kept, is_of, keeping
-from probes.plan import Plan, PlannedEvent
+from probes.plan import PlannedEvent
 
 if TYPE_CHECKING:
-    from kernel.watch import Watch
+    from kernel.holder import Holder
 
 _CLOCK = re.compile(r"\[([\w-]+)\]")
 
@@ -32,37 +32,54 @@ class Read(NamedTuple):
     histogram: Histogram
 
 
-class Histograms:
-    """Those of some probes of one watch. Every call waits for the kernel: it belongs into a worker."""
+class _Field(NamedTuple):
+    """A field whose values are counted, under whatever name its event has."""
 
-    def __init__(self, watch: Watch) -> None:
+    key: object
+    """Of the armed probe."""
+    event: int
+    """Number in its plan."""
+    name: str
+
+
+class Histograms:
+    """Those of the probes of one watch; a watch has one such object (`Holder.histograms`).
+
+    Every method waits for the kernel: it belongs into a worker. `phase` does not.
+    """
+
+    def __init__(self, watch: Holder) -> None:
         self.watch = watch
+        self.state = Counting()
+        """Replaced as a whole; any thread may look at it."""
         self._keeping: dict[object, Keeping] = {}
-        """By `Armed.key`, for a probe may get another filter, or come back on another line."""
-        self._numbers: dict[object, int] = {}
-        """That tell their synthetic events apart, by the same."""
-        self._plans: dict[object, Plan] = {}
-        """By which the triggers were written, by the same."""
-        self._modes: dict[object, Mode] = {}
-        """What the probes did before, by the same."""
-        self._wanted: tuple[tuple[tuple[str, str], ...], bool] = ((), False)
-        """Fields, and whether to record beside."""
+        """By `Armed.key`: what was written, for a probe may get another filter, or come back in another session."""
+        self._fields: tuple[_Field, ...] = ()
         self._last: tuple[Read, ...] = ()
         self._failed: KernelError | None = None
-        """Why they could not go on on another line."""
+        """Why they could not go on after the connection was back."""
+        self._seen: Session | None = None
+        """Session that the state is about."""
         self._changing = threading.RLock()
+        watch.on_comeback = self._came_back
+
+    @property
+    def phase(self) -> Phase:
+        """State of counting of what is armed now. Never waits."""
+        return self.state.armed({armed.key for armed in self.watch.armed}).phase
 
     @property
     def counting(self) -> tuple[Armed, ...]:
         """Probes that only count, by our doing, and are still armed."""
-        return self._there(self._keeping)
+        counted = self.state.counted
+        return tuple(armed for armed in self.watch.armed if armed.key in counted)
 
     def begin(
         self, probes: Sequence[Armed], fields: Sequence[tuple[str, str]] = (), *, recording: bool = False
     ) -> None:
         """Let the kernel count what some probes see, and record it no more; what is counted already starts anew.
 
-        Where the line is cut and comes back they begin anew by themselves.
+        Where the connection is lost they begin anew by themselves when it is back.
 
         Args:
             probes: armed ones.
@@ -72,40 +89,26 @@ class Histograms:
         Raises:
             ProbeRefused, FileRefused: this kernel does not take the triggers; the probes do what they did.
             TargetUnusable: it is a recording.
-            TargetLost: the line is gone.
+            TargetLost: the connection is lost.
         """
         with self._changing:
             session = self._session()
-            clock = _CLOCK.search(session.instance.read("trace_clock"))
-            self.end()
-            self._wanted, self._last, self._failed = (tuple(fields), recording), (), None
-            self.watch.on_comeback = self._came_back
-            for armed in probes:
-                self._modes.setdefault(armed.key, session.mode(armed))
-            try:
-                for armed in probes:
-                    self.watch.switch(armed, self._ours)
-                with self._still(session):
-                    for armed in probes:
-                        number = self._numbers.setdefault(armed.key, len(self._numbers))
-                        wanted = keeping(
-                            armed.plan, session.group, clock[1] if clock else "global", _of(armed, fields), number
-                        )
-                        self._keeping[armed.key], self._plans[armed.key] = wanted, armed.plan
-                        self._write(session, armed, wanted)
-                if recording:
-                    self._restore(session)
-            except BaseException:
-                with contextlib.suppress(KernelError):
-                    self.end()
-                with contextlib.suppress(KernelError):
-                    self._restore(session)
-                raise
+            self._last, self._failed = (), None
+            self._fields = tuple(
+                _Field(armed.key, number, name)
+                for armed in probes
+                for number, event in enumerate(armed.plan.events)
+                for path, name in fields
+                if event.path == path
+            )
+            self._look(session)
+            self.state = self.state.count((armed.key for armed in probes), recording=recording)
+            self._settle(session)
 
     def read(self) -> tuple[Read, ...]:
         """All of them; where a probe got another filter they start anew, with that one.
 
-        Where the line is cut they are as they were read last: whoever reads the events hears of it.
+        Where the connection is lost they are as they were read last: whoever reads the events hears of it.
         Raises ProbeRefused, FileRefused.
         """
         with self._changing:
@@ -113,97 +116,114 @@ class Histograms:
             if self._failed is not None:
                 failed, self._failed = self._failed, None
                 raise failed
-            with contextlib.suppress(TargetLost):
-                self._follow()
-                self._last = self._read(session)
+            try:
+                self._look(session)
+                self._settle(session)
+                self._last = tuple(self._read(session))
+            except TargetLost:
+                self.state = self.state.disconnect()
             return self._last
 
-    def end(self, record: bool = False) -> None:
-        """Keep them no more; `record`: and let the probes do what they did before.
+    def clear(self) -> None:
+        """Count from 0 on. Raises ProbeRefused, FileRefused, TargetLost."""
+        with self._changing:
+            session = self._session()
+            self._look(session)
+            self.state = self.state.clear()
+            self._settle(session)
 
-        Raises ProbeRefused, FileRefused, TargetLost.
+    def end(self) -> None:
+        """Keep them no more, and let the probes do what they did before.
+
+        Raises ProbeRefused, FileRefused, TargetLost: it is done when the connection is back.
         """
         with self._changing:
             session = self._session()
-            counting, written = self.counting, dict(self._keeping)
-            self._keeping.clear()
-            for armed in counting:
-                for event, text in reversed(list(_triggers(written[armed.key]))):
-                    session.remove_trigger(armed, event, text)
-            if record:
-                self._restore(session)
-
-    @property
-    def _ours(self) -> Mode:
-        """What the probes do while the triggers are written."""
-        return Mode.OFF if self._wanted[1] else Mode.COUNT
-
-    def _there(self, keys: Container[object]) -> tuple[Armed, ...]:
-        return tuple(armed for armed in self.watch.armed if armed.key in keys)
-
-    def _restore(self, session: Session) -> None:
-        """Let probes do what they did, unless someone switched them since; all are tried. Raises the first error."""
-        errors: list[KernelError] = []
-        for armed in self._there(self._modes):
-            try:
-                if session.mode(armed) is self._ours:
-                    self.watch.switch(armed, self._modes[armed.key])
-                del self._modes[armed.key]
-            except KernelError as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
-
-    def _follow(self) -> None:
-        """Begin anew where a probe has another plan than the one by which its triggers were written."""
-        counting, written, plans = self.counting, dict(self._keeping), dict(self._plans)
-        if all(armed.plan is plans[armed.key] for armed in counting):
-            return
-        fields, recording = self._wanted
-        pairs = [pair for armed in counting for pair in zip(plans[armed.key].events, armed.plan.events, strict=True)]
-        paths = {old.path: new.path for old, new in pairs}
-        try:
-            self.begin(counting, [(paths.get(path, path), name) for path, name in fields], recording=recording)
-        except TargetLost:
-            self._keeping, self._plans = written, plans  # they are still wanted when it comes back
-            raise
+            self._look(session)
+            self.state = self.state.stop()
+            self._settle(session)
 
     def _came_back(self) -> None:
-        """The line was cut, and the probes are armed again on another."""
+        """The connection is back, and the probes are armed again in another session."""
         with self._changing:
             try:
-                if self._keeping:
-                    self._follow()
-                else:
-                    self._restore(self._session())
+                session = self._session()
+                self._look(session)
+                self._settle(session)
             except TargetLost:
                 pass  # once more, when that one is back
             except KernelError as error:
                 self._failed = error
 
-    def _read(self, session: Session) -> tuple[Read, ...]:
-        found: list[Read] = []
+    def _look(self, session: Session) -> None:
+        if self._seen is not session:
+            # By the session, not by a call: whoever reads may meet the new one before `on_comeback` is called.
+            self.state, self._seen = self.state.reconnect(), session
+        self.state = self.state.seen(Seen(one.key, one.plan, session.mode(one)) for one in session.armed)
+
+    def _settle(self, session: Session) -> None:
+        """Perform steps until there is none. Raises TargetLost, or the first refusal when all is given back."""
+        first: KernelError | None = None
+        if not self.state.connected:
+            raise TargetLost("the connection is lost; what was asked for is done when it is back")
+        while (step := next_step(self.state)) is not None:
+            try:
+                self._perform(session, step)
+            except TargetLost:
+                self.state = self.state.disconnect()
+                raise
+            except KernelError as error:
+                first = first or error
+                self.state = self.state.fail(step)
+            else:
+                self.state = self.state.done(step)
+        if first is not None:
+            raise first
+
+    def _perform(self, session: Session, step: Step) -> None:
+        armed = {one.key: one for one in session.armed}
+        if isinstance(step, Switch):
+            if step.key in armed:
+                self.watch.switch(armed[step.key], step.mode)
+        elif isinstance(step, Write):
+            self._write(session, [armed[key] for key in step.keys if key in armed])
+        elif isinstance(step, Zero):
+            for event, text in (kept for key in step.keys for kept in _triggers(self._keeping[key], timing=False)):
+                session.zero_histogram(event, text)
+        elif isinstance(step, Remove) and step.key in armed:
+            written = self._keeping.get(step.key)
+            for event, text in reversed(_triggers(written)) if written is not None else ():
+                session.remove_trigger(armed[step.key], event, text)
+
+    def _write(self, session: Session, probes: Sequence[Armed]) -> None:
+        """Write the triggers, in a pause of the instance (`kernel.stillness`) with a gap in what is recorded."""
+        for armed in probes:
+            self._keeping.pop(armed.key, None)  # a refusal before this one's triggers takes no others away
+        clock = _CLOCK.search(session.instance.read("trace_clock"))
+        with session.stillness.hold():
+            self.watch.mark_gap()
+            for armed in probes:
+                mine = [one for one in self._fields if one.key is armed.key]
+                fields = _of(armed, [(armed.plan.events[one.event].path, one.name) for one in mine])
+                wanted = keeping(armed.plan, session.name(armed), clock[1] if clock else "global", fields)
+                self._keeping[armed.key] = wanted
+                if wanted.synthetic is not None:
+                    session.add_event(armed, wanted.synthetic)
+                for event, text in _triggers(wanted):
+                    session.add_trigger(armed, event, text, by_hand=False)
+
+    def _read(self, session: Session) -> Iterator[Read]:
         texts: dict[str, tuple[Histogram, ...]] = {}
+        taken: set[tuple[str, str]] = set()
         for armed in self.counting:
             for kept in self._keeping[armed.key].kept:
                 path = kept.event.path
+                if (path, kept.what) in taken:
+                    continue  # an event that two probes share has the same counts twice
+                taken.add((path, kept.what))
                 if path not in texts:
                     texts[path] = parse_hist(session.instance.read(f"events/{path}/hist"))
-                found += [Read(kept, one) for one in texts[path] if is_of(one.trigger, kept.trigger)][:1]
-        return tuple(found)
-
-    @contextlib.contextmanager
-    def _still(self, session: Session) -> Iterator[None]:
-        """See `kernel.stillness`; and a gap stands between what was before and after."""
-        with session.stillness.hold():
-            self.watch.mark_gap()
-            yield
-
-    def _write(self, session: Session, armed: Armed, wanted: Keeping) -> None:
-        if wanted.synthetic is not None:
-            session.add_event(armed, wanted.synthetic)
-        for event, text in _triggers(wanted):
-            session.add_trigger(armed, event, text, by_hand=False)
+                yield from [Read(kept, one) for one in texts[path] if is_of(one.trigger, kept.trigger)][:1]
 
     def _session(self) -> Session:
         session = self.watch.session
@@ -212,8 +232,8 @@ class Histograms:
         return session
 
 
-def _triggers(wanted: Keeping) -> list[tuple[PlannedEvent, str]]:
-    return [*((kept.event, kept.trigger) for kept in wanted.kept), *wanted.timing]
+def _triggers(wanted: Keeping, *, timing: bool = True) -> list[tuple[PlannedEvent, str]]:
+    return [*((kept.event, kept.trigger) for kept in wanted.kept), *(wanted.timing if timing else ())]
 
 
 def _of(armed: Armed, fields: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

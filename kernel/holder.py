@@ -10,12 +10,14 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from events.batch import Batch
 from events.format import EventFormat
 from kernel.again import Again, Told, arm_again, told
 from kernel.arming import Mode
 from kernel.connection import Connection, kind_of
+from kernel.counting import Phase
 from kernel.errors import GoneForGood, KernelError, TargetLost, TargetUnusable
 from kernel.guard import Guard
 from kernel.known import Known
@@ -27,6 +29,9 @@ from kernel.undo import UndoFailure
 from probes.command import Armable, UserProbe
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Kind, Probe
+
+if TYPE_CHECKING:
+    from kernel.histogram import Histograms
 
 Entry = Batch | Mapping[int, EventFormat] | Armed | LineCut
 """Events, or what their ids mean from here on, or a time of which there are none."""
@@ -52,10 +57,31 @@ class Holder:
         self.on_comeback: Callable[[], None] = lambda: None
         """Called when a line that was cut is back, from the thread that made it: it may wait for the kernel."""
         self._session: AnySession | None = None
+        self._histograms: Histograms | None = None
         self._lock = threading.Lock()
         self._inbox: list[Entry] = []
         """Batches, and what was armed between them, in the order in which the kernel made them."""
         self._closed = False
+
+    @property
+    def histograms(self) -> Histograms:
+        """Counting of these probes in the kernel, which outlasts every view of it."""
+        if self._histograms is None:
+            from kernel.histogram import Histograms  # nobody may ask for it
+
+            self._histograms = Histograms(self)
+        return self._histograms
+
+    @property
+    def counting(self) -> Phase:
+        """State of counting in the kernel. Never waits."""
+        return self._histograms.phase if self._histograms is not None else Phase.OFF
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """Modes of the armed probes, the oldest first. Never waits."""
+        session = self._session
+        return tuple(session.mode(armed) for armed in session.armed) if session is not None else ()
 
     @abstractmethod
     def _opened(self, session: AnySession) -> None:

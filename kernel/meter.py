@@ -8,20 +8,24 @@ knows kprobes only, and it counts what `set_event_notrace_pid` lets through: cal
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from events.summary.hist_text import sections
 from kernel.errors import FileRefused, KernelError
 from kernel.limits import Measured
+from kernel.owner import GROUP_PREFIX
 from kernel.target import Step
 from kernel.tracefs import Instance
 from kernel.undo import UndoList
 from probes.cost import EventRate
 from probes.plan import PlannedEvent
 
-TRIGGER = "hist:keys=common_cpu"
+KEYS = "keys=common_cpu"
 """An entry for each CPU, so that CPUs do not wait for each other's."""
+_OURS = re.compile(rf"hist:name={GROUP_PREFIX}\w+:{KEYS}(common_cpu)?:")
+"""Linux 6.16 to 7.3 print the key twice, as one word."""
 LONGEST = 0.1
 """Seconds."""
 STEP = 0.05
@@ -35,11 +39,19 @@ SLOW_LINE = 0.04
 
 
 class Meter:
-    """Counts hits of some events of one instance; each trigger's way back is in the list it was given."""
+    """Counts hits of some events of one instance; each trigger's way back is in the list it was given.
 
-    def __init__(self, instance: Instance, undo: UndoList, clock: Callable[[], float] = time.monotonic) -> None:
+    Each histogram has a name: the kernel takes no second one with the same keys else, and a person may have put such
+    a one there, or another probe on the same event.
+    """
+
+    def __init__(
+        self, instance: Instance, undo: UndoList, name: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Take the instance, where the ways back go, and a name that no other meter has."""
         self._instance = instance
         self._undo = undo
+        self._name = name
         self._clock = clock
         self._counted: dict[str, bool] = {}
         """Events with our trigger, and whether a second one counts what passes the filter."""
@@ -51,11 +63,12 @@ class Meter:
             events: they are defined.
             passing: count what passes an event's filter beside all of its hits.
         """
-        for event in events:
-            self._undo.do(*self._steps(event.path, TRIGGER))
+        for number, event in enumerate(events):
+            self._undo.do(*self._steps(event.path, f"hist:name={self._name}_hits{number}:{KEYS}"))
             self._counted[event.path] = False
             if passing and event.filter:
-                self._undo.do(*self._steps(event.path, f"{TRIGGER} if {event.filter}"))
+                text = f"hist:name={self._name}_passing{number}:{KEYS} if {event.filter}"
+                self._undo.do(*self._steps(event.path, text))
                 self._counted[event.path] = True
 
     def read(self) -> dict[str, tuple[int, int]]:
@@ -97,13 +110,13 @@ class Meter:
         return self._instance.trigger(path, text), self._instance.trigger(path, f"!{text}")
 
 
-def measured(instance: Instance, events: Sequence[PlannedEvent], undo: UndoList) -> Measured | None:
+def measured(instance: Instance, events: Sequence[PlannedEvent], undo: UndoList, name: str) -> Measured | None:
     """Count for a moment; None where it can't be told, which is no reason not to arm. Raises TargetLost.
 
     The triggers stay until `undo` runs: an event that is switched on before that is not taken out of the kernel's
     code and put back in.
     """
-    meter = Meter(instance, undo)
+    meter = Meter(instance, undo, name)
     try:
         meter.start(events)
         return meter.measure()
@@ -120,8 +133,7 @@ def hits_of(text: str) -> dict[bool, int]:
     """
     found: dict[bool, int] = {}
     for one in sections(text):
-        # Linux 6.16 to 7.3 print the key twice, as one word.
-        if one.trigger.startswith((f"{TRIGGER}:", f"{TRIGGER}common_cpu:")):
+        if _OURS.match(one.trigger):
             found.setdefault(" if " in one.trigger, one.totals[0])
     return found
 

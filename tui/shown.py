@@ -92,7 +92,11 @@ def note_of(watching: Watch) -> str:
         return note_of_end(cut_short=watching.connection.cut_short)
     if watching.ended:
         return watching.line_note
-    return "" if watching.armed else "nothing is armed any more"
+    if not watching.armed:
+        return "nothing is armed any more"
+    from tui.activity import activity_of
+
+    return activity_of(watching).note
 
 
 def note_of_end(*, cut_short: bool) -> str:

@@ -129,6 +129,8 @@ class LiveState:
     """`3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
     urgent: bool = False
     """Whether the note has to be read whole, before the names of other views."""
+    instead: str = ""
+    """In place of "following": why nothing new comes, in a word or two; empty: it may come."""
     views: tuple[str, ...] = ()
     """Names of the views there are."""
     view: int = 0
@@ -183,6 +185,8 @@ def _marks(state: LiveState) -> list[Run]:
     """Whether the newest is shown, in more words and in fewer."""
     if state.following and state.silent:
         return [(f"✗ {state.silent}", "bold $text-error")]
+    if state.instead:
+        return [(f"■ {safe(state.instead)}", "bold $text-warning")]
     if state.following:
         return [("● following", "bold $text-success")]
     forms = [f" +{grouped(state.new)} new (end)", f" +{short(state.new)} new"] if state.new else [""]

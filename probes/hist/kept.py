@@ -9,6 +9,7 @@ The idle tasks, one for each CPU, all have the thread id 0: calls of theirs can'
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +23,9 @@ TASK = "(process)"
 NO_IDLE = "calls of idle tasks are not timed: all have the thread id 0"
 """What a latency of the kernel's leaves out."""
 _OF_A_TASK = "common_pid != 0"
+_NAME = re.compile(r":name=([^:]+)")
+_OWN = re.compile(r"\bpw_\d+_[0-9a-z]+(?:_\d+)?__\d+_")
+"""Begin of the names that sessions give to their histograms, synthetic events and variables."""
 _ROOM = 16384
 """Entries of a histogram that has one for each task or value; the kernel takes 80 bytes each and more."""
 _POWERS = 128
@@ -41,7 +45,7 @@ class Kept(NamedTuple):
     @property
     def is_task(self) -> bool:
         """Whether it counts who it was: every event that is recorded has such a one."""
-        return self.trigger.startswith("hist:keys=common_pid.execname")
+        return self.what == TASK
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +60,34 @@ class Keeping:
     """The triggers that tell the synthetic event the times."""
 
 
-def keeping(plan: Plan, group: str, clock: str, fields: tuple[tuple[str, str], ...] = (), number: int = 0) -> Keeping:
+def keeping(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, str], ...] = ()) -> Keeping:
     """Plan the histograms of an armed probe.
+
+    Each has a name: the kernel takes no second histogram with the same keys and values else, and a person may have
+    put one there, or another probe on the same event.
 
     Args:
         plan: of the probe.
-        group: of the session's events; names the synthetic event, so that it is known for ours.
+        name: begin of all names, which no other probe has; it begins with the group of the session's events, so that
+            the synthetic event is known for ours.
         clock: of the instance: a trigger with times sets it, and would set another one.
         fields: path of an event and name of a field, of values to count.
-        number: tells the synthetic events of a session apart.
     """
     subject = plan.probe.subject
     recorded = [event for event in plan.events if event.recorded]
-    kept = [Kept(subject, TASK, event, _hist(event, "common_pid.execname")) for event in recorded]
+    wanted = [(TASK, event, "common_pid.execname") for event in recorded]
     for path, field in fields:
-        kept += [Kept(subject, field, event, _hist(event, field)) for event in recorded if event.path == path]
+        wanted += [(field, event, field) for event in recorded if event.path == path]
+    kept = [
+        Kept(subject, what, event, _hist(event, key, f"{name}_{number}"))
+        for number, (what, event, key) in enumerate(wanted)
+    ]
     ends = {event.at_exit: event for event in recorded if event.frame}
     if len(ends) < 2:
         return Keeping(None, tuple(kept))
-    name, begun, took = f"{group}__latency{number}", f"begun{number}", f"took{number}"
+    timed, begun, took = f"{name}_latency", f"{name}_begun", f"{name}_took"
     synthetic = PlannedEvent(
-        SYNTHETIC, name, f"s:{SYNTHETIC}/{name} u64 lat", f"-:{SYNTHETIC}/{name}", recorded=False
+        SYNTHETIC, timed, f"s:{SYNTHETIC}/{timed} u64 lat", f"-:{SYNTHETIC}/{timed}", recorded=False
     )
     timing = (
         (ends[False], _timed(ends[False], Assignment(begun, "common_timestamp"), clock)),
@@ -86,24 +97,31 @@ def keeping(plan: Plan, group: str, clock: str, fields: tuple[tuple[str, str], .
                 ends[True],
                 Assignment(took, f"common_timestamp-${begun}"),
                 clock,
-                (Action(f"onmatch({ends[False].group}.{ends[False].event}).trace({name},${took})"),),
+                (Action(f"onmatch({ends[False].group}.{ends[False].event}).trace({timed},${took})"),),
             ),
         ),
     )
-    powers = HistTrigger.of(("lat.log2",), ("lat",), size=_POWERS)
+    powers = HistTrigger.of(("lat.log2",), ("lat",), size=_POWERS, name=timed)
     return Keeping(synthetic, (*kept, Kept(subject, LATENCY, synthetic, str(powers))), timing)
 
 
 def is_of(listed: str, trigger: str) -> bool:
     """Whether a trigger as the kernel lists it is one that was written; it lists defaults besides."""
     head, _, condition = trigger.partition(" if ")
+    if name := _NAME.search(head):
+        return listed.startswith(f"hist:name={name[1]}:")
     return listed.startswith(f"{head.partition(':size=')[0].partition(':vals=')[0]}:") and (
         listed.partition(" if ")[2] == condition
     )
 
 
-def _hist(event: PlannedEvent, key: str) -> str:
-    return str(HistTrigger.of((key,), size=_ROOM, filter=event.filter))
+def is_own(text: str) -> bool:
+    """Whether a trigger is one that a session put there for itself, and nobody asked for by its text."""
+    return _OWN.search(text) is not None
+
+
+def _hist(event: PlannedEvent, key: str, name: str) -> str:
+    return str(HistTrigger.of((key,), size=_ROOM, filter=event.filter, name=name))
 
 
 def _timed(event: PlannedEvent, variable: Assignment, clock: str, actions: tuple[Action, ...] = ()) -> str:

@@ -32,7 +32,7 @@ PLAN = Plan(Probe(Place("vfs_read")), (ENTRY,))
 
 HIST = """# event histogram
 #
-# trigger info: hist:keys=common_cpucommon_cpu:vals=hitcount:sort=hitcount:size=2048 [active]
+# trigger info: hist:name=pw_1_2__0_hits0:keys=common_cpucommon_cpu:vals=hitcount:sort=hitcount:size=2048 [active]
 #
 
 { common_cpu:          0 } hitcount:         22
@@ -46,7 +46,7 @@ Totals:
 
 # event histogram
 #
-# trigger info: hist:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048 if count < 0 [active]
+# trigger info: hist:name=pw_1_2__0_p0:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048 if count < 0 [active]
 #
 
 
@@ -65,6 +65,7 @@ def test_hits_are_read_from_both_spellings_of_a_kernel():
     assert hits_of(HIST) == {False: 20049, True: 7}
     assert hits_of(HIST.replace("common_cpucommon_cpu", "common_cpu")) == {False: 20049, True: 7}
     # What a person put there is not ours.
+    assert hits_of(HIST.replace("name=pw_1_2__0_hits0:", "").replace("name=pw_1_2__0_p0:", "name=mine:")) == {}
     assert hits_of(HIST.replace("keys=common_cpu", "keys=common_pid")) == {}
     assert hits_of("") == {}
 

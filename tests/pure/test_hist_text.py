@@ -84,7 +84,7 @@ FORGED = (
     "x\n\nTotals:\n    Hits: 7\n    Entries: 9\n    Dropped: 3\n",
     "x\n    Hits: 7\n",
 )
-OURS = "hist:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048"
+OURS = "hist:name=pw_1_2__0_hits0:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048"
 
 
 @pytest.mark.parametrize("forged", FORGED)

@@ -70,8 +70,9 @@ class Counting:
         if not path.endswith("/hist"):
             return self._read(path, limit, offset)
         triggers = self._read(f"{path.removesuffix('hist')}trigger").decode().split("\n")
-        keys = [re.match(r"hist:keys=[^:]+", one) for one in triggers]
-        return "\n\n".join(HIST.format(key[0], self.hits) for key in keys if key).encode()
+        found = [re.match(r"hist:keys=([^:]+)(?:.*?(name=[^: ]+:?))?", one) for one in triggers]
+        heads = [f"hist:{one[2] or ''}:keys={one[1]}".replace("::", ":") for one in found if one]
+        return "\n\n".join(HIST.format(head, self.hits) for head in heads).encode()
 
 
 def mode(watch: Watch, armed: Armed) -> Mode:
@@ -108,7 +109,7 @@ def test_they_begin_anew_when_the_line_is_back_and_leave_the_probe_recording(sid
     assert [(one.kept.what, one.histogram.hits) for one in reads] == [(what, 3) for what, _ in before]
     assert watch.session is not None
     assert all(watch.session.group in one.kept.event.path for one in reads)
-    kept.end(record=True)
+    kept.end()
     assert mode(watch, now) is Mode.RECORD and texts(watch) == ["stacktrace"]
 
 
@@ -121,7 +122,7 @@ def test_each_probe_does_again_what_it_did(side: Side, watch: Watch) -> None:
         kept.begin(watch.armed, recording=recording)
         assert [mode(watch, one) for one in watch.armed] == (modes if recording else [Mode.COUNT] * 3)
         kept.begin(watch.armed, recording=recording)
-        kept.end(record=True)
+        kept.end()
         assert [mode(watch, one) for one in (recorded, counted, stopped)] == modes
 
     def refuse(step: Step) -> None:
@@ -139,7 +140,7 @@ def test_what_someone_switched_meanwhile_stays_so(watch: Watch) -> None:
     kept = Histograms(watch)
     kept.begin(watch.armed)
     watch.switch(armed, Mode.OFF)  # as a guard does
-    kept.end(record=True)
+    kept.end()
     assert mode(watch, armed) is Mode.OFF
 
 
@@ -149,7 +150,7 @@ def test_they_are_ended_while_the_line_is_cut(side: Side, watch: Watch) -> None:
     kept.begin(watch.armed)
     cut(side, watch)
     with pytest.raises(TargetLost):
-        kept.end(record=True)
+        kept.end()
     Reconnecting(watch).run()
     assert [mode(watch, one) for one in watch.armed] == [Mode.RECORD] and texts(watch) == []
 
@@ -172,7 +173,7 @@ def test_a_line_that_is_cut_again_while_they_begin_anew(side: Side, watch: Watch
     cut(side, watch)
     Reconnecting(watch).run()
     assert len(kept.counting) == 1 and len(kept.read()) == 3
-    kept.end(record=True)
+    kept.end()
     assert [mode(watch, one) for one in watch.armed] == [Mode.RECORD] and texts(watch) == []
 
 

@@ -15,7 +15,7 @@ from kernel import leftovers, meter
 from kernel.arming import Mode
 from kernel.errors import FileRefused, KernelError, ProbeRefused, TargetLost, TargetUnusable, TooFast
 from kernel.limits import Limits
-from kernel.meter import TRIGGER
+from kernel.meter import KEYS
 from kernel.session import Session
 from kernel.session_start import open_session
 from kernel.target import Step
@@ -61,7 +61,8 @@ class Counting(FakeTarget):
         triggers = super().read(path.removesuffix("hist") + "trigger").decode().split("\n")
         self.hits += self.step
         texts = [
-            HIST.format(TRIGGER, one[len(TRIGGER) :], self.hits // (10 if " if " in one else 1)) for one in triggers
+            HIST.format(head, link + where, self.hits // (10 if where else 1))
+            for head, link, where in (one.partition(" if ") for one in triggers)
         ]
         return "\n\n".join(texts).encode()
 
@@ -99,7 +100,7 @@ def test_a_switch_that_is_refused_half_way_is_whole_the_next_time(before: Mode, 
         def on() -> tuple[list[bool], list[bool]]:
             return (
                 [text == "1" for text in files_of(target, session, "enable")],
-                [TRIGGER in text for text in files_of(target, session, "trigger")],
+                [KEYS in text for text in files_of(target, session, "trigger")],
             )
 
         was, asked = on(), []

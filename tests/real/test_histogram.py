@@ -87,7 +87,7 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
     assert [one.keys[0].label for one in read[TASK, False].entries] == ["python3"]
     assert read[LATENCY, False].hits == WRITES
     assert watch.store.next_seq == before
-    kept.end(record=True)
+    kept.end()
     _work(watch, guest)
     summary = _summary(watch, entry.path)
     assert summary.values is not None

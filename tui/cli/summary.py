@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -133,24 +132,18 @@ class _Counting:
 
 
 def _in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:
-    from kernel.histogram import Histograms
-
     field = arguments.summary or ""
     paths = [event.path for armed in watch.armed for event in armed.plan.events]
     formats = {fmt.path: fmt for armed in watch.armed for fmt in armed.formats.values()}
     has = [path for path in paths if path in formats and field in formats[path].names]
-    histograms = Histograms(watch)
-    histograms.begin(watch.armed, tuple((path, field) for path in has))
-    try:
-        follow(watch, arguments, events, lambda _: None, lambda: 0)
-        reads = histograms.read()
-        for found in _of_kernel(watch, reads):
-            _print(found, as_json=arguments.json)
-        if any(read.kept.what == LATENCY for read in reads):
-            print(f"probewright: {NO_IDLE}", file=sys.stderr)
-    finally:
-        with contextlib.suppress(KernelError):  # closing takes them away in any case
-            histograms.end()
+    histograms = watch.histograms
+    histograms.begin(watch.armed, tuple((path, field) for path in has))  # closing takes them away
+    follow(watch, arguments, events, lambda _: None, lambda: 0)
+    reads = histograms.read()
+    for found in _of_kernel(watch, reads):
+        _print(found, as_json=arguments.json)
+    if any(read.kept.what == LATENCY for read in reads):
+        print(f"probewright: {NO_IDLE}", file=sys.stderr)
 
 
 def _of_kernel(watch: Watch, reads: tuple[Read, ...]) -> Iterator[dict[str, Any]]:

@@ -150,6 +150,8 @@ class LiveScreen(LiveCommands):
             note = _TRACED if self._only_traced else hosts or note_of_nothing(self.bench.connection)
             self._line.state = LiveState(shown=None, note=note)
             return
+        from tui.activity import activity_of
+
         silent = silence_of(watching.connection, live=watching.live)
         self._line.state = replace(
             self._state(_TRACED if self._only_traced else self._view.note(watching)),
@@ -157,6 +159,7 @@ class LiveScreen(LiveCommands):
             per_second=sum(store.rates().values()) if watching.live and not silent else None,
             losses=self._losses(watching),
             urgent=watching.error is not None,
+            instead="" if watching.ended else activity_of(watching).mark,
         )
 
     def _state(self, note: str) -> LiveState:
@@ -203,6 +206,10 @@ class LiveScreen(LiveCommands):
             self.app.push_screen(DetailScreen(*self._view.detail(self.seen, event.row)))
         except IndexError:
             self.notify("this event was dropped to make room for newer ones", markup=False)
+
+    def on_summary_pane_came(self, event: SummaryPane.Came) -> None:
+        event.stop()
+        self._show_line()
 
     async def on_summary_pane_events_wanted(self, event: SummaryPane.EventsWanted) -> None:
         event.stop()
@@ -252,6 +259,8 @@ class LiveScreen(LiveCommands):
         watching = self.seen
         if watching is not None:
             watching.forget()
+            if "summary" in self._views:
+                cast("SummaryView", self._views["summary"]).clear()
             self._show_nothing()
             self.tick()
             self.refresh_state()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from textual import on
 
 from kernel.session import Armed
+from probes.hist.kept import is_own
 from probes.plan import PlannedEvent
 from tui import arming
 from tui.messages import Remedied
@@ -43,8 +44,10 @@ class TriggerScreen(TriggerDialog):
         return tuple(TriggerRow(event.event, text) for event, text in self._there())
 
     def _there(self) -> tuple[tuple[PlannedEvent, str], ...]:
+        """Those that somebody asked for; counting in the kernel has others, and takes them away itself."""
         session = self._watching.session
-        return session.triggers(self._armed) if session is not None else ()
+        found = session.triggers(self._armed) if session is not None else ()
+        return tuple(one for one in found if not is_own(one[1]))
 
     def _takers(self, text: str) -> list[PlannedEvent]:
         plan, connection = self._armed.plan, self._watching.connection

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from kernel.counting import Phase
 from tui.ends import ends_of
 from tui.shown import note_of
 from tui.summary import of_events, of_kernel
@@ -56,6 +57,8 @@ class SummaryView(View):
         self._preset: tuple[frozenset[Armable], tuple[str, ...]] = (frozenset(), ())
         """Probes of the preset that was armed last, and its columns."""
         self._reads: tuple[Read, ...] = ()
+        self._asked = False
+        """Whether the kernel is to count: what was asked for last, where a worker may not have begun it."""
         self._drawn = 0.0
         self._next_picture: Timer | None = None
         self._values: list[Shown] = []
@@ -70,7 +73,7 @@ class SummaryView(View):
     @property
     def in_kernel(self) -> bool:
         """Whether the kernel counts."""
-        return self.pane.histograms is not None
+        return self._watching is not None and self._watching.counting is not Phase.OFF
 
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Count what came; what takes longer than a moment goes on in the next ones."""
@@ -81,6 +84,7 @@ class SummaryView(View):
             self.choose(self._subject)
             if self.pane.histograms is not None and self.pane.histograms.watch is not watching:
                 self.pane.histograms, self._reads = None, ()
+                self._asked = False
         if self._plans != watching.known.plans:
             self._plans = watching.known.plans
             self._summary.use(ends_of(self._plans))
@@ -124,35 +128,49 @@ class SummaryView(View):
         at = self._subjects.index(self._subject) if self._subject in self._subjects else 0
         self.choose(self._subjects[(at + step) % len(self._subjects)])
         self._picked = True
-        histograms, watching = self.pane.histograms, self._watching
-        if histograms is not None and watching is not None:
-            self._reads = ()
-            self.pane.begin(histograms, watching, self._fields)
+        if self._counts:
+            self._begin()
         self._drawn = 0.0
         self._go_on()
 
     def other_source(self) -> str:
         """Count in the kernel, or events again; gives why that can't be, empty where it can."""
-        watching = self._watching
-        if self.pane.histograms is not None:
-            self.pane.end(self.pane.histograms)
+        histograms, watching = self.pane.histograms, self._watching
+        if self._counts and histograms is not None:
+            self._asked = False
+            self.pane.change(histograms, histograms.end)
             return ""
         if watching is None or not watching.live:
             return "only a probe that is armed on a kernel can be counted there"
-        from kernel.histogram import Histograms
-
-        self.pane.histograms = Histograms(watching)
-        self.pane.begin(self.pane.histograms, watching, self._fields)
+        self._asked = True
+        self._begin()
         return ""
+
+    @property
+    def _counts(self) -> bool:
+        """Whether the kernel counts, or a worker is about to have it count."""
+        return self._asked and (self.pane.changing > 0 or self.in_kernel)
+
+    def _begin(self) -> None:
+        if (watching := self._watching) is not None:
+            histograms = self.pane.histograms = watching.histograms
+            armed, fields, self._reads = watching.armed, self._fields, ()
+            self.pane.change(histograms, lambda: histograms.begin(armed, fields), "the kernel can't count this: ")
+
+    def clear(self) -> None:
+        """Count from 0 on, also in the kernel."""
+        histograms = self.pane.histograms
+        if self._counts and histograms is not None:
+            self._reads = ()
+            self.pane.change(histograms, histograms.clear)
 
     def came(self, event: SummaryPane.Came) -> None:
         """What the kernel has counted."""
         if event.histograms is not self.pane.histograms:
             return
-        if event.reads is None:
-            self.pane.histograms, self._reads = None, ()
-        else:
-            self._reads = event.reads
+        self._reads = event.reads
+        if not self.pane.changing:  # a key that was pressed since is obeyed first
+            self._asked = event.histograms.state.wish is not None
         self._show()
 
     def condition(self, of_tasks: bool, row: int) -> str:
@@ -178,8 +196,8 @@ class SummaryView(View):
         return Place(shown=self._summary.seen if self._summary is not None and not self.in_kernel else None)
 
     def note(self, watching: Watch) -> str:
-        """Recording, ended, disarmed."""
-        return "counting in the kernel" if self.in_kernel else note_of(watching)
+        """Recording, counted, ended, disarmed."""
+        return note_of(watching)
 
     @property
     def _fields(self) -> tuple[tuple[str, str], ...]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from textual import on, work
 from textual.message import Message
 
+from kernel.counting import Phase
 from kernel.errors import KernelError
 from widgets.safe_text import safe
 from widgets.summary_panel import SummaryPanel
 
 if TYPE_CHECKING:
     from kernel.histogram import Histograms, Read
-    from kernel.watch import Watch
 
 _EVERY: Final = 1.0
 """Seconds between two looks at the kernel's histograms."""
@@ -24,10 +24,14 @@ class SummaryPane(SummaryPanel):
     """Shows what its view gives it; see the module."""
 
     class Came(Message):
-        """The kernel's histograms as they are; None: they are kept no more, `error` says why where it failed."""
+        """The kernel's histograms as they are, or an end of counting; `error`: what failed."""
 
-        def __init__(self, histograms: Histograms, reads: tuple[Read, ...] | None, error: str = "") -> None:
+        def __init__(
+            self, histograms: Histograms, reads: tuple[Read, ...] = (), error: str = "", *, changed: bool = False
+        ) -> None:
             super().__init__()
+            self.changed = changed
+            """Whether something else is counted, as it was asked for."""
             self.histograms = histograms
             self.reads = reads
             self.error = error
@@ -42,7 +46,9 @@ class SummaryPane(SummaryPanel):
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id)
         self.histograms: Histograms | None = None
-        """Those that are read; None: events are counted."""
+        """Those that are read while the kernel counts; None: they were never asked for."""
+        self.changing = 0
+        """Changes of them that are under way in workers."""
         self.turn: Callable[[int], None] = lambda _: None
         """Counts another field."""
         self.other_source: Callable[[], str] = lambda: ""
@@ -57,8 +63,9 @@ class SummaryPane(SummaryPanel):
         self.set_interval(_EVERY, self._look)
 
     def _look(self) -> None:
-        if self.histograms is not None and self.display:
-            self.read(self.histograms)
+        histograms = self.histograms
+        if histograms is not None and self.display and not self.changing and histograms.phase is not Phase.OFF:
+            self.read(histograms)
 
     @on(SummaryPanel.FieldAsked)
     def _field_asked(self, event: SummaryPanel.FieldAsked) -> None:
@@ -77,24 +84,32 @@ class SummaryPane(SummaryPanel):
         if condition := self.condition(event.of_tasks, event.row):
             self.post_message(self.EventsWanted(condition))
         else:
-            why = "the kernel keeps counts, no events" if self.histograms else "no condition can be made of this"
+            counting = self.histograms is not None and self.histograms.phase is not Phase.OFF
+            why = "the kernel keeps counts, no events" if counting else "no condition can be made of this"
             self.notify(why, markup=False)
 
     @on(Came)
     def _came(self, event: Came) -> None:
-        event.stop()
+        self.changing -= event.changed  # and it goes on to the screen, whose line says what is counted
         self.came(event)
         if event.error:
             self.notify(safe(event.error), markup=False, severity="warning")
 
+    def change(self, histograms: Histograms, action: Callable[[], None], failed: str = "") -> None:
+        """Change what the kernel counts in a worker, and show what it counts then; `failed`: before an error."""
+        self.changing += 1
+        self._change(histograms, action, failed)
+
     @work(thread=True, group="histograms")
-    def begin(self, histograms: Histograms, watching: Watch, fields: tuple[tuple[str, str], ...]) -> None:
-        """Let the kernel count all that is armed."""
+    def _change(self, histograms: Histograms, action: Callable[[], None], failed: str) -> None:
+        found: tuple[Read, ...] = ()
+        error = ""
         try:
-            histograms.begin(watching.armed, fields)
-            self.post_message(self.Came(histograms, histograms.read()))
-        except KernelError as error:
-            self.post_message(self.Came(histograms, None, f"the kernel can't count this: {error}"))
+            action()
+            found = histograms.read()
+        except KernelError as refused:
+            error = f"{failed}{refused}"
+        self.post_message(self.Came(histograms, found, error, changed=True))
 
     @work(thread=True, group="histograms", exclusive=True)
     def read(self, histograms: Histograms) -> None:
@@ -102,13 +117,4 @@ class SummaryPane(SummaryPanel):
         try:
             self.post_message(self.Came(histograms, histograms.read()))
         except KernelError as error:
-            self.post_message(self.Came(histograms, None, str(error)))
-
-    @work(thread=True, group="histograms")
-    def end(self, histograms: Histograms) -> None:
-        """Record again."""
-        try:
-            histograms.end(record=True)
-            self.post_message(self.Came(histograms, None))
-        except KernelError as error:
-            self.post_message(self.Came(histograms, None, str(error)))
+            self.post_message(self.Came(histograms, error=str(error)))
