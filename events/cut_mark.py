@@ -1,17 +1,115 @@
-"""The mark that a cut line leaves among the events, as data: it comes as text, which says it to people."""
+"""The mark that a cut line leaves among the events: a row of its own, as a value, as text, and read back.
+
+It is a line of trace_pipe, in the file of a recording too:
+
+    3.9 s lost-0 [000] 12345678901: line_cut: lost=12345678901 back=16296000000 seconds=3.950 note="…"
+
+`lost` and `back` are nanoseconds of the kernel's trace clock, left out where they are not known; older recordings
+have neither.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Self
 
+from events.batch import Batch, Chunk
 from events.decode import Value
+from events.lengths import seconds_text
 from events.record import Record
+from events.text import parse_line
 
 EVENT: Final = "line_cut"
 """Name of its event; it has no group and no format."""
-_SECONDS: Final = re.compile(r"\d+\.\d+", re.ASCII)
+FIELDS: Final = ("lost", "back", "seconds", "note")
+"""Names of its values, as exports have them."""
+_MARK: Final = re.compile(
+    r'line_cut: (?:lost=(\d{1,20}) )?(?:back=(\d{1,20}) )?seconds=(\d{1,12}\.\d{1,3}) note="([^"]*)"', re.ASCII
+)
+_ANEW: Final = "; the machine was booted anew"
+_LARGEST: Final = 1 << 10
+"""Bytes; a mark is a short line."""
+
+
+class LineCut(NamedTuple):
+    """Events of some time are lost: the line was cut, and the far side took the probes away."""
+
+    seconds: float
+    """From when the far side was heard last until the probes were about to be switched on again; whole milliseconds,
+    rounded down: no events around it are nearer to each other."""
+    booted: bool = False
+    """Whether the machine was booted anew meanwhile: its clock began again, and its symbols moved."""
+    lost: int | None = None
+    """When the far side was heard last, in nanoseconds of the kernel's trace clock; None: not known."""
+    back: int | None = None
+    """When the probes were about to be switched on again, by the same clock; None: not known."""
+
+    @classmethod
+    def between(cls, lost: int, back: int) -> Self:
+        """Return the cut from one time of a kernel's trace clock to another, in nanoseconds."""
+        back = max(lost, back)
+        return cls((back - lost) // 1_000_000 / 1000, lost=lost, back=back)
+
+    @classmethod
+    def lasting(cls, seconds: float, *, booted: bool = False, back: int | None = None) -> Self:
+        """Return a cut of so many seconds by our clock, where that of the kernel says nothing of its beginning."""
+        return cls(int(max(0.0, seconds) * 1000) / 1000, booted, back=back)
+
+    @property
+    def shown(self) -> str:
+        """`3.9 s`."""
+        return seconds_text(self.seconds)
+
+    @property
+    def text(self) -> str:
+        """In a line, for people."""
+        when = "" if self.lost is None else f" from {_clock(self.lost)}"
+        when += "" if self.back is None else f" to {_clock(self.back)}"
+        by = f",{when} by its kernel's clock" if when else ""
+        return f"the line was cut for {self.shown}{by}{_ANEW * self.booted}; events of that time are lost"
+
+    def batch(self, ts: int) -> Batch:
+        """Return it as a line of trace_pipe; nothing of before is paired with what comes after.
+
+        `ts`: nanoseconds of the trace clock that it stands behind.
+        """
+        # A line's end first: the text of before may have been cut in the middle of one.
+        # In the place of a task's name, which every view shows, stands how much is missing.
+        task = f"{self.shown} lost"[:16]
+        known = "".join(f"{name}={at} " for name, at in (("lost", self.lost), ("back", self.back)) if at is not None)
+        when = max(ts, self.lost or 0)
+        line = f'\n  {task}-0 [000] {when}: {EVENT}: {known}seconds={self.seconds:.3f} note="{self.text}"\n'
+        return Batch((Chunk(-1, line.encode(), text=True),), drained=False, after_gap=True, booted=self.booted)
+
+
+def _clock(ns: int) -> str:
+    """Seconds of a trace clock, in microseconds as the kernel prints them."""
+    return f"{ns // 1_000_000_000}.{ns // 1000 % 1_000_000:06}"
+
+
+def cut_of(batch: Batch) -> LineCut | None:
+    """Return the cut whose mark a pass of a recording is; None: it is none."""
+    if not batch.after_gap or len(batch.chunks) != 1:
+        return None
+    (chunk,) = batch.chunks
+    if not chunk.text or chunk.cpu >= 0 or len(chunk.data) > _LARGEST:
+        return None
+    line = parse_line(chunk.data.decode("utf-8", "replace").strip("\n"))
+    return _parsed(line.text) if line is not None else None
+
+
+def _parsed(text: str) -> LineCut | None:
+    match = _MARK.fullmatch(text)
+    if match is None:
+        return None
+    lost, back = (int(word) if word else None for word in match.group(1, 2))
+    return LineCut(float(match[3]), _ANEW in match[4], lost, back)
+
+
+def cut_of_record(record: Record) -> LineCut | None:
+    """Return the cut whose mark an event is; None: it is another event."""
+    return _parsed(record.text) if is_mark(record) else None
 
 
 def is_mark(record: Record) -> bool:
@@ -24,17 +122,18 @@ def task_name(record: Record) -> str:
     return "" if is_mark(record) else record.comm
 
 
-def typed(values: Mapping[str, Value]) -> dict[str, Value | float]:
-    """Fields of a mark as they were printed, each as what it is: seconds are a number, and a note has no quotes."""
-    return {name: _typed(value) for name, value in values.items()}
+def mark_values(record: Record) -> dict[str, Value | float]:
+    """Return the values of a mark as exports have them: `lost` and `back` (ns) where known, `seconds`, `note`."""
+    cut = cut_of_record(record)
+    if cut is None:  # of a version that wrote it in another way
+        return dict(record.values)
+    known = {name: at for name, at in (("lost", cut.lost), ("back", cut.back)) if at is not None}
+    return {**known, "seconds": cut.seconds, "note": cut.text}
 
 
-def unquoted(text: str) -> str:
-    """A string as it is, of one that was printed with quotes."""
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
-
-
-def _typed(value: Value) -> Value | float:
-    if not isinstance(value, str):
-        return value
-    return float(value) if _SECONDS.fullmatch(value) else unquoted(value)
+def gap_of(cuts: Sequence[LineCut]) -> str:
+    """Return how long the line was cut in sum, and how often: `3.9 s`, `8.1 s, 2 times`; empty: it was not."""
+    if not cuts:
+        return ""
+    often = f", {len(cuts)} times" if len(cuts) > 1 else ""
+    return seconds_text(sum(cut.seconds for cut in cuts)) + often

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kernel.again import arm_again, told
+from kernel.arming import Mode
 from kernel.errors import GoneForGood, KernelError, NotAsked, TargetLost
 from kernel.far import FarTarget
 from kernel.line_cut import LineCut
@@ -196,6 +197,22 @@ class Reconnecting:
         self._booted |= target.come_back(self._over, asking=asking)
         return self._rearm(target)
 
+    def _cut(self, session: Session) -> LineCut:
+        """The gap, as of now. By the kernel's clock where it tells time, and was not begun anew meanwhile.
+
+        What was heard last was made before: from there on events are missing, and none is missing that came.
+        """
+        from kernel.hosts.clocks import read_clock  # and numpy
+
+        now, heard = time.monotonic_ns(), int(self._heard * 1e9)
+        reading = next(iter(read_clock(session, time.monotonic_ns, 1)), None)
+        if reading is None or self._booted:
+            back = reading.far if reading is not None else None
+            return LineCut.lasting((now - heard) / 1e9, booted=self._booted, back=back)
+        store = self.watch.store
+        latest = store.latest if store is not None else 0
+        return LineCut.between(max(latest, reading.far - (reading.before - heard), 0), reading.far)
+
     def _rearm(self, target: FarTarget) -> Back:
         again: list[tuple[Armed, Armed]] = []
         refused: list[str] = []
@@ -205,14 +222,19 @@ class Reconnecting:
             try:
                 if self.watch.wanted_kb:
                     session.resize(self.watch.wanted_kb)
+                # A trigger works also where its event is off.
+                cut = self._cut(session) if any(map(old.triggers, old.armed)) else None
                 for armed in old.armed:
-                    fresh = _armed_again(old, armed, session, refused)
+                    fresh = _defined_again(old, armed, session, refused)
                     if fresh is not None:
                         again.append((armed, fresh))
+                # All is there by now: they are on at one time, and the gap ends in front of it.
+                cut = cut or self._cut(session)
+                again[:] = [pair for pair in again if _switched_on(old, *pair, session, refused)]
             except BaseException:
                 session.close()
                 raise
-            return session, LineCut(time.monotonic() - self._heard, self._booted)
+            return session, cut
 
         cut = self.watch.exchange(make)
         if self._booted:
@@ -221,14 +243,16 @@ class Reconnecting:
         return Back(cut, tuple(again), tuple(refused))
 
 
-def _armed_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:
-    """Arm a probe of one session in another, with what was done to it by hand; None: it was refused.
+def _defined_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:
+    """Make a probe of one session in another, with what was done to it by hand, and leave it off; None: refused.
 
     Raises TargetLost.
     """
     name, groups = armed.plan.probe.subject, (old.group, session.group)
     was = told(old, armed)
-    was = was._replace(triggers=tuple((number, renamed(text, *groups)) for number, text in was.triggers))
+    was = was._replace(
+        mode=Mode.OFF, triggers=tuple((number, renamed(text, *groups)) for number, text in was.triggers)
+    )
     try:
         again = arm_again(session, regrouped(armed.plan, *groups), was)
     except TargetLost:
@@ -238,3 +262,16 @@ def _armed_again(old: AnySession, armed: Armed, session: Session, refused: list[
         return None
     refused += [f"{name}: {text}: {error}" for text, error in again.refused]
     return again.armed
+
+
+def _switched_on(old: AnySession, armed: Armed, fresh: Armed, session: Session, refused: list[str]) -> bool:
+    """Have a probe do what it did in another session; where the kernel refuses it goes. Raises TargetLost."""
+    try:
+        session.switch(fresh, old.mode(armed))
+    except TargetLost:
+        raise
+    except KernelError as error:
+        refused.append(f"{armed.plan.probe.subject}: {error}")
+        session.disarm(fresh)
+        return False
+    return True

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from events.batch import Batch
 from events.cgroups import Home, pack
 from events.chunks import Codec
+from events.cut_mark import LineCut, cut_of
 from events.format import EventFormat, HeaderPage
 from events.recorder import RecordingWriter
 from events.subbuffer import events_in
@@ -28,6 +29,8 @@ from probes.facts_json import facts_to_dict
 from probes.plan import Plan
 from probes.plan_json import plan_to_dict
 
+CUTS = "cuts"
+"""Key of the cuts of the line in the meta values of a recording: what has columns wants to know them ahead."""
 _FLUSH_EVERY = 1.0
 """Seconds."""
 MOST_WAITING = 64 << 20
@@ -64,6 +67,7 @@ class Recorder:
         self._waiting = 0
         """Bytes in the queue."""
         self._after_gap = False
+        self._cuts: list[LineCut] = []
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
         with self._or_no_file():
@@ -112,7 +116,8 @@ class Recorder:
         self._check()
         size = sum(len(chunk.data) for chunk in batch.chunks)
         with self._lock:
-            if self._waiting + size > MOST_WAITING and not batch.booted:  # all times behind it need that mark
+            # What a mark says holds of all that comes behind it.
+            if self._waiting + size > MOST_WAITING and not batch.booted and cut_of(batch) is None:
                 self.dropped += sum(events_in(chunk, self._header) for chunk in batch.chunks)
                 self.dropped_bytes += size
                 self._after_gap = True
@@ -175,6 +180,9 @@ class Recorder:
                 return
 
     def _write_pages(self, batch: Batch) -> None:
+        if (cut := cut_of(batch)) is not None:
+            self._cuts.append(cut)
+            self._writer.meta({CUTS: [cut._asdict() for cut in self._cuts]})
         # What waits comes faster than it can be packed: a larger file is better than a gap in it.
         self._writer.pages(batch, Codec.NONE if self._waiting > _HURRY else None)
         with self._lock:

@@ -37,6 +37,8 @@ class TextStream:
         self.heard = time.monotonic()
         """When the last byte came, by time.monotonic()."""
         self.closed = False
+        self.heard = time.monotonic()
+        """When the far side last gave something to read."""
         self._closing = threading.Lock()
         self._reading = threading.Lock()
         token = secrets.token_hex(16)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from events.batch import Batch
 from events.cgroups import Cgroups
+from events.cut_mark import cut_of
 from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
 from kernel.connection import Connection
@@ -73,7 +74,7 @@ class Watch(Holder):
         self.line_note = "the line is gone"
         """What is said of a line that is cut; whoever tries to mend it says how far that is."""
         self.cuts: tuple[LineCut, ...] = ()
-        """How often the line was cut and came back, the oldest first."""
+        """How often the line was cut and came back, the oldest first; of a recording, as far as it was read."""
         self._counted: Counts | None = None
         self._earlier: Counts | None = None
         """What was lost before the line was cut, as far as it was known."""
@@ -161,7 +162,10 @@ class Watch(Holder):
                 new += self.store.feed(entry)
                 if entry.booted:
                     self.homes.begin_anew()
-            elif not isinstance(entry, Batch):
+            elif isinstance(entry, Batch):
+                if self.connection.holds_events and (cut := cut_of(entry)) is not None:
+                    self.cuts = (*self.cuts, cut)
+            else:
                 formats = entry.formats if isinstance(entry, Armed) else entry
                 self.store.use(formats)
                 self._formats |= formats

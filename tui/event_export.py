@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from events.export.source import UNNAMED, About, Source
 from events.pairing import EndOf
+from kernel.far import FarTarget
+from kernel.recorder import CUTS
+from kernel.recording import RecordingTarget
 from probes.plan import Plan, PlannedEvent
 from tui.came import events_of
 from tui.ends import ends_of
@@ -34,6 +37,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         about=_Abouts(watch, unasked),
         formats=tuple(fmt for fmt in armed | known if not unasked or fmt.path in unasked),
         ends=_Ends(watch),
+        cuts=_may_be_cut(watch),
         lost_between=store.lost_between if store else Source.lost_between,
         shown=watch.known.values,
         comm=lambda pid: watch.store.comm(pid) if watch.store else UNNAMED,
@@ -42,9 +46,17 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
     )
 
 
+def _may_be_cut(watch: Watch) -> bool:
+    """Whether its line was cut, or may be while what comes is given out."""
+    target = watch.connection.target
+    if isinstance(target, RecordingTarget):
+        return bool(watch.cuts or target.recording.meta.get(CUTS))
+    return bool(watch.cuts) or (isinstance(target, FarTarget) and target.can_come_back)
+
+
 def source_of_rows(watch: Watch) -> Source:
     """The same of what is in the store: without the fields of probes that are gone with all their events."""
-    source = source_of(watch)
+    source = replace(source_of(watch), cuts=bool(watch.cuts))
     there = events_of(watch)
     gone = {event.path for plan in watch.known.plans for event in plan.events if event.path not in there}
     return replace(source, formats=tuple(fmt for fmt in source.formats if fmt.path not in gone))

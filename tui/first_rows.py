@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from events.batch import Batch
+from events.cut_mark import cut_of
 from kernel.recorded_plans import recorded_plans
 from tui.came import fields_of
 from tui.preview import FirstRow, FirstRows
@@ -41,7 +42,7 @@ def first_rows(target: RecordingTarget) -> FirstRows:
     recording = target.recording
     store = Store(Decoder({}, recording.header), limit_bytes=_KEPT)
     store.cmdlines = recording.cmdlines
-    complete = _read(recording, store)
+    complete, gap = _read(recording, store)
     known = Known(Knowledge(target).namer)
     plans = recorded_plans(recording)
     for plan in plans:
@@ -61,22 +62,24 @@ def first_rows(target: RecordingTarget) -> FirstRows:
         store.undecodable,
         complete,
         recording.truncated,
+        gap,
     )
 
 
-def _read(recording: Recording, store: Store) -> bool:
-    """Give a store the formats and pages of a recording; whether all of them."""
-    taken = 0
+def _read(recording: Recording, store: Store) -> tuple[bool, float]:
+    """Give a store the formats and pages of a recording; whether all of them, and the seconds of cuts in them."""
+    taken, gap = 0, 0.0
     for entries in _pieces(recording):
         if isinstance(entries, Mapping):
             store.use(entries)
             continue
         if taken >= _MOST_BYTES:
-            return False
+            return False, gap
         taken += sum(map(_size, entries))
+        gap += sum(cut.seconds for cut in map(cut_of, entries) if cut is not None)
         store.feed(*entries)
     store.flush()
-    return True
+    return True, gap
 
 
 def _pieces(recording: Recording) -> Iterator[list[Batch] | Mapping[int, EventFormat]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from events.clock import Offset
+from events.cut_mark import LineCut, gap_of
 from events.event_names import exported_name
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
@@ -24,14 +25,14 @@ class Account(NamedTuple):
     unshown: int
     offset: Offset | None
     hits: Mapping[str, int]
-    gaps: tuple[float, ...] = ()
-    """Seconds for which the line was cut, each time."""
+    gaps: tuple[LineCut, ...] = ()
+    """How often the line was cut."""
 
     @property
     def text(self) -> str:
         """In one line: four ways to lose an event, how long there was no line, then what came late."""
         parts = [f"{self.events:,} events", self.losses.text]
-        parts += [f"gap {sum(self.gaps):.1f} s"] if self.gaps else []
+        parts += [f"gap {gap_of(self.gaps)}"] if self.gaps else []
         parts += [f"{self.late:,} late"] if self.late else []
         parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
         parts += [f"clock {clock_text(self.offset)}"] if self.offset else []
@@ -54,7 +55,8 @@ class Account(NamedTuple):
             "missed": lost.missed,
             "dropped": lost.dropped,
             "undecodable": lost.unread,
-            "gaps": [round(seconds, 1) for seconds in self.gaps],
+            "gaps": [cut.seconds for cut in self.gaps],
+            "cuts": [{"lost": cut.lost, "back": cut.back, "seconds": cut.seconds} for cut in self.gaps],
             "late": self.late,
             "unshown": self.unshown,
             "hits": {exported_name(path): number for path, number in self.hits.items()},
@@ -82,9 +84,9 @@ def account_of(fleet: Fleet, host: Host, shown: int) -> Account:
     )
 
 
-def gaps_of(host: Host) -> tuple[float, ...]:
-    """Seconds for which its line was cut, the oldest first."""
-    return tuple(cut.seconds for cut in host.watch.cuts) if host.watch is not None else ()
+def gaps_of(host: Host) -> tuple[LineCut, ...]:
+    """Return how often its line was cut, the oldest first."""
+    return host.watch.cuts if host.watch is not None else ()
 
 
 def clock_text(offset: Offset) -> str:

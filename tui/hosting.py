@@ -182,7 +182,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         remedy=remedy,
         gone=trying.gone if trying is not None else None,
         silent=silent,
-        gap=sum(gaps_of(host)),
+        gap=sum(cut.seconds for cut in gaps_of(host)),
         lowered=host.done.lines,
         notes=(*host.stopped, *host.done.notes),
     )

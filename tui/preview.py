@@ -55,6 +55,8 @@ class FirstRows(NamedTuple):
     """Whether the recording was read to its end."""
     cut_short: bool
     """Whether the file ends before its end."""
+    gap: float = 0.0
+    """Seconds for which the line was cut while it was recorded."""
 
 
 class Preview(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from tui import came
@@ -73,7 +72,7 @@ def silence_of(connection: Connection, *, live: bool) -> str:
 
 def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
     """Return the top line of a recording that is not open yet."""
-    losses = Losses(lost=rows.lost, unread=rows.unread)
+    losses = Losses(lost=rows.lost, unread=rows.unread, gap=rows.gap)
     return Status(preview.target, preview.kernel, len(preview.names), rows.armed, losses)
 
 
@@ -81,7 +80,14 @@ def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
     """What did not reach the screen, each kind apart."""
     if watching is None or watching.store is None:
         return Losses()
-    return Losses(*lost_of(watching, counts), gap=math.ceil(sum(cut.seconds for cut in watching.cuts)))
+    return Losses(*lost_of(watching, counts), gap=sum(cut.seconds for cut in watching.cuts))
+
+
+def note_of_gap(watching: Watch) -> str:
+    """Return what is said where calls or events are counted: for how long there were none; empty: at all times."""
+    from events.cut_mark import gap_of
+
+    return f"line cut for {gap_of(watching.cuts)}" if watching.cuts else ""
 
 
 def note_of(watching: Watch) -> str:

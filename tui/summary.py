@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from events.event_names import event_name
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY
+from tui.shown import note_of_gap
 from tui.summed import QUANTILES, SHOWN, Shown, Subject, kernel_tasks, kernel_values, powers_of, quantile_of
 from widgets.figures import duration, grouped
 from widgets.summary_panel import Bars, SummaryText
@@ -61,6 +62,8 @@ def _head(watching: Watch, summary: Summary) -> str:
         parts.append(f"{grouped(summary.unseen)} dropped before they were counted")
     if summary.behind:
         parts.append(f"{grouped(summary.behind)} to go")
+    if gap := note_of_gap(watching):
+        parts.append(gap)
     if watching.live:
         parts.append("k: count in the kernel")
     return ", ".join(parts)

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from events.lengths import seconds_text
 from widgets.figures import short
 from widgets.line_list import LineList
 from widgets.rows import Piece
@@ -175,7 +176,7 @@ def detail_lines(host: HostLine | None) -> list[tuple[str, str]]:
     if host is None:
         return [("", "")] * 3
     clock = f"  clock {host.offset}" if host.offset else ""
-    gap = f"  ! gap {host.gap:.1f} s" if host.gap else ""
+    gap = f"  ! gap {seconds_text(host.gap)}" if host.gap else ""
     late = f"  {host.late:,} late" if host.late else ""
     unshown = f"  ! {host.unshown:,} not shown in time" if host.unshown else ""
     first = f"{safe(host.target)}  {safe(host.kernel)}{gap}{late}{unshown}{safe(clock)}"

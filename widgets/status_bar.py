@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from events.lengths import seconds_text
 from widgets.figures import grouped, rate, short
 from widgets.safe_text import cut, safe, width
 
@@ -31,7 +32,7 @@ class Losses:
     """Read, and dropped by our own queue."""
     unread: int = 0
     """Read, and not understood: damaged, or of no known format."""
-    gap: int = 0
+    gap: float = 0.0
     """Seconds for which the line was cut: nobody knows how many events there were."""
 
     def runs(self, quiet: bool) -> Iterator[Run]:
@@ -48,7 +49,7 @@ class Losses:
             elif not quiet or name == "lost":
                 yield (f"  {name} 0", "dim")
         if self.gap:
-            yield (f"  ! gap {grouped(self.gap)} s", "bold $text-error")
+            yield (f"  ! gap {seconds_text(self.gap)}", "bold $text-error")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 Columns: `ts` (nanoseconds), `cpu`, `pid`, `comm`, `event` (of a probe of ours without the group of its session), then
 every field that an event may have, in the order in which they first occur. Numbers stand bare, strings in quotes,
 arrays as the kernel shows them (`{1,2}`), structures as their bytes in hex. An empty cell without quotes: the event
-has no such field, or the kernel could not read it. Of several hosts `host`, `time`, `uncertainty` and `late` stand in
-front (see `events.export.hosts`).
+has no such field, or the kernel could not read it. Where a line may be cut there are `lost`, `back` (nanoseconds of
+the trace clock), `seconds` and `note` of the rows `line_cut`. Of several hosts `host`, `time`, `uncertainty` and
+`late` stand in front (see `events.export.hosts`).
 
 A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, tab or return for a formula, some also behind blanks,
 in full-width letters or where a line begins inside of a cell, and anybody may give a file or a task such a name. Each
@@ -18,7 +19,7 @@ import re
 from collections.abc import Collection
 from typing import BinaryIO
 
-from events.cut_mark import task_name
+from events.cut_mark import FIELDS, is_mark, mark_values, task_name
 from events.decode import Value
 from events.event_names import exported_name
 from events.export.escape import exact_values
@@ -38,7 +39,8 @@ HEADS = ("ts", "cpu", "pid", "comm", "event")
 
 def columns_of(source: Source) -> tuple[str, ...]:
     """Names of the fields of all formats, each once."""
-    return tuple(dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt)))
+    names = dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt))
+    return tuple(names | dict.fromkeys(FIELDS if source.cuts else ()))
 
 
 def unplaced_note(number: int) -> tuple[str, ...]:
@@ -65,7 +67,7 @@ class CsvTable:
     def take(self, record: Record) -> None:
         source, known = self._source.own(record), self._source.head(record)
         about = source.of(record.event)
-        values = exact_values(record)
+        values = mark_values(record) if is_mark(record) else exact_values(record)
         asked = source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
         row = {name: cell(values.get(name)) for name in asked if name in self._known}
         self._unplaced += sum(name not in self._known for name in asked)
@@ -94,10 +96,12 @@ def column_names(fields: Collection[str], heads: Collection[str]) -> list[str]:
     return made
 
 
-def cell(value: Value) -> str:
+def cell(value: Value | float) -> str:
     """A value as it stands in the file."""
     if value is None:
         return ""
+    if isinstance(value, float):
+        return f"{value:.3f}"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from events.cut_mark import LineCut, cut_of_record, gap_of
 from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.export.stacks import stack_of, stacks_in
@@ -54,14 +55,23 @@ class FoldedStacks:
         self._times: Counter[Stack] = Counter()
         self._counts: Counter[Stack] = Counter()
         self._events = 0
+        self._cuts: list[LineCut] = []
 
     @property
     def notes(self) -> tuple[str, ...]:
+        gap = gap_of(self._cuts)
+        cut = (f"the line was cut for {gap}: folded stacks have no place for that",) if gap else ()
         if self._counts or self._times or not self._events:
-            return ()
-        return ("no event has a kernel stack, and no call has both ends: there is nothing to fold",)
+            return cut
+        return (
+            *cut,
+            "no event has a kernel stack, and no call has both ends: there is nothing to fold",
+        )
 
     def take(self, record: Record) -> None:
+        if (cut := cut_of_record(record)) is not None:
+            self._cuts.append(cut)
+            return
         self._events += 1
         stack = stack_of(record)
         for addresses in (*stacks_in(record), *(() if stack is None else (stack,))):

@@ -8,6 +8,9 @@
   it. Integers have all their digits, up to 2^64 - 1: a reader with doubles has to ask for them (`jq` keeps them from
   1.7 on). Strings as `events.export.escape` writes them, structures as their bytes in hex
 - `text` the same fields as they are shown, enums, errors and symbols by their names
+- a row `line_cut` says that events are missing, as the line was cut: `lost` and `back` (nanoseconds of the trace
+  clock: when the far side was heard last, and when the probes were about to be on again; where they are known) and
+  `seconds`, a number
 - of several hosts in front of these `host`, `time`, `uncertainty` where it is known, and `late` where it was (see
   `events.export.hosts`)
 
@@ -19,7 +22,7 @@ from __future__ import annotations
 import json
 from typing import Any, BinaryIO
 
-from events.cut_mark import is_mark, task_name, typed, unquoted
+from events.cut_mark import is_mark, mark_values, task_name
 from events.decode import Value
 from events.event_names import exported_name
 from events.export.escape import exact_values
@@ -39,7 +42,8 @@ def json_object(source: Source, record: Record) -> dict[str, Any]:
     }
     shown = {name: text for name, text in source.shown(record) if name in values}
     if is_mark(record):
-        values, shown = typed(values), {name: unquoted(text) for name, text in shown.items()}
+        values = mark_values(record)
+        shown = {name: str(value) for name, value in values.items()}
     return {
         **heads,
         "ts": record.ts,

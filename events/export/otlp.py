@@ -17,7 +17,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from events.cut_mark import task_name
+from events.cut_mark import is_mark, mark_values, task_name
 from events.decode import Value
 from events.event_names import event_name, exported_name
 from events.export.escape import exact_values
@@ -35,10 +35,12 @@ _PLACE = 4
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
-def any_value(value: Value) -> dict[str, Any]:
+def any_value(value: Value | float) -> dict[str, Any]:
     """A value as an AnyValue."""
     if value is None:
         return {}
+    if isinstance(value, float):
+        return {"doubleValue": value}
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int):
@@ -50,7 +52,7 @@ def any_value(value: Value) -> dict[str, Any]:
     return {"stringValue": value.encode("utf-8", "backslashreplace").decode()}  # protobuf has no lone surrogates
 
 
-def attributes(values: Mapping[str, Value]) -> list[dict[str, Any]]:
+def attributes(values: Mapping[str, Value | float]) -> list[dict[str, Any]]:
     """Names and values as a list of KeyValue."""
     return [{"key": name, "value": any_value(value)} for name, value in values.items()]
 
@@ -87,12 +89,12 @@ class LogEncoder:
             observed: nanoseconds since 1970 when it reached us.
         """
         source = self._source
-        values = exact_values(record)
+        values = mark_values(record) if is_mark(record) else exact_values(record)
         asked = source.fields(record.format) if record.format else tuple(values)
         own = {name: values[name] for name in asked if name in values}
         shown = {name: text for name, text in source.shown(record) if name in own}
         named = {f"{name}.text": text for name, text in shown.items() if is_name(own[name], text)}
-        heads: dict[str, Value] = {
+        heads: dict[str, Value | float] = {
             "thread.id": record.pid,
             "thread.name": task_name(record),
             "cpu.logical_number": record.cpu,

@@ -14,7 +14,7 @@ from decimal import Decimal
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 
-from events.cut_mark import task_name
+from events.cut_mark import FIELDS, is_mark, mark_values, task_name
 from events.decode import Scalar, Value
 from events.event_names import exported_name
 from events.export.csvtable import HEADS, column_names, unplaced_note
@@ -31,7 +31,7 @@ _PIECE = 1 << 11
 """Rows that are made columns at once, which is what takes long."""
 _GROUP = 1 << 15
 """Rows in a group of the file: what is held back."""
-Cell = Scalar | Decimal | list[object]
+Cell = Scalar | float | Decimal | list[object]
 """What pyarrow is given for a value."""
 HOW_TO_GET = "pip install 'pyarrow>=22' (the extra `parquet` of probewright)"
 
@@ -82,17 +82,17 @@ class ParquetTable:
 
     def take(self, record: Record) -> None:
         source, known = self._source.own(record), self._source.head(record)
-        values = exact_values(record)
+        values = mark_values(record) if is_mark(record) else exact_values(record)
         asked = source.fields(record.format) if record.format else tuple(values)
         self._unplaced += sum(name not in self._fits for name in asked)
-        where = (None if isinstance(value := known.get(head.name), tuple) else value for head in self._source.heads)
+        where = (None if isinstance(at := known.get(head.name), tuple) else at for head in self._source.heads)
         name = exported_name(record.event)
         heads: tuple[Cell, ...] = (*where, record.ts, record.cpu, record.pid, task_name(record), name)
         for cells, head in zip(self._rows, heads, strict=False):
             cells.append(head)
         there = frozenset(asked)
         for cells, (name, fit) in zip(self._rows[len(heads) :], self._fits.items(), strict=True):
-            value = values.get(name) if name in there else None
+            value: Value | float = values.get(name) if name in there else None
             cell = None if value is None else fit(value)
             self._unplaced += value is not None and cell is None
             cells.append(cell)
@@ -132,6 +132,9 @@ def _column_types(pa: ModuleType, source: Source) -> dict[str, pyarrow.DataType]
         for name in source.fields(fmt):
             kind = _type_of(pa, fields[name])
             found[name] = _common(pa, found[name], kind) if name in found else kind
+    if source.cuts:
+        for name, kind in zip(FIELDS, (pa.int64(), pa.int64(), pa.float64(), pa.string()), strict=True):
+            found[name] = _common(pa, found[name], kind) if name in found else kind
     return found
 
 
@@ -165,11 +168,13 @@ def _common(pa: ModuleType, one: pyarrow.DataType, other: pyarrow.DataType) -> p
     return pa.string()
 
 
-def _fit(pa: ModuleType, kind: pyarrow.DataType) -> Callable[[Value], Cell]:
+def _fit(pa: ModuleType, kind: pyarrow.DataType) -> Callable[[Value | float], Cell]:
     """Makes a cell of a value; None where it is none of this type (text of an event may say another)."""
     if pa.types.is_list(kind):
         inner = _fit(pa, kind.value_type)
         return lambda value: [_or_none(inner, part) for part in value] if isinstance(value, tuple) else None
+    if pa.types.is_floating(kind):
+        return lambda value: value if isinstance(value, float) else None
     if pa.types.is_boolean(kind):
         return lambda value: value if isinstance(value, bool) else None
     if pa.types.is_binary(kind):
@@ -181,8 +186,8 @@ def _fit(pa: ModuleType, kind: pyarrow.DataType) -> Callable[[Value], Cell]:
         low = -(1 << (kind.bit_width - 1)) if signed else 0
         high = (1 << (kind.bit_width - signed)) - 1
         return lambda value: int(value) if isinstance(value, int) and low <= value <= high else None
-    return lambda value: None if isinstance(value, bytes) else show(value)
+    return lambda value: None if isinstance(value, bytes) else str(value) if isinstance(value, float) else show(value)
 
 
-def _or_none(fit: Callable[[Value], Cell], part: Scalar) -> Cell:
+def _or_none(fit: Callable[[Value | float], Cell], part: Scalar) -> Cell:
     return None if part is None else fit(part)

@@ -2,9 +2,10 @@
 
 Every task has a track (each idle task its own, by CPU), below one of all that was probed. A call with both ends is
 a slice, named after its function; its fields are arguments named `entry.…` and `exit.…`. Every other event is an
-instant, and an end of a call without its other end says why (`alone`). Values are typed; where one has a name
-(enums, errors, symbols), that stands beside it as `NAME (name)`. Time stamps are those of the trace clock, in
-nanoseconds.
+instant, and an end of a call without its other end says why (`alone`). Where the line was cut there is a slice on a
+track of its own, as long as events are missing; an instant where only the length is known. Values are typed; where
+one has a name (enums, errors, symbols), that stands beside it as `NAME (name)`. Time stamps are those of the trace
+clock, in nanoseconds.
 
 Numbers of the fields: protos/perfetto/trace/trace_packet.proto, track_event/{track_event,track_descriptor,
 debug_annotation}.proto of Perfetto. Task tracks are no thread tracks: a record holds the thread id, and not the
@@ -17,10 +18,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
+from events.cut_mark import cut_of_record, is_mark, mark_values
 from events.decode import Scalar, Value
 from events.event_names import event_name
 from events.export.escape import exact_values
-from events.export.protobuf import content, number, string
+from events.export.hosts import HostRecord
+from events.export.protobuf import content, double, number, string
 from events.export.source import UNNAMED, Source, is_name
 from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.pairing import idle_task
@@ -31,11 +34,13 @@ _TIMESTAMP, _SEQUENCE_ID, _TRACK_EVENT, _SEQUENCE_FLAGS, _TRACK_DESCRIPTOR, _FIR
 _DEBUG_ANNOTATIONS, _TYPE, _TRACK_UUID, _CATEGORIES, _NAME = 4, 9, 11, 22, 23
 _SLICE_BEGIN, _SLICE_END, _INSTANT = 1, 2, 3
 _UUID, _TRACK_NAME, _PARENT_UUID = 1, 2, 5
-_VALUE_BOOL, _VALUE_UINT, _VALUE_INT, _VALUE_STRING, _ANNOTATION_NAME, _VALUE_ARRAY = 2, 3, 4, 6, 10, 12
+_VALUE_BOOL, _VALUE_UINT, _VALUE_INT, _VALUE_DOUBLE, _VALUE_STRING = 2, 3, 4, 5, 6
+_ANNOTATION_NAME, _VALUE_ARRAY = 10, 12
 _STATE_CLEARED = 1
 """SEQ_INCREMENTAL_STATE_CLEARED."""
 _SEQUENCE = 1
-_ROOT = 1
+_ROOT, _LINE = 1, 2
+"""Tracks of all that was probed, and of the line to it."""
 _FIRST_TASK, _FIRST_IDLE = 1 << 33, 1 << 34
 """Tracks of tasks by their thread ids, and of idle tasks by their CPUs."""
 _PLACE_BITS = 40
@@ -67,7 +72,32 @@ class PerfettoTrace:
         self._packet(flags + content(_TRACK_DESCRIPTOR, root))
 
     def take(self, record: Record) -> None:
-        self._write(self._spans.take(record))
+        if is_mark(record):
+            self._gap(record)
+        else:
+            self._write(self._spans.take(record))
+
+    def _gap(self, record: Record) -> None:
+        """The time that a mark tells of, where the line is."""
+        track, cut = self._base + _LINE, cut_of_record(record)
+        if track not in self._tracks:
+            self._tracks[track] = "line"
+            described = number(_UUID, track) + string(_TRACK_NAME, "line") + number(_PARENT_UUID, self._base + _ROOT)
+            self._packet(content(_TRACK_DESCRIPTOR, described))
+        told = b"".join(_annotation(name, value) for name, value in mark_values(record).items())
+        named = string(_NAME, "line cut") + string(_CATEGORIES, "gap") + told
+        begin = self._source.time(record)
+        if cut is None or cut.lost is None or cut.back is None:
+            self._at(begin, track, _INSTANT, named)
+            return
+        if isinstance(record, HostRecord):  # among those of other hosts it stands where events go on
+            begin -= cut.back - cut.lost
+        self._at(begin, track, _SLICE_BEGIN, named)
+        self._at(begin + cut.back - cut.lost, track, _SLICE_END, b"")
+
+    def _at(self, time: int, track: int, kind: int, rest: bytes) -> None:
+        event = number(_TYPE, kind) + number(_TRACK_UUID, track) + rest
+        self._packet(number(_TIMESTAMP, time) + content(_TRACK_EVENT, event))
 
     def finish(self) -> None:
         self._write(self._spans.finish())
@@ -97,8 +127,7 @@ class PerfettoTrace:
         self._event(record, _INSTANT, named + self._values(record, "") + why)
 
     def _event(self, record: Record, kind: int, rest: bytes) -> None:
-        event = number(_TYPE, kind) + number(_TRACK_UUID, self._track(record)) + rest
-        self._packet(number(_TIMESTAMP, self._source.time(record)) + content(_TRACK_EVENT, event))
+        self._at(self._source.time(record), self._track(record), kind, rest)
 
     def _track(self, record: Record) -> int:
         """The task's track, described before its first event; again where its name was not known then."""
@@ -153,18 +182,20 @@ class PerfettoHosts:
             trace.finish()
 
 
-def _annotation(name: str, value: Value) -> bytes:
+def _annotation(name: str, value: Value | float) -> bytes:
     if isinstance(value, tuple):
         parts = b"".join(content(_VALUE_ARRAY, _scalar(part)) for part in value)
         return content(_DEBUG_ANNOTATIONS, string(_ANNOTATION_NAME, name) + parts)
     return content(_DEBUG_ANNOTATIONS, string(_ANNOTATION_NAME, name) + _scalar(value))
 
 
-def _scalar(value: Scalar) -> bytes:
+def _scalar(value: Scalar | float) -> bytes:
     if isinstance(value, bool):
         return number(_VALUE_BOOL, value)
     if isinstance(value, int):
         return number(_VALUE_INT if value < 1 << 63 else _VALUE_UINT, value)
+    if isinstance(value, float):
+        return double(_VALUE_DOUBLE, value)
     if value is None:
         return string(_VALUE_STRING, "(fault)")
     return string(_VALUE_STRING, value.hex() if isinstance(value, bytes) else value)

@@ -5,9 +5,10 @@ Each function gives the bytes of one field with its key; a message is the fields
 
 from __future__ import annotations
 
+import struct
 from functools import cache
 
-_VARINT, _BYTES = 0, 2
+_VARINT, _FIXED, _BYTES = 0, 1, 2
 """Wire types."""
 _MASK = (1 << 64) - 1
 _SHORT = tuple(bytes((number,)) for number in range(0x80))
@@ -34,6 +35,11 @@ def _key(field: int, wire_type: int) -> bytes:
 def number(field: int, value: int) -> bytes:
     """A field of type int64, uint64, int32, uint32, bool or of an enum."""
     return _key(field, _VARINT) + varint(value)
+
+
+def double(field: int, value: float) -> bytes:
+    """A field of type double."""
+    return _key(field, _FIXED) + struct.pack("<d", value)
 
 
 def content(field: int, value: bytes) -> bytes:

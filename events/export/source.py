@@ -62,7 +62,7 @@ def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.los
     return False
 
 
-def is_name(value: Value, text: str) -> bool:
+def is_name(value: Value | float, text: str) -> bool:
     """Whether the text that a field is shown by is a name of its number, and not the number in whatever digits."""
     if not isinstance(value, int) or isinstance(value, bool) or not text:
         return False
@@ -95,6 +95,8 @@ class Source:
     """Where the events are from, in a few words."""
     time: Callable[[Record], int] = _trace_time
     """When an event was, in nanoseconds: by the trace clock where nothing else is said."""
+    cuts: bool = False
+    """Whether the line was cut, or may be: what has columns has some for that."""
     heads: tuple[Head, ...] = ()
     """What stands in front of all that is given out of an event: where several hosts are, which one it is of."""
     _asked: dict[int, tuple[EventFormat, tuple[str, ...]]] = field(default_factory=dict, repr=False, compare=False)

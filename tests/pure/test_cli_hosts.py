@@ -17,6 +17,7 @@ import pytest
 import kernel.hosts.fleet
 import tui.cli.hosts
 import tui.cli.hosts_stream
+from events.cut_mark import LineCut
 from kernel import reconnect
 from kernel.errors import TargetUnusable
 from kernel.hosts.fleet import Fleet
@@ -293,9 +294,14 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     assert [one["event"] for one in events if one["host"] == "two"] == ["vfs_read", "line_cut", "vfs_read"]
     (mark,) = (one for one in events if one["event"] == "line_cut")
     (seconds,) = hosts["two"]["gaps"]
-    note = f"the line was cut for {seconds:.1f} s; events of that time are lost"
-    assert mark["values"] == {"seconds": seconds, "note": note} and type(mark["values"]["seconds"]) is float
-    assert mark["text"] == {"seconds": f"{seconds:.1f}", "note": note}
+    (gap,) = hosts["two"]["cuts"]
+    assert gap["seconds"] == seconds == (gap["back"] - gap["lost"]) // 1_000_000 / 1000
+    note = LineCut(**gap).text
+    assert note.startswith("the line was cut for ") and note.endswith("; events of that time are lost")
+    assert mark["values"] == {**gap, "note": note} and type(mark["values"]["seconds"]) is float
+    assert mark["text"] == {name: str(value) for name, value in mark["values"].items()}
+    first = next(one["ts"] for one in events if one["host"] == "two")
+    assert first <= gap["lost"] <= gap["back"]
     assert mark["comm"] == "" and "late" not in mark
     assert (hosts["one"]["gaps"], len(hosts["two"]["gaps"]), hosts["two"]["state"]) == ([], 1, "closed")
     assert told.err.count("probewright: two: cut: the line is cut; trying again") == 1

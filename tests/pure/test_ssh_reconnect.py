@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from events.batch import Batch
+from events.cut_mark import cut_of_record
+from events.lengths import seconds_text
 from events.recording import Recording
 from events.store import Store
 from events.summary.summary import Summary
@@ -138,9 +140,10 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
     store = watch.store
     assert store is not None
     mark = store.record(1)
-    assert mark.values["seconds"] == f"{back.cut.seconds:.1f}"
+    assert cut_of_record(mark) == back.cut
+    assert mark.values["seconds"] == f"{back.cut.seconds:.3f}"
     assert "lost" in str(mark.values["note"])
-    assert mark.comm == f"{back.cut.seconds:.1f} s lost"
+    assert mark.comm == f"{seconds_text(back.cut.seconds)} lost"
     assert store.lost_between(1000, 2000), "no call is paired across it"
     assert [store.record(seq).ts for seq in (0, 2)] == [1000, 2000]
     assert watch.cuts == (back.cut,) and watch.error is None and watch.live

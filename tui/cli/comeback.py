@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Collection
 
-from kernel.line_cut import EVENT
+from events.cut_mark import gap_of
 from kernel.reconnect import Back, GaveUp, Reconnecting, can_come_back
 from kernel.watch import Watch
 from tui.cli.output import plain
@@ -40,28 +40,21 @@ def comes_back(watch: Watch, arguments: argparse.Namespace, events: Collection[s
 
 
 def _want(events: Collection[str], back: Back) -> None:
-    """What stands for an event that was wanted is wanted too, and so is the mark of the gap."""
+    """What stands for an event that was wanted is wanted too."""
     for old, new in back.again:
         for was, event in zip(old.plan.events, new.plan.events, strict=True):
             if isinstance(events, dict) and was.path in events:
                 events[event.path] = events[was.path]
             elif isinstance(events, set) and was.path in events:
                 events.add(event.path)
-    if isinstance(events, dict):
-        events[EVENT] = frozenset()
-    elif isinstance(events, set):
-        events.add(EVENT)
 
 
 def tell_cuts(watch: Watch) -> None:
     """Say on standard error how long the line was cut, where it was."""
-    if watch.cuts:
-        seconds = sum(cut.seconds for cut in watch.cuts)
-        say(f"events of {seconds:.1f} s lost: the line was cut{_times(len(watch.cuts))}")
-
-
-def _times(number: int) -> str:
-    return f" {number} times" if number > 1 else ""
+    if len(watch.cuts) == 1 and watch.connection.holds_events:
+        say(watch.cuts[0].text)
+    elif watch.cuts:
+        say(f"the line was cut: events of {gap_of(watch.cuts)} lost")
 
 
 def say(text: str) -> None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from events.cut_mark import is_mark
 from events.export.hosts import HostRecord, host_record, hosts_source
 from events.export.jsonlines import json_object
 from events.export.source import Source
@@ -14,7 +15,6 @@ from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, State
 from kernel.hosts.merged import MergedEvent
 from kernel.hosts.order import Order
-from kernel.line_cut import EVENT
 from kernel.silence import words
 from probes.check import armable
 from probes.verdict import Verdict
@@ -122,7 +122,7 @@ class Stream:
             except IndexError:  # its host's store had to drop it while it waited
                 events.pass_over(seq)
                 continue
-            if event.event == EVENT or event.event in self._source(event).about:
+            if is_mark(event.record) or event.event in self._source(event).about:
                 self._number += 1
                 self._shown[event.host] = self._shown.get(event.host, 0) + 1
                 self._show(event)
@@ -131,7 +131,7 @@ class Stream:
 
     def _source(self, event: MergedEvent) -> Source:
         known = self._sources.get(event.source)
-        if known is None or not (event.event == EVENT or event.event in known.about):
+        if known is None or not (is_mark(event.record) or event.event in known.about):
             known = self._sources[event.source] = source_of(self._fleet.events.watch(event.source))
         return known
 

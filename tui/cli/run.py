@@ -85,7 +85,7 @@ def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, fro
         if arguments.json:
             emit(json_object(source, record))
         else:
-            print(line(_line(watch, record, events[record.event])))
+            print(line(_line(watch, record, events.get(record.event, ()))))
 
     calls = armed.calls_of(watch, show, events, as_json=arguments.json)
     came = follow(watch, arguments, events, calls.show if calls else show)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
+from events.cut_mark import is_mark
 from events.export.source import UNNAMED
 from events.record import Record
 from kernel.errors import TargetLost
@@ -148,7 +149,8 @@ class Showing:
                 break
             record = store.record(seq)
             self._next_seq = seq + 1
-            if record.event in self._events:
+            # Where events are missing is said whatever was asked for.
+            if record.event in self._events or is_mark(record):
                 self.number += 1
                 self._show(record)
             else:

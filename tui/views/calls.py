@@ -11,7 +11,7 @@ from events.condition import LATENCY
 from tui.calls import detail_of_call, note_of_calls
 from tui.chosen_calls import ChosenCalls
 from tui.ends import ends_of
-from tui.shown import note_of
+from tui.shown import note_of, note_of_gap
 from tui.views.chosen_pane import SORT, ChosenPane
 from tui.views.view import Place, TableView
 from widgets.call_rows import CallRows
@@ -112,7 +112,8 @@ class CallsView(TableView):
             return note_of(watching)
         if not ends_of(watching.known.plans):
             return "no probe has both ends of a call: F2, b, Enter"
-        return self.pane.note or note_of_calls(self.pane.shown.every.calls)
+        counted = note_of_calls(self.pane.shown.every.calls)
+        return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watching))))
 
     def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Both ends of the call. Raises IndexError where they were dropped."""

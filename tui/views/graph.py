@@ -8,7 +8,7 @@ from tui.calls import ShownCalls, detail_of_call
 from tui.graph import ShownGraph
 from tui.graph_names import GraphNames
 from tui.hot_spots import HotSpots
-from tui.shown import note_of, note_of_recording
+from tui.shown import note_of, note_of_gap, note_of_recording
 from tui.views.view import Place, TableView
 from widgets.event_detail import DetailField
 from widgets.figures import duration, grouped
@@ -123,7 +123,7 @@ class GraphView(TableView):
                 return "no call came yet"
             return "no calls: F2, a function, G traces what it calls; or b probes both its ends"
         held = watching.live and not self.place.following
-        counted = self._shown.note(counting=not held)
+        counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watching))))
         if state := note_of_recording(watching):
             return state
         if watching.live:
