@@ -3,6 +3,7 @@
 KernelError
 ├── TargetUnusable      nothing can be armed there (no tracefs, lockdown, not root, host not reached)
 │   ├── NotAmongSeveral it can be a target alone, and was named with others
+│   ├── NotReached      ssh did not get there, or was cut off before the far side served us
 │   ├── NotAsked        ssh has a question, and nobody could be asked
 │   └── GoneForGood     what a lost target was will not come back (guest ended, another kernel runs there)
 ├── TargetLost          it was there and is gone (line cut, guest ended)
@@ -43,6 +44,14 @@ class TargetUnusable(KernelError):
 
 class NotAmongSeveral(TargetUnusable):
     """It was named with other targets, and can be one alone only."""
+
+
+class NotReached(TargetUnusable):
+    """No line to a host came about; `cut`: it was there, and was cut before the far side served us."""
+
+    def __init__(self, message: str, remedy: str = "", *, cut: bool = False) -> None:
+        super().__init__(message, remedy)
+        self.cut = cut
 
 
 class NotAsked(TargetUnusable):

@@ -261,6 +261,13 @@ class Holder:
             self.connection.load_symbols()
         self.on_data()
 
+    def leave_session(self) -> None:
+        """Leave a session in which nothing is armed, its line is cut: the next `arm` opens another."""
+        with self._lock:
+            session, self._session = self._session, None
+        if session is not None:
+            session.close()  # over there nobody hears it; here its thread ends
+
     def exchange(self, make: Callable[[AnySession], tuple[AnySession, LineCut]]) -> LineCut:
         """Go on with another session in the place of one whose line was cut; what came of that one stays.
 

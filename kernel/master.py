@@ -109,6 +109,15 @@ class Master:
             start_new_session=True,
         )
 
+    @property
+    def failed(self) -> bool:
+        """Whether ssh has ended by an error of its own (255, as ssh(1) has it) or by a signal; waits a moment."""
+        try:
+            status = self.process.wait(FAREWELL)
+        except subprocess.TimeoutExpired:
+            return False
+        return status == 255 or status < 0
+
     def words(self) -> str:
         """Return the last lines of what ssh had to say, else of its standard error: foreign text."""
         self._stderr.join(FAREWELL)

@@ -47,8 +47,12 @@ class GaveUp(KernelError):
 
 def can_come_back(watch: Watch) -> bool:
     """Whether a watch that has ended can be brought back: its line was cut, and there is a way to make another."""
-    target = watch.connection.target
-    return isinstance(watch.error, TargetLost) and isinstance(target, FarTarget) and target.can_come_back
+    return isinstance(watch.error, TargetLost) and can_be_reached_again(watch.connection.target)
+
+
+def can_be_reached_again(target: Target) -> bool:
+    """Whether another line to a target can be made once this one is cut."""
+    return isinstance(target, FarTarget) and target.can_come_back
 
 
 def what_becomes(target: Target) -> str:
@@ -214,6 +218,8 @@ class Reconnecting:
         return LineCut.between(max(latest, reading.far - (reading.before - heard), 0), reading.far)
 
     def _rearm(self, target: FarTarget) -> Back:
+        if self.watch.session is None:  # nothing was armed: no event is missing
+            return Back(LineCut.lasting(self.gone, booted=self._booted), (), ())
         again: list[tuple[Armed, Armed]] = []
         refused: list[str] = []
 

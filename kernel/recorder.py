@@ -95,11 +95,15 @@ class Recorder:
         try:
             yield
         except BaseException:
-            with contextlib.suppress(OSError):  # what could not be written can't be flushed either
-                self._file.close()
-            if self.path.is_file():  # no device
-                self.path.unlink()
+            self.discard()
             raise
+
+    def discard(self) -> None:
+        """Take the file away, of a recording that is not begun."""
+        with contextlib.suppress(OSError):  # what could not be written can't be flushed either
+            self._file.close()
+        if self.path.is_file():  # no device
+            self.path.unlink()
 
     def armed(self, armed: Armed) -> None:
         """A probe was armed: its formats hold for the pages that follow."""

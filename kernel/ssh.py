@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel.address import Address
-from kernel.errors import GoneForGood, NotAsked, TargetLost, TargetUnusable
+from kernel.errors import GoneForGood, NotAsked, NotReached, TargetLost, TargetUnusable
 from kernel.master import FAREWELL, Master
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ _TOUCH = "a hardware key that blinks wants to be touched"
 """ssh itself says that on a standard error that is a terminal, and nowhere else."""
 _ASKED = ("Permission denied", "Host key verification failed")
 """What ssh says where it would have asked, had it been allowed to."""
+_NEVER = ("No route", "unreachable", "Bad configuration", "Could not resolve", "Unable to negotiate", "command-line")
+"""What ssh says, besides the words in `_unusable`, where no line came about that could be cut."""
 
 
 def open_ssh(
@@ -99,9 +101,10 @@ def reach(
         how = f"{kind} over {hello.via.split()[0]}" if hello.via else kind
         return Reached(dialect, how, hello.troubles(address), master.close)
     except TargetLost as error:
+        failed = master.failed
         words = master.words()
         master.close()
-        raise _unusable(address, words, error, asking) from None
+        raise _unusable(address, words, error, asking, failed=failed) from None
     except BaseException:
         master.close(FAREWELL)
         raise
@@ -116,8 +119,10 @@ def _said_by(address: Address, tell: Tell | None) -> Tell | None:
     return None if tell is None else lambda line: tell(f"{address.host} says: {line}")
 
 
-def _unusable(address: Address, words: str, error: TargetLost, asking: bool = True) -> TargetUnusable:
-    """What ssh's last words mean."""
+def _unusable(
+    address: Address, words: str, error: TargetLost, asking: bool = True, *, failed: bool = False
+) -> TargetUnusable:
+    """What ssh's last words mean; `failed`: it ended because of the connection, and not with the far side."""
     last = words.splitlines()[-1] if words else str(error)
     by_hand = f"try by hand: ssh {' '.join(word for word in address.words if word != '--')} true"
     for sign, remedy in (
@@ -129,6 +134,7 @@ def _unusable(address: Address, words: str, error: TargetLost, asking: bool = Tr
         ("timed out", "check that the host is up and reached from here"),
     ):
         if sign in words:
-            kind = NotAsked if not asking and sign in _ASKED else TargetUnusable
+            kind = NotAsked if not asking and sign in _ASKED else NotReached
             return kind(f"{address}: {last}", remedy)
-    return TargetUnusable(f"{address}: {last}", by_hand)
+    never = any(sign in words for sign in _NEVER)
+    return NotReached(f"{address}: {last}", by_hand, cut=failed and not never)

@@ -33,11 +33,29 @@ class Tape:
         """Why a recording ended by itself; empty: none did."""
         self._connection = connection
         self._homes = homes
+        self._ready: Recorder | None = None
+        """One that was prepared; nothing is written to it yet."""
         self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
         self._written = 0
         """How much of what comes next the recording before has already; what ids mean stands in each of them."""
         self._before: Counts | None = None
         """What was lost before it was asked for."""
+
+    def prepare(self, path: Path) -> None:
+        """Begin the file of a recording with what is known of the kernel. Raises OSError, TargetLost."""
+        with self._changing:
+            self._drop_ready()
+            self._ready = Recorder(path, self._connection)
+
+    def discard(self) -> None:
+        """Take away a file that was prepared and not begun."""
+        with self._changing:
+            self._drop_ready()
+
+    def _drop_ready(self) -> None:
+        ready, self._ready = self._ready, None
+        if ready is not None:
+            ready.discard()
 
     def begin(
         self,
@@ -61,7 +79,10 @@ class Tape:
             # What is lost while the file is begun is lost among the events that wait for it; of a recording that is
             # recorded again, all was.
             self._before = None if self._connection.holds_events else counts()
-            recorder = Recorder(path, self._connection)
+            if self._ready is not None and self._ready.path == path:
+                recorder, self._ready = self._ready, None
+            else:
+                recorder = Recorder(path, self._connection)
             with known() as (armed, formats):
                 recorder.begin(session.header, armed, formats)
                 self.recorder = recorder

@@ -271,6 +271,18 @@ class Watch(Holder):
             raise ValueError("nothing is armed")
         self._tape.begin(path, self._session, self._entered, self._lost)
 
+    def prepare_recording(self, path: Path) -> None:
+        """Write what is known of the kernel to a recording, ahead of `record_to` the same path, which is quick then.
+
+        Nothing need be armed; without `record_to` no file stays. Raises OSError, TargetLost; no file is left then.
+        """
+        self._tape.prepare(path)
+
+    @property
+    def last_counts(self) -> Counts | None:
+        """What was lost so far, as of the last look at the kernel; None: there was none."""
+        return self._counted
+
     def stop_recording(self) -> Path | None:
         """Finish the recording with what was read by now; gives its path. Raises OSError."""
         return self._tape.end(self._session, self._queued, self._lost)
@@ -305,6 +317,7 @@ class Watch(Holder):
         """Take everything away; every step is tried. Safe to call twice."""
         with contextlib.suppress(OSError):  # a full disk must not keep the probes in the kernel
             self.stop_recording()
+        self._tape.discard()
         with self._lock:
             self._closed = True
             session, self._session = self._session, None

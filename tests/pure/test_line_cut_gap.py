@@ -50,7 +50,7 @@ CUTS = st.one_of(
     st.builds(lambda ms, booted, back: LineCut.lasting(ms / 1000, booted=booted, back=back),
               st.integers(-5, 10**9), st.booleans(), TIMES),
 )  # fmt: skip
-OLD = '\n  5.8 s lost-0 [000] 1000: line_cut: seconds=5.8 note="the line was cut for 5.8 s; events of that time are lost"\n'
+OLD = '\n  5.8 s lost-0 [000] 1000: line_cut: seconds=5.8 note="the line was cut for 5.8 s; events are lost"\n'
 SECOND = 10**9
 
 
@@ -125,7 +125,7 @@ class Clocked(Side):
 @pytest.mark.parametrize("kind", [Clocked, Side])
 @pytest.mark.parametrize("triggered", [False, True])
 def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side], triggered: bool) -> None:
-    """Probes are armed one after the other over a slow line: the first of them sees events before the last is there."""
+    """Probes are armed one after the other over a slow line: the first one sees events before the last is there."""
     side = kind()
     watch = Watch(Anything(side.target))
     try:

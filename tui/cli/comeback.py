@@ -1,19 +1,88 @@
-"""A line that is cut while a command follows events: it waits for it, says so, and goes on."""
+"""A line that is cut while a command opens a target, arms or follows: it waits for it, says so, and goes on."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from itertools import chain, repeat
+from typing import TypeVar
 
 from events.cut_mark import gap_of
-from kernel.reconnect import Back, GaveUp, Reconnecting, can_come_back
+from kernel import reconnect
+from kernel.errors import KernelError, NotReached, TargetLost
+from kernel.reconnect import Back, GaveUp, Reconnecting, can_be_reached_again, can_come_back
 from kernel.watch import Watch
 from tui.cli.output import plain
 
+T = TypeVar("T")
+_NOTICED = 60.0
+"""Seconds until the reader of a session knows that its line is cut."""
 
-def comes_back(watch: Watch, arguments: argparse.Namespace, events: Collection[str], end: float) -> bool:
+
+def begun_anew(act: Callable[[], T], patience: float) -> T:
+    """Do what begins with a line; where that is cut meanwhile do it anew, for so many seconds from then on.
+
+    What takes nothing away that it left by half. Raises what it raises, at last.
+    """
+    until, pauses = 0.0, chain(reconnect.PAUSES, repeat(reconnect.PAUSES[-1]))
+    while True:
+        try:
+            return act()
+        except (TargetLost, NotReached) as error:
+            cut = isinstance(error, TargetLost) or error.cut
+            if patience <= 0 or not (cut or until):  # a host that was never reached is not waited for
+                raise
+            if not until:
+                until = time.monotonic() + patience
+                say(f"{error}; trying again for {patience:.0f} s")
+                continue
+            pause = next(pauses)
+            if time.monotonic() + pause > until:
+                raise
+            time.sleep(pause)
+
+
+def despite_cuts(
+    watch: Watch, arguments: argparse.Namespace, act: Callable[[], T], events: Collection[str] = frozenset()
+) -> T:
+    """Do what needs the line; where that is cut meanwhile bring it back, with all that is armed, and do it again.
+
+    Args:
+        watch: of the target; its session need not be open.
+        arguments: `reconnect` has the seconds to try for.
+        act: may be done again after it raised TargetLost; what else it raises is raised.
+        events: as for `comes_back`.
+    """
+    until = 0.0
+    while True:
+        try:
+            return act()
+        except TargetLost as error:
+            until = until or time.monotonic() + getattr(arguments, "reconnect", 0)
+            if not _is_known_to_be_cut(watch) or not comes_back(watch, arguments, events, until, error):
+                raise
+
+
+def _is_known_to_be_cut(watch: Watch) -> bool:
+    """Leave a session in which nothing is armed; of another one wait until its reader has noticed."""
+    if not watch.armed:
+        watch.leave_session()
+        return True
+    end = time.monotonic() + _NOTICED
+    while watch.error is None and time.monotonic() < end:
+        time.sleep(0.02)
+    return watch.error is not None
+
+
+def comes_back(
+    watch: Watch,
+    arguments: argparse.Namespace,
+    events: Collection[str],
+    end: float,
+    error: KernelError | None = None,
+) -> bool:
     """Bring back a watch that has ended, where its line was cut; False: it has ended for good.
 
     Args:
@@ -21,18 +90,20 @@ def comes_back(watch: Watch, arguments: argparse.Namespace, events: Collection[s
         arguments: `reconnect` has the seconds to try for.
         events: paths of the events that are wanted, perhaps with the fields nobody asked for; grows by the new ones.
         end: when nothing more is wanted, by time.monotonic().
+        error: what told that the line is cut, where the watch has no session that could.
     """
     patience = min(getattr(arguments, "reconnect", 0), end - time.monotonic())
-    if patience <= 0 or not can_come_back(watch):
+    unarmed = watch.session is None and can_be_reached_again(watch.connection.target)
+    if patience <= 0 or not (unarmed or can_come_back(watch)):
         return False
     reconnecting = Reconnecting(watch, patience=patience)
-    say(f"{watch.error}; trying again for {patience:.0f} s")
+    say(f"{watch.error or error}; trying again for {patience:.0f} s")
     try:
         back = reconnecting.run()
     except GaveUp as error:
         say(str(error))
         return False
-    say(back.cut.text)
+    say(back.cut.text if not unarmed else f"back after {back.cut.shown}: nothing was armed yet")
     for refused in back.refused:
         say(f"not armed again: {refused}")
     _want(events, back)

@@ -20,21 +20,34 @@ if TYPE_CHECKING:
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
-def connect(spec: str, *, arming: bool = False) -> Connection:
+def connect(spec: str, *, arming: bool = False, patience: float = 0.0) -> Connection:
     """Open a target for a command; progress goes to standard error.
 
     Args:
         spec: word for `--target`.
+        patience: seconds for which a line is made anew that was cut before the target is open.
         arming: probes will be armed, which must not happen on another kernel than the one that was meant. Raises
             TargetUnusable with the first thing that is in the way.
     """
+    if patience <= 0:
+        return _connected(spec, arming)
+    from tui.cli.comeback import begun_anew
+
+    return begun_anew(lambda: _connected(spec, arming), patience)
+
+
+def _connected(spec: str, arming: bool) -> Connection:
     if spec == "lab" or spec.startswith(("lab:", "lab,")):
         print_lines()
     with waiting(f"opening {spec}"):
         target, reason, remedy = opened(spec)
         connection = Connection(target)
         progress("reading what the kernel can do")
-        _ = connection.facts
+        try:
+            _ = connection.facts
+        except BaseException:
+            connection.close()
+            raise
     if reason and arming:
         connection.close()
         raise TargetUnusable(f"this machine can't be probed: {reason}", remedy)

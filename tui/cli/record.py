@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 from events.record import Record
+from kernel.errors import TargetLost
 from kernel.watch import Watch
+from tui.cli.comeback import despite_cuts
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain, size_of
 from tui.cli.presets import asked_for, expand
@@ -59,19 +61,25 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     asked = asked_for(arguments)
     importing_store()
-    connection = connect(arguments.target, arming=True)
+    connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     watch = Watch(connection, limits=limits_of(arguments))
     if arguments.count:
         watch.at_once = 1  # what came while the file was begun is more than is wanted
     held, enough = 0, False
+    ended_by: TargetLost | None = None
     try:
-        armed = expand(asked, connection)
-        probes = probes_of(armed.specs, connection)
+        armed = despite_cuts(watch, arguments, lambda: expand(asked, connection))
+        probes = despite_cuts(watch, arguments, lambda: probes_of(armed.specs, connection))
         with stoppable():
-            events = arm(watch, probes, how_of(arguments))
+            # Before anything is armed: what comes is in the file then, whatever becomes of the line.
+            despite_cuts(watch, arguments, lambda: watch.prepare_recording(path))
+            events = arm(watch, probes, how_of(arguments), arguments)
             watch.record_to(path)
-            number = follow(watch, arguments, events, _not_shown, idle=lambda: _require_room(watch))
-            enough = bool(arguments.count) and number >= arguments.count
+            try:
+                number = follow(watch, arguments, events, _not_shown, idle=lambda: _require_room(watch))
+                enough = bool(arguments.count) and number >= arguments.count
+            except TargetLost as error:  # for good; what came is in the file
+                ended_by = error
         recorder = watch.recorder
         held = _finish(watch, enough=enough)
         account(watch, unwritten=recorder.dropped if recorder else 0)
@@ -92,6 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
         emit({"file": str(path), "events": held, "bytes": size})
     else:
         print(plain(f"{path}: {counted(held)}, {size_of(size)}"))
+    if ended_by is not None:
+        raise ended_by
     if armed.least:
         print("probewright: calls of any duration are recorded: a recording holds all events", file=sys.stderr)
     return REFUSED if left else DONE

@@ -10,6 +10,7 @@ from events.export.jsonlines import json_object
 from events.export.source import Source
 from events.record import Record
 from kernel.watch import STORE_BYTES, Watch
+from tui.cli.comeback import despite_cuts
 from tui.cli.event_export import REFUSALS, exporting, refuse, refused
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
@@ -46,18 +47,18 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse(error, USAGE)
     asked = asked_for(arguments)
     importing_store()
-    connection = connect(arguments.target, arming=True)
+    connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     # What is given out has not to be kept: a service shall not take what a screen may.
     watch = Watch(connection, _EXPORTED_BYTES if wanted else STORE_BYTES, limits_of(arguments))
     status, unprinted = DONE, 0
     unread: BrokenPipeError | None = None
     try:
-        armed = expand(asked, connection)
-        probes = probes_of(armed.specs, connection)
+        armed = despite_cuts(watch, arguments, lambda: expand(asked, connection))
+        probes = despite_cuts(watch, arguments, lambda: probes_of(armed.specs, connection))
         if armed.least and (wanted is not None or arguments.summary is not None or arguments.hist):
             print(f"probewright: {plain(of_any_duration(asked))}", file=sys.stderr)
         with stoppable():
-            events = arm(watch, probes, how_of(arguments))
+            events = arm(watch, probes, how_of(arguments), arguments)
             if arguments.summary is not None or arguments.hist:
                 summarize(watch, arguments, events)
             elif wanted is not None:

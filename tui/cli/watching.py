@@ -8,17 +8,20 @@ import importlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from events.record import Record
 from kernel.arming import Mode
 from kernel.connection import Connection
+from kernel.counts import Counts
 from kernel.errors import LeftAlone, ProbeRefused, TargetLost
 from kernel.hosts.order import judged
 from kernel.limits import Limits
 from kernel.reconnect import what_becomes
 from kernel.replay import left_out
+from kernel.session import Armed
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
@@ -26,7 +29,7 @@ from probes.plan import DEFAULT_GROUP
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.cli.attach import told
-from tui.cli.comeback import comes_back, tell_cuts
+from tui.cli.comeback import comes_back, despite_cuts, tell_cuts
 from tui.cli.journal import Level, saying
 from tui.cli.output import plain
 from tui.cli.showing import Showing
@@ -35,6 +38,8 @@ from tui.cli.stopping import Forced, Stopped, give_out, tell_forced, whole
 from tui.cli.waiting import waiting
 from tui.lost import lost_of
 
+NO_PATIENCE = argparse.Namespace(reconnect=0)
+"""A line that is cut is not tried again."""
 _PATIENCE = 0.2
 """Seconds between two looks at the clock."""
 _SOON = 0.04
@@ -86,8 +91,13 @@ def importing_store() -> threading.Thread:
     return thread
 
 
-def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, frozenset[str]]:  # noqa: B008 - frozen
-    """Arm them in order; says what this kernel could not give.
+def arm(
+    watch: Watch,
+    probes: list[Armable],
+    how: How = How(),  # noqa: B008 - frozen
+    arguments: argparse.Namespace = NO_PATIENCE,
+) -> Mapping[str, frozenset[str]]:
+    """Arm them in order, also where the line is cut meanwhile (see `despite_cuts`); says what this kernel lacks.
 
     Gives the paths of their events, each with the fields that nobody asked for: a recording holds more.
     Raises ProbeRefused, TooFast, TargetUnusable, TargetLost.
@@ -95,10 +105,10 @@ def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, f
     importing_store().join()
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
+        before = frozenset(one.key for one in watch.armed)
         try:
-            # What is armed by half is in nobody's list, and would stay.
-            with waiting(f"reading types, arming {probe.subject}"), whole():
-                armed = watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers)
+            with waiting(f"reading types, arming {probe.subject}"):
+                armed = despite_cuts(watch, arguments, partial(_armed, watch, probe, how, before), events)
         except CannotLower as error:
             refused = Verdict(str(probe), error.refusal)
             raise ProbeRefused(all_told(str(probe), refused, watch.connection)) from None
@@ -113,6 +123,15 @@ def arm(watch: Watch, probes: list[Armable], how: How = How()) -> Mapping[str, f
         for path, fields in left_out(armed.plan, wanted).items():
             events[path] = events.get(path, fields) & fields
     return events
+
+
+def _armed(watch: Watch, probe: Armable, how: How, before: Container[object]) -> Armed:
+    """Arm one; not where it was armed when the line was cut, and came back with those of `before`."""
+    there = next((one for one in watch.armed if one.key not in before), None)
+    if there is not None:
+        return there
+    with whole():  # what is armed by half is in nobody's list, and would stay
+        return watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers)
 
 
 def follow(
@@ -136,7 +155,7 @@ def follow(
             _show_all(watch, arguments, events, showing, idle)
     except Forced:
         tell_forced()
-    if watch.error is not None:
+    if watch.error is not None and not showing.enough:
         raise watch.error
     return showing.number
 
@@ -195,7 +214,8 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0) -> None:
         unprinted: calls, or events of calls, that were dropped before they were printed.
         unwritten: events that a recording had no time for.
     """
-    counts = watch.counts()
+    tell_cuts(watch)
+    counts = last_counts(watch)
     if counts is None or watch.store is None:
         return
     lost = lost_of(watch, counts)
@@ -213,12 +233,20 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0) -> None:
         if number:
             with saying(Level.WARNING):
                 print(f"probewright: {number:,} {what}", file=sys.stderr)
-    tell_cuts(watch)
+
+
+def last_counts(watch: Watch) -> Counts | None:
+    """What was lost; where the line was cut at the end, as of the last look: what came is given out all the same."""
+    try:
+        return watch.counts()
+    except TargetLost as error:
+        print(f"probewright: {plain(str(error))}: losses are told as of before", file=sys.stderr)
+        return watch.last_counts
 
 
 def tell_none(watch: Watch) -> None:
     """Say on standard error that no event came, in the words in which several hosts are accounted for."""
-    print(f"probewright: 0 events, {lost_of(watch, watch.counts()).text}", file=sys.stderr)
+    print(f"probewright: 0 events, {lost_of(watch, last_counts(watch)).text}", file=sys.stderr)
 
 
 def tell_stopped(watch: Watch) -> None:
@@ -230,7 +258,7 @@ def tell_stopped(watch: Watch) -> None:
 
 def tell_counts(watch: Watch) -> None:
     """Print how often each event that was only counted has happened."""
-    counts = watch.counts()
+    counts = last_counts(watch)
     for path, number in counts.hits.items() if counts is not None else ():
         print(plain(f"{path.rpartition('/')[2]}: {number:,} hits"))
 
