@@ -11,7 +11,7 @@ only while nobody else uses them, and put back as they were.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 
 from events.format import EventFormat, FormatError, HeaderPage, parse_format
@@ -138,7 +138,12 @@ class GraphTracing:
 
 
 def open_graph(
-    target: Target, plan: GraphPlan, *, buffer_kb: int | None = None, limit_bytes: int = 64 << 20
+    target: Target,
+    plan: GraphPlan,
+    *,
+    buffer_kb: int | None = None,
+    limit_bytes: int = 64 << 20,
+    ready: Callable[[Session], None] = lambda _: None,
 ) -> GraphTracing:
     """Start the tracer in an instance of its own, and read it.
 
@@ -147,6 +152,7 @@ def open_graph(
         plan: what to follow. What this kernel can't record is left out; `GraphTracing.support` says it.
         buffer_kb: size of the ring buffer of each CPU in KB; None: as the kernel makes it.
         limit_bytes: of sub-buffers that wait in our own queue.
+        ready: called with the session just before anything is recorded.
 
     Raises:
         TargetUnusable: there is no such tracer for us, someone else uses what would have to be changed, or the kernel
@@ -177,6 +183,7 @@ def open_graph(
         pump.events_in = lambda chunk: events_in(chunk, header)
         session = Session(target, tracefs, instance, undo, pump, header)
         session.follows_forks = follows_forks
+        ready(session)
         return GraphTracing(session, plan, found, MappingProxyType(_record(session, tracefs, undo, plan)))
     except BaseException as error:
         if pump:

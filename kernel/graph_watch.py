@@ -6,11 +6,12 @@ It stands beside the watch of the probes: its instance, its pump and its store a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kernel.connection import Connection
 from kernel.errors import KernelError
 from kernel.function_graph import GraphTracing, open_graph
+from kernel.session import Session
 from kernel.sessions import AnySession
 from kernel.watch import STORE_BYTES, Entry, Watch
 from probes.graph_plan import GraphPlan, GraphSupport
@@ -44,6 +45,11 @@ class GraphWatch(Watch):
             self._formats = dict(tracing.formats)
             self.store = self._new_store(self._formats, session.header, session.cmdlines())
         return super()._open()
+
+    def another_session(self, ready: Callable[[Session], None]) -> Session:
+        """As that of a watch of probes: the tracer is started again."""
+        self._tracing = open_graph(self.connection.target, self.plan, ready=ready)
+        return self._tracing.session
 
     def settle_queue(self) -> None:
         """Stop recording, and bring what is in the buffers into the queue; what is in the store stays there."""

@@ -11,20 +11,21 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import chain, repeat
+from typing import NamedTuple, TypeVar
 
 from kernel.again import arm_again, told
 from kernel.arming import Mode
-from kernel.errors import GoneForGood, KernelError, NotAsked, TargetLost
+from kernel.errors import GoneForGood, KernelError, NotAsked, NotReached, TargetLost
 from kernel.far import FarTarget
 from kernel.line_cut import LineCut
 from kernel.session import Armed, Session
-from kernel.session_start import open_session
 from kernel.sessions import AnySession
 from kernel.target import Target
 from kernel.watch import Watch
 from probes.plan import Plan, PlannedEvent
 
+T = TypeVar("T")
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds between attempts; the last one is repeated."""
 PATIENCE = 60.0
@@ -48,6 +49,37 @@ class GaveUp(KernelError):
 def can_come_back(watch: Watch) -> bool:
     """Whether a watch that has ended can be brought back: its line was cut, and there is a way to make another."""
     return isinstance(watch.error, TargetLost) and can_be_reached_again(watch.connection.target)
+
+
+def begun_anew(
+    act: Callable[[], T],
+    patience: float,
+    tell: Callable[[KernelError], None],
+    wait: Callable[[float], object] = time.sleep,
+) -> T:
+    """Do what begins with a line; where that is cut meanwhile do it anew. Raises what `act` raises, at last.
+
+    Args:
+        act: leaves nothing behind where it raises.
+        patience: seconds from the first cut on; a host that was never reached is not waited for.
+        tell: takes the first error.
+        wait: waits so many seconds; a true answer gives it up.
+    """
+    until, pauses = 0.0, chain(PAUSES, repeat(PAUSES[-1]))
+    while True:
+        try:
+            return act()
+        except (TargetLost, NotReached) as error:
+            cut = isinstance(error, TargetLost) or error.cut
+            if patience <= 0 or not (cut or until):
+                raise
+            if not until:
+                until = time.monotonic() + patience
+                tell(error)
+                continue
+            pause = next(pauses)
+            if time.monotonic() + pause > until or wait(pause):
+                raise
 
 
 def can_be_reached_again(target: Target) -> bool:
@@ -199,7 +231,7 @@ class Reconnecting:
         if not isinstance(target, FarTarget):
             raise GoneForGood(f"{target.name} can't be reached again")
         self._booted |= target.come_back(self._over, asking=asking)
-        return self._rearm(target)
+        return self._rearm()
 
     def _cut(self, session: Session) -> LineCut:
         """The gap, as of now. By the kernel's clock where it tells time, and was not begun anew meanwhile.
@@ -217,25 +249,27 @@ class Reconnecting:
         latest = store.latest if store is not None else 0
         return LineCut.between(max(latest, reading.far - (reading.before - heard), 0), reading.far)
 
-    def _rearm(self, target: FarTarget) -> Back:
+    def _rearm(self) -> Back:
         if self.watch.session is None:  # nothing was armed: no event is missing
             return Back(LineCut.lasting(self.gone, booted=self._booted), (), ())
         again: list[tuple[Armed, Armed]] = []
         refused: list[str] = []
 
         def make(old: AnySession) -> tuple[AnySession, LineCut]:
-            session = open_session(target)
+            known: list[LineCut] = []
+            session = self.watch.another_session(lambda session: known.append(self._cut(session)))
             try:
                 if self.watch.wanted_kb:
                     session.resize(self.watch.wanted_kb)
                 # A trigger works also where its event is off.
-                cut = self._cut(session) if any(map(old.triggers, old.armed)) else None
+                if not known and any(map(old.triggers, old.armed)):
+                    known.append(self._cut(session))
                 for armed in old.armed:
                     fresh = _defined_again(old, armed, session, refused)
                     if fresh is not None:
                         again.append((armed, fresh))
                 # All is there by now: they are on at one time, and the gap ends in front of it.
-                cut = cut or self._cut(session)
+                cut = known[0] if known else self._cut(session)
                 again[:] = [pair for pair in again if _switched_on(old, *pair, session, refused)]
             except BaseException:
                 session.close()

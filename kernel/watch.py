@@ -29,6 +29,7 @@ from kernel.limits import Limits
 from kernel.line_cut import LineCut
 from kernel.recorder import Recorder
 from kernel.session import Armed, Session
+from kernel.session_start import open_session
 from kernel.sessions import AnySession
 from kernel.tape import Tape
 from kernel.undo import UndoFailure
@@ -220,6 +221,13 @@ class Watch(Holder):
             if self._earlier is not None:
                 self._earlier = self._earlier.without_hits(armed.plan.events)
         return failures
+
+    def another_session(self, ready: Callable[[Session], None]) -> Session:  # noqa: ARG002 - nothing is on yet
+        """Open a session in the place of one whose line was cut. Raises TargetUnusable, TargetLost.
+
+        `ready` is called with it when everything is there that it records by itself, and is about to be switched on.
+        """
+        return open_session(self.connection.target)
 
     def exchange(self, make: Callable[[AnySession], tuple[AnySession, LineCut]]) -> LineCut:
         """As that of a holder; what was lost until then still counts."""

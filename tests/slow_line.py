@@ -25,6 +25,8 @@ class SlowLine:
         """Take where to, the seconds of one way, and the bits a second of each direction (0: any number)."""
         self.carried = 0
         """Bytes of both directions."""
+        self.cut_at = 0
+        """When so many bytes were carried it is cut, once, and carries what comes anew; 0: never."""
         self._to = to
         self.bits = bits
         """A second, of what comes from now on."""
@@ -93,6 +95,10 @@ class SlowLine:
             while data := way.get():
                 to.sendall(data)
                 self.carried += len(data)
+                if self.cut_at and self.carried >= self.cut_at:
+                    self.cut_at = 0
+                    self.cut()
+                    self.mend()
             to.shutdown(socket.SHUT_WR)
 
 

@@ -20,7 +20,7 @@ from kernel.hosts.opening import open_host
 from kernel.hosts.order import Order
 from kernel.hosts.services import Services
 from kernel.limits import Limits
-from kernel.reconnect import Reconnecting, can_come_back
+from kernel.reconnect import PATIENCE, Reconnecting, can_come_back
 from kernel.watch import STORE_BYTES
 
 _LEAST_STORE = 8 << 20
@@ -55,6 +55,8 @@ class Fleet:
         """Called from any thread when there is something to tick for, or a host is in another state."""
         self._limits = limits
         self._bytes = max(_LEAST_STORE, STORE_BYTES // max(1, len(specs)))
+        self._patience = PATIENCE if patience is None else patience
+        """Seconds for a line that is cut while a host is opened."""
         self._changed = threading.Condition()
         self._services = Services(opener, self.now, self._tell, self._tell_of_data)
         self._looks: dict[Host, Future[None]] = {}
@@ -229,7 +231,7 @@ class Fleet:
     # -- their life --------------------------------------------------------------------------------------------------
 
     def _new_host(self, spec: str, name: str, before: Host | None = None) -> Host:
-        host = Host(spec, name, self._limits, self._bytes)
+        host = Host(spec, name, self._limits, self._bytes, self._patience)
         self._services.add(host, before)
         return host
 

@@ -14,7 +14,7 @@ from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable,
 from kernel.hosts.clocks import read_clock
 from kernel.hosts.order import Done, Order, carry_out
 from kernel.limits import Limits
-from kernel.reconnect import Back, GaveUp, what_becomes
+from kernel.reconnect import Back, GaveUp, begun_anew, what_becomes
 from kernel.watch import Watch
 from probes.presets.errors import PresetError
 
@@ -71,8 +71,11 @@ class Answer(enum.Enum):
 class Host:
     """See the module. `open`, `arm`, `disarm`, `look`, `come_back` and `close` wait for the far side."""
 
-    def __init__(self, spec: str, name: str, limits: Limits, limit_bytes: int) -> None:
-        """Take a word of `--target`, what the host is called, and what its events may take."""
+    def __init__(self, spec: str, name: str, limits: Limits, limit_bytes: int, patience: float = 0.0) -> None:
+        """Take a word of `--target`, what the host is called, and what its events may take.
+
+        `patience`: seconds for which a line is made anew that is cut while the host is opened.
+        """
         self.spec = spec
         self.name = name
         self.state = State.WAITING
@@ -102,6 +105,7 @@ class Host:
         """State, reason and remedy before the line was cut."""
         self._limits = limits
         self._limit_bytes = limit_bytes
+        self._patience = patience
         self._busy = threading.Lock()
         """One worker at a time; who only looks does not wait for it."""
         self._coming = threading.Lock()
@@ -118,16 +122,33 @@ class Host:
                 return
             self.state, self.why, self.remedy = State.OPENING, "", ""
             try:
-                connection = opener(self.spec, self._progress, cancel)
-                self.kernel = connection.facts.title
-                self.watch = Watch(connection, self._limit_bytes, self._limits)
-                self.watch.begin()
-                self.clock.add(tuple(read_clock(self.watch.session, now, _AT_FIRST)))
+                begun_anew(
+                    lambda: self._open(opener, now, cancel),
+                    self._patience,
+                    lambda error: self._progress(f"{error}; trying again"),
+                    cancel.wait,
+                )
                 self.state = State.OPEN
             except KernelError as error:
                 self._failed(State.UNREACHABLE, error)
             except Exception as error:
                 self._failed(State.UNREACHABLE, KernelError(f"unexpected: {error!r}", "please report it"))
+
+    def _open(self, opener: Opener, now: Callable[[], int], cancel: threading.Event) -> None:
+        connection = opener(self.spec, self._progress, cancel)
+        watch = Watch(connection, self._limit_bytes, self._limits)
+        try:
+            self.kernel = connection.facts.title
+            watch.begin()
+            self.clock.add(tuple(read_clock(watch.session, now, _AT_FIRST)))
+        except TargetLost:
+            watch.close()
+            connection.close()
+            raise
+        except BaseException:
+            self.watch = watch  # `close` closes it
+            raise
+        self.watch = watch
 
     def arm(self, order: Order) -> Answer:
         """Arm all of an order or nothing of it; what fails is its state."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
 
 from kernel import reconnect
-from kernel.errors import FileRefused, GoneForGood, TargetLost, TargetUnusable
+from kernel.errors import FileRefused, GoneForGood, NotReached, TargetLost, TargetUnusable
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.host import State
+from kernel.hosts.host import Host, State
 from kernel.hosts.order import Order
+from kernel.limits import Limits
 from kernel.line_cut import EVENT
 from kernel.target import Step
-from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
+from tests.pure.fake_hosts import AnyProbe, FakeHost, Lan, ReturningHost, is_clean
 from tests.pure.test_hosts import READ, SECOND, armed_on, shown, shows, states, until
 
 AWAY = TargetUnusable("ssh://one: no route to host", "check that the host is up")
@@ -234,3 +236,54 @@ def test_what_is_taken_away_as_the_line_is_cut_is_not_left_behind(fleet, one, tw
     one.refuse = None
     until(fleet, lambda: states(fleet) == {"one": State.OPEN, "two": State.OPEN} and not fleet.hosts[0].trying)
     assert armed_on(one) == armed_on(two) == [] and not fleet.hosts[0].left
+
+
+def opened_with(errors: dict[int, Exception], patience: float = 60.0) -> tuple[Host, list[FakeHost], int]:
+    """A host, the far sides that were reached on the way to it, and the number of messages; some end in an error."""
+    messages, reached = [0], list[FakeHost]()
+
+    def message() -> None:
+        messages[0] += 1
+        if (error := errors.get(messages[0])) is not None:
+            if reached:
+                reached[-1].vanish()
+                reached[-1].lost = True
+            raise error
+
+    class Counting(FakeHost):
+        def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+            message()
+            return super().read(path, limit, offset)
+
+    def opener(spec: str, progress: object, cancel: threading.Event) -> AnyProbe:
+        message()
+        reached.append(Counting("one"))
+        reached[-1].before = lambda _: message()
+        return AnyProbe(reached[-1])
+
+    host = Host("ssh://one", "one", Limits(), 1 << 20, patience)
+    host.open(opener, time.time_ns, threading.Event())
+    return host, reached, messages[0]
+
+
+def test_a_line_that_is_cut_while_a_host_is_opened_is_made_anew():
+    """At whatever message that is: nothing is there yet that could be lost."""
+    host, _, number = opened_with({})
+    host.close()
+    assert number > 5
+    for at in range(1, number + 1):
+        error = NotReached("cut", cut=True) if at == 1 else TargetLost("cut")
+        host, reached, _ = opened_with({at: error, at + 1: NotReached("one: Connection refused")})
+        assert host.state is State.OPEN, (at, host.why)
+        assert all(one.closed for one in reached[:-1]) and not reached[-1].closed
+        host.close()
+        assert all(map(is_clean, reached)) and reached[-1].closed
+        host, reached, _ = opened_with({at: error}, patience=0)
+        assert host.state is State.UNREACHABLE and host.why == "cut"
+        host.close()
+        assert all(map(is_clean, reached)) and all(one.closed for one in reached)
+
+
+def test_a_host_that_was_never_reached_is_not_waited_for():
+    host, reached, messages = opened_with({1: NotReached("one: Connection refused")})
+    assert (host.state, host.why, reached, messages) == (State.UNREACHABLE, "one: Connection refused", [], 1)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from events.cut_mark import cut_of
+from events.recording import Recording
 from kernel import leftovers
 from kernel.address import Address
 from kernel.connection import Connection
@@ -80,13 +83,48 @@ def test_a_watch_comes_back_when_its_ssh_was_killed(guest_72: Guest, dialect: st
     assert until(lambda: not sshs(os.getpid()) and not zombies())
 
 
+def ssh_over(line: SlowLine, guest: Guest, folder: Path) -> dict[str, str]:
+    """The environment of a command whose ssh goes over a line."""
+    env = command.ssh_to(guest, folder)
+    wrapper = folder / "ssh"
+    wrapper.write_text(wrapper.read_text().replace(f"-p {guest.port}", f"-p {line.port}").replace(
+        '"$@"', f"-o 'HostKeyAlias=[127.0.0.1]:{guest.port}' \"$@\""
+    ))  # fmt: skip
+    return env
+
+
+def test_a_recording_is_made_wherever_its_line_is_cut(guest_72: Guest, tmp_path: Path) -> None:
+    """While keys are exchanged, the agent is sent, the kernel is looked at, its symbols come, a probe is armed."""
+    with SlowLine(guest_72.port) as line:
+        env = ssh_over(line, guest_72, tmp_path)
+
+        def recorded(name: str, cut_at: int) -> command.Done:
+            line.carried, line.cut_at = 0, cut_at
+            words = ["record", f"{READ} if count == 4242", "-o", str(tmp_path / name), "--count", "3"]
+            process = command.start(*words, "--reconnect", "300", "-t", f"ssh://root@127.0.0.1:{line.port}", env=env)
+
+            def over() -> bool:
+                guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=3")
+                return process.poll() is not None
+
+            assert until(over)
+            return command.finish(process)
+
+        for name in ("first.pwr", "whole.pwr"):  # the first one fetches types, which are kept
+            done = recorded(name, 0)
+            assert done.status == 0 and "trying again" not in done.err, done
+        all_of_it = line.carried
+        for part in (1_500, 6_000, 40_000, all_of_it // 2, all_of_it * 19 // 20):
+            done = recorded(f"{part}.pwr", part)
+            assert done.status == 0 and "trying again for 300 s" in done.err, (part, all_of_it, done)
+            recording = Recording.open(tmp_path / f"{part}.pwr")
+            assert not recording.truncated and recording.plans and sum(1 for _ in recording.batches())
+        assert until(lambda: is_clean(guest_72)), left(guest_72)
+
+
 def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> None:
     with SlowLine(guest_72.port) as line:
-        env = command.ssh_to(guest_72, tmp_path)
-        wrapper = tmp_path / "ssh"
-        wrapper.write_text(wrapper.read_text().replace(f"-p {guest_72.port}", f"-p {line.port}").replace(
-            '"$@"', f"-o 'HostKeyAlias=[127.0.0.1]:{guest_72.port}' \"$@\""
-        ))  # fmt: skip
+        env = ssh_over(line, guest_72, tmp_path)
         spec = f"{READ} if count == 4242"
         target = f"ssh://root@127.0.0.1:{line.port}"
         process = command.start("run", spec, "--count", "5", "--json", "--reconnect", "300", "-t", target, env=env)
@@ -107,13 +145,57 @@ def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> No
         done = command.finish(process)
     assert done.status == 0, done
     told = [command.Done(0, b"".join(early), b""), done]
-    events = [one["event"].rpartition("/")[2] for part in told for one in part.objects]
-    assert events == [NAME, NAME, EVENT, NAME, NAME]
+    rows = [one for part in told for one in part.objects]
+    assert [one["event"].rpartition("/")[2] for one in rows] == [NAME, NAME, EVENT, NAME, NAME]
+    gap = rows[2]["values"]
+    assert rows[1]["ts"] <= gap["lost"] < gap["back"] <= rows[3]["ts"], "both of its times are right"
+    assert gap["seconds"] == (gap["back"] - gap["lost"]) // 1_000_000 / 1000
     (fields,) = {frozenset(one["values"]) for part in told for one in part.objects if one["event"] != EVENT}
     assert "count" in fields, "and the same of the probe that was armed again"
     assert "trying again for 300 s" in done.err
     assert "events of that time are lost" in done.err
     assert is_clean(guest_72), left(guest_72)
+
+
+def test_a_graph_comes_back_when_its_line_was_cut(guest_72: Guest, tmp_path: Path) -> None:
+    with SlowLine(guest_72.port) as line:
+        env = ssh_over(line, guest_72, tmp_path)
+        path = tmp_path / "x.pwr"
+        words = [
+            "graph",
+            "vfs_mkdir",
+            "--depth",
+            "1",
+            "--count",
+            "2",
+            "--json",
+            "-o",
+            str(path),
+            "--reconnect",
+            "300",
+        ]
+        process = command.start(*words, "-t", f"ssh://root@127.0.0.1:{line.port}", env=env)
+
+        def called() -> bool:
+            guest_72.run("mkdir /tmp/one; rmdir /tmp/one")
+            return bool(select.select([process.stdout], [], [], 0)[0])
+
+        assert until(called)
+        assert process.stdout is not None
+        first = command.Done(0, process.stdout.readline(), b"")
+        line.cut()
+        line.mend()
+
+        def over() -> bool:
+            guest_72.run("mkdir /tmp/one; rmdir /tmp/one")
+            return process.poll() is not None
+
+        assert until(over)
+        done = command.finish(process)
+    assert done.status == 0 and "trying again for 300 s" in done.err, done
+    assert {one["function"] for one in (*first.objects, *done.objects)} == {"vfs_mkdir"}
+    assert sum(1 for batch in Recording.open(path).batches() if cut_of(batch) is not None) == 1
+    assert until(lambda: is_clean(guest_72)), left(guest_72)
 
 
 @pytest.mark.parametrize("delay", [0.025, 0.150], ids=["50 ms", "300 ms"])

@@ -6,12 +6,10 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Collection
-from itertools import chain, repeat
 from typing import TypeVar
 
 from events.cut_mark import gap_of
-from kernel import reconnect
-from kernel.errors import KernelError, NotReached, TargetLost
+from kernel.errors import KernelError, TargetLost
 from kernel.reconnect import Back, GaveUp, Reconnecting, can_be_reached_again, can_come_back
 from kernel.watch import Watch
 from tui.cli.output import plain
@@ -19,29 +17,6 @@ from tui.cli.output import plain
 T = TypeVar("T")
 _NOTICED = 60.0
 """Seconds until the reader of a session knows that its line is cut."""
-
-
-def begun_anew(act: Callable[[], T], patience: float) -> T:
-    """Do what begins with a line; where that is cut meanwhile do it anew, for so many seconds from then on.
-
-    What takes nothing away that it left by half. Raises what it raises, at last.
-    """
-    until, pauses = 0.0, chain(reconnect.PAUSES, repeat(reconnect.PAUSES[-1]))
-    while True:
-        try:
-            return act()
-        except (TargetLost, NotReached) as error:
-            cut = isinstance(error, TargetLost) or error.cut
-            if patience <= 0 or not (cut or until):  # a host that was never reached is not waited for
-                raise
-            if not until:
-                until = time.monotonic() + patience
-                say(f"{error}; trying again for {patience:.0f} s")
-                continue
-            pause = next(pauses)
-            if time.monotonic() + pause > until:
-                raise
-            time.sleep(pause)
 
 
 def despite_cuts(

@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kernel.errors import TargetLost
 from kernel.watch import Watch
+from tui.cli.comeback import comes_back, despite_cuts
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
 from tui.cli.silence import telling_silence
@@ -45,26 +47,24 @@ def run(arguments: argparse.Namespace) -> int:
         if word.endswith(".pwr"):  # which the application takes without -t, and no function is called so
             print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
             return USAGE
-    connection = connect(arguments.target, arming=True)
+    connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     if not connection.holds_events and not arguments.functions:
         print("probewright: say a function whose calls shall be traced", file=sys.stderr)
         connection.close()
         return USAGE
     watch = _watch(connection, arguments)
     following: Following | None = None
-    failed = ""
+    failed, lost = "", None
     unread: BrokenPipeError | None = None
     try:
         with waiting("reading symbols"):
-            connection.load_symbols()
+            despite_cuts(watch, arguments, connection.load_symbols)
         with stoppable():
-            with waiting("arming the graph"), whole():  # what is begun by half is in nobody's list, and would stay
-                watch.begin()
-            if path is not None:
-                failed = _recorded(path, lambda: watch.record_to(path))
+            failed = _armed(watch, arguments, path)
             if not failed:
                 following = Following(watch, arguments)
                 following.run()
+        lost = watch.error if isinstance(watch.error, TargetLost) and not (following and following.enough) else None
         recorder = watch.recorder
         if path is not None:
             failed = failed or _recorded(path, watch.stop_recording) or watch.recording_error
@@ -80,7 +80,25 @@ def run(arguments: argparse.Namespace) -> int:
     if failed or not printed:
         why = failed or _nothing(arguments, recorded=connection.holds_events)
         print(f"probewright: {plain(why)}", file=sys.stderr)
+    if lost is not None:
+        raise lost
     return DONE if printed and not (left or failed) else REFUSED
+
+
+def _armed(watch: Watch, arguments: argparse.Namespace, path: Path | None) -> str:
+    """Begin the tracer, and its recording where one is wanted; gives what is said where that can't be written."""
+    if path is not None:  # before anything is traced: what comes is in the file, whatever the line does
+        prepare = partial(watch.prepare_recording, path)
+        if failed := _recorded(path, lambda: despite_cuts(watch, arguments, prepare)):
+            return failed
+    with waiting("arming the graph"):
+        despite_cuts(watch, arguments, lambda: _begin(watch))
+    return _recorded(path, lambda: watch.record_to(path)) if path is not None else ""
+
+
+def _begin(watch: Watch) -> None:
+    with whole():  # what is begun by half is in nobody's list, and would stay
+        watch.begin()
 
 
 def _recorded(path: Path, act: Callable[[], object]) -> str:
@@ -126,6 +144,11 @@ class Following:
         return self._printer.printed if self._printer else 0
 
     @property
+    def enough(self) -> bool:
+        """As many as were asked for."""
+        return bool(self._arguments.count) and self.printed >= self._arguments.count
+
+    @property
     def dropped(self) -> int:
         """What had no room until it could be printed."""
         return self._printer.dropped if self._printer else 0
@@ -134,18 +157,20 @@ class Following:
         """See the class; what was read when a signal comes is printed too."""
         if self._watch.store is None:
             return
+        seconds = self._arguments.seconds
+        end = time.monotonic() + seconds if seconds else float("inf")
         with contextlib.suppress(Stopped), telling_silence(self._watch):
-            self._until_over()
+            self._until_over(end)
+            while self._watch.ended and not self.enough and comes_back(self._watch, self._arguments, (), end):
+                self._until_over(end)
         for _ in range(2):  # a signal may come meanwhile, once
             with contextlib.suppress(Stopped):
                 self._finish()
                 break
 
-    def _until_over(self) -> None:
+    def _until_over(self, end: float) -> None:
         came = threading.Event()
         self._watch.on_data = came.set
-        seconds = self._arguments.seconds
-        end = time.monotonic() + seconds if seconds else float("inf")
         while (now := time.monotonic()) < end:
             came.wait(min(_PATIENCE, end - now))
             came.clear()

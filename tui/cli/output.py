@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from kernel.connection import Connection
-from kernel.errors import TargetUnusable
+from kernel.errors import KernelError, TargetUnusable
 from kernel.printable import plain as plain
 from tui.cli.early import opened
 from tui.cli.waiting import print_lines, progress, waiting
@@ -31,9 +31,13 @@ def connect(spec: str, *, arming: bool = False, patience: float = 0.0) -> Connec
     """
     if patience <= 0:
         return _connected(spec, arming)
-    from tui.cli.comeback import begun_anew
+    from kernel.reconnect import begun_anew
 
-    return begun_anew(lambda: _connected(spec, arming), patience)
+    def tell(error: KernelError) -> None:
+        text = f"probewright: {error}; trying again for {patience:.0f} s"
+        print(plain(text), file=sys.stderr, flush=True)
+
+    return begun_anew(lambda: _connected(spec, arming), patience, tell)
 
 
 def _connected(spec: str, arming: bool) -> Connection:

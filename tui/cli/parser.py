@@ -187,6 +187,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--slower", type=types.natural, default=0, metavar="US", help="only calls that took so many microseconds"
     )
+    add_line(parser)
     parser.add_argument("-o", "--output", metavar="FILE.pwr", help="write a recording too; must not be there yet")
 
 
