@@ -161,28 +161,18 @@ def test_a_graph_comes_back_when_its_line_was_cut(guest_72: Guest, tmp_path: Pat
     with SlowLine(guest_72.port) as line:
         env = ssh_over(line, guest_72, tmp_path)
         path = tmp_path / "x.pwr"
-        words = [
-            "graph",
-            "vfs_mkdir",
-            "--depth",
-            "1",
-            "--count",
-            "2",
-            "--json",
-            "-o",
-            str(path),
-            "--reconnect",
-            "300",
-        ]
-        process = command.start(*words, "-t", f"ssh://root@127.0.0.1:{line.port}", env=env)
+        words = ["graph", "vfs_mkdir", "--depth", "1", "--count", "2", "--json", "-o", str(path)]
+        target = f"ssh://root@127.0.0.1:{line.port}"
+        process = command.start(*words, "--reconnect", "300", "-t", target, env=env)
+        assert process.stdout is not None
+        out = process.stdout
 
         def called() -> bool:
             guest_72.run("mkdir /tmp/one; rmdir /tmp/one")
-            return bool(select.select([process.stdout], [], [], 0)[0])
+            return bool(select.select([out], [], [], 0)[0])
 
         assert until(called)
-        assert process.stdout is not None
-        first = command.Done(0, process.stdout.readline(), b"")
+        first = command.Done(0, out.readline(), b"")
         line.cut()
         line.mend()
 
