@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
 import operator
-import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from events.cgroups import Cgroups, is_within
 from events.decode import text_of
 from events.event_names import event_name
+from events.glob import Glob
 from events.record import Record
 from events.text import FAULT
 
@@ -125,22 +124,23 @@ class Number(Comparison):
 
 @dataclass(frozen=True)
 class Text(Comparison):
-    """A field that is one string, or a word of `COMM`, or `event`, compared with a text; `~`: with `*` and `?`."""
+    """A field that is one string, or a word of `COMM`, or `event`, compared with a text; `~`: an `events.glob`."""
 
     text: str
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return pattern_of(self.text) if self.operator == "~" else re.compile(re.escape(self.text) + r"\Z", re.DOTALL)
+    def _glob(self) -> Glob:
+        return Glob(self.text)
 
     def holds(self, value: str) -> bool:
         """Whether it holds of a value."""
-        return (self._pattern.match(value) is None) == (self.operator == "!=")
+        return self._glob.matches(value) if self.operator == "~" else (value == self.text) != (self.operator == "!=")
 
     def of_event(self, path: str) -> bool:
         """Whether it holds of an event, by its name with or without the group, or as the screen has it."""
         names = (path,) if "/" in self.text else (path.rpartition("/")[2], event_name(path))
-        return any(self._pattern.match(name) for name in names) != (self.operator == "!=")
+        every = self.operator == "!=" or (self.operator == "~" and self._glob.negated)
+        return (all if every else any)(self.holds(name) for name in names)
 
     def of_record(self, record: Record) -> bool:
         """Whether it holds of one event."""
@@ -193,13 +193,13 @@ class InCgroup(Comparison):
     cgroups: Cgroups = member(compare=False, repr=False)
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return pattern_of(self.text)
+    def _glob(self) -> Glob:
+        return Glob(self.text)
 
     def holds(self, path: str) -> bool:
         """Whether it holds of a path."""
         if self.operator == "~":
-            return self._pattern.match(path) is not None
+            return self._glob.matches(path)
         return is_within(path, self.text) == (self.operator == "==")
 
     @property
@@ -220,8 +220,3 @@ class InCgroup(Comparison):
         holds = np.array([self.holds(path) for path in self.cgroups.paths] + [False])
         found: Mask = holds[numbers]  # -1: the last, of what is not known
         return found
-
-
-def pattern_of(text: str) -> re.Pattern[str]:
-    """`*` and `?` as in the kernel's own filters; nothing else has a meaning."""
-    return re.compile(fnmatch.translate(text.replace("[", "[[]")), re.DOTALL)

@@ -23,7 +23,8 @@ _TOKEN: Final = re.compile(
     | (?P<word>[^\s&|=!<>~()"']+) )""",
     re.VERBOSE,
 )
-_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,40}|[0-9]{1,40})")
+_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,40}|0[0-7]{0,40}|[1-9][0-9]{0,39})")
+"""As the kernel reads one (kstrtoll, base 0): a 0 in front makes it octal."""
 _DURATION: Final = re.compile(r"(-?[0-9]{1,20}(?:\.[0-9]{1,20})?)(ns|us|ms|s)")
 _NANOSECONDS: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
@@ -212,7 +213,8 @@ def _tokens(text: str) -> list[_Token]:
 
 def _number(text: str) -> int | None:
     if _NUMBER.fullmatch(text):
-        return int(text, 0) if "x" in text.lower() else int(text)
+        octal = re.match("-?0[0-7]", text) is not None
+        return int(text, 8 if octal else 0)
     if match := _DURATION.fullmatch(text):
         return round(Decimal(match[1]) * _NANOSECONDS[match[2]])
     return errno_of(text)

@@ -174,10 +174,34 @@ def test_a_value_that_looks_like_a_number_is_a_text_where_it_was_one(value):
     assert next(condition(f"name == {value}", {"name": Sort.TEXT}, str).term.parts()) == Text("name", "==", value)
 
 
-def test_a_pattern_knows_two_signs():
-    part = next(condition("name ~ 'a[1]?*'", {"name": Sort.TEXT}, str).term.parts())
-    assert part.holds("a[1]bcd")
-    assert not part.holds("a1bcd")
+def test_a_pattern_is_the_kernels():
+    part = next(condition("name ~ 'a[12]?*'", {"name": Sort.TEXT}, str).term.parts())
+    assert part.holds("a1bcd")
+    assert not part.holds("a[12]bcd")
+    assert not part.holds("A1bcd")
+    other = next(condition("name ~ '!a*'", {"name": Sort.TEXT}, str).term.parts())
+    assert other.holds("b")
+    assert not other.holds("ab")
+
+
+def test_what_an_event_is_called_is_not_like_a_pattern_by_any_of_its_names():
+    part = next(condition("event ~ '!vfs*'", {}, str).term.parts())
+    assert isinstance(part, Text)
+    assert not part.of_event("pw/vfs_read__entry")
+    assert part.of_event("pw/ksys_read__entry")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("010", 8), ("-017", -15), ("0", 0), ("-0", 0), ("0x10", 16), ("10", 10)]
+)
+def test_a_number_is_read_as_the_kernel_reads_it(text, number):
+    part = next(condition(f"f7 == {text}", FIELDS, str).term.parts())
+    assert part.number == number
+
+
+def test_what_is_octal_by_its_zero_has_no_other_digits():
+    with pytest.raises(ConditionError, match="is none"):
+        condition("f7 == 089", FIELDS, str)
 
 
 def test_an_array_is_compared_with_nothing():
