@@ -54,7 +54,7 @@ class CallMatching:
         """Begin with the oldest row; at most `limit` calls are open at once."""
         self.at = store.first_seq
         """Sequence number of the first row that was not looked at."""
-        self.unseen = store.first_seq
+        self.unseen = store.evicted
         """Events that the store dropped before they were looked at."""
         self.paired = 0
         """Proven pairs."""

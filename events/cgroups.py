@@ -130,10 +130,6 @@ class Cgroups:
         self.unknown.clear()
         self.know(self._recorded, _ALWAYS)
 
-    def forget_rows(self) -> None:
-        """The rows of the store are counted from 0 again, and none of an earlier boot is among them."""
-        self._boots = [_Boot(0, self._tasks)]
-
     def know(self, homes: Mapping[int, Home], now: int) -> None:
         """Take what was looked up at a time in nanoseconds, or a little later."""
         for pid, home in homes.items():

@@ -6,8 +6,10 @@ them in one order; a record is decoded when it is asked for. Not thread-safe: fe
 
 from __future__ import annotations
 
+import copy
 import time
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -42,6 +44,15 @@ class Row(NamedTuple):
     """Of its format; see `Store.event`."""
 
 
+class _Tally(NamedTuple):
+    """Figures of a store at one moment."""
+
+    totals: Counter[int]
+    overrun: Counter[int]
+    overrun_unknown: Counter[int]
+    undecodable: int
+
+
 class Store:
     """Events in order of time, addressed by sequence numbers that never shift."""
 
@@ -71,14 +82,40 @@ class Store:
         self._blocks = Blocks()
         self._inflow = Inflow(decoder, self._blocks)
         self._rates = Rates()
+        self._floor = 0
+        """Rows before this one are kept, and not shown."""
+        self._earlier = _Tally(Counter(), Counter(), Counter(), 0)
+        """Figures as of that row."""
+
+    def from_now_on(self) -> Store:
+        """Return this store with the rows that are still to come, and none of before.
+
+        Both take what is fed to either, so that this one has all rows for as long as memory is not wanted.
+        """
+        later = copy.copy(self)
+        later._floor = self.next_seq
+        intake = self._inflow.intake
+        later._earlier = _Tally(
+            Counter(self._rates.totals), Counter(intake.overrun), Counter(intake.overrun_unknown), intake.undecodable
+        )
+        return later
+
+    def go_on_from(self, later: Store) -> None:
+        """Know what a store `from_now_on` was told since of names and of clocks."""
+        self.cmdlines, self.anew = later.cmdlines, later.anew
 
     def __len__(self) -> int:
         return self.next_seq - self.first_seq
 
     @property
     def first_seq(self) -> int:
-        """Oldest row that is kept."""
-        return self._blocks.first_seq
+        """Oldest row that is kept and shown."""
+        return max(self._blocks.first_seq, self._floor)
+
+    @property
+    def evicted(self) -> int:
+        """Rows that were to be shown and were dropped to make room."""
+        return max(0, self._blocks.first_seq - self._floor)
 
     @property
     def next_seq(self) -> int:
@@ -88,12 +125,12 @@ class Store:
     @property
     def overrun(self) -> Mapping[int, int]:
         """Events by CPU that were overwritten before they were read."""
-        return self._inflow.intake.overrun
+        return self._inflow.intake.overrun - self._earlier.overrun
 
     @property
     def overrun_unknown(self) -> Mapping[int, int]:
         """How many times by CPU events were overwritten and the kernel did not say how many."""
-        return self._inflow.intake.overrun_unknown
+        return self._inflow.intake.overrun_unknown - self._earlier.overrun_unknown
 
     @property
     def lost(self) -> int:
@@ -103,7 +140,7 @@ class Store:
     @property
     def undecodable(self) -> int:
         """Pages that broke off, events without a format, lines that are no events."""
-        return self._inflow.intake.undecodable
+        return self._inflow.intake.undecodable - self._earlier.undecodable
 
     @property
     def bytes(self) -> int:
@@ -120,8 +157,9 @@ class Store:
         self.flush()
         self._inflow.begin_anew()
         if self.next_seq not in self.anew:
-            self.anew = (*(seq for seq in self.anew if seq > self.first_seq), self.next_seq)
-            self.cgroups.begin_anew(self.next_seq, self.first_seq)
+            kept = self._blocks.first_seq
+            self.anew = (*(seq for seq in self.anew if seq > kept), self.next_seq)
+            self.cgroups.begin_anew(self.next_seq, kept)
 
     @property
     def held(self) -> int:
@@ -136,7 +174,9 @@ class Store:
     @property
     def totals(self) -> Mapping[int, int]:
         """Events since the start by id of the format."""
-        return self._rates.totals
+        totals = self._rates.totals
+        # A worker may ask: a copy of a dict is one step.
+        return Counter(dict(totals)) - self._earlier.totals if self._floor else totals
 
     def rates(self) -> dict[int, float]:
         """Events a second by id of the format, over the last two seconds."""
@@ -190,7 +230,7 @@ class Store:
             for place in np.flatnonzero(np.isin(run.ids, telling)).tolist():
                 self.cgroups.learn(self.record(first + place))
         self._blocks.evict(self.limit_bytes, self._inflow.lowest_key)
-        self._inflow.forget(self._blocks.row(self.first_seq)[0])
+        self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
         return len(run.stamps)
 
     def lost_between(self, start: int, end: int) -> bool:
@@ -218,7 +258,7 @@ class Store:
         at once.
         """
         first = max(start, self.first_seq)
-        return Columns(first, self._blocks.rows(start, stop), self._blocks.slabs, self.decoder)
+        return Columns(first, self._blocks.rows(first, stop), self._blocks.slabs, self.decoder)
 
     def row(self, seq: int) -> Row:
         """Time, CPU and id of a row, without decoding it.

@@ -240,6 +240,18 @@ class Holder:
             raise
         return again.armed
 
+    def told_to(self, armed: Armed) -> Told:
+        """Return what an armed probe was told beside its plan. Raises TargetUnusable where nothing is armed."""
+        if self._session is None:
+            raise TargetUnusable(f"{armed.plan.probe.subject} is not armed any more")
+        return told(self._session, armed)
+
+    def arm_back(self, plan: Plan, was: Told) -> Again:
+        """Arm a probe that was disarmed, with all that it was told. Raises what `arm` of a session raises."""
+        if any(armed.plan.probe == plan.probe for armed in self.armed):
+            raise TargetUnusable(f"{plan.probe.subject} is armed again already")
+        return self._arm_again(plan, was)
+
     def _arm_again(self, plan: Plan, was: Told) -> Again:
         with self._lock:
             session = self._open()

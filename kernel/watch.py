@@ -65,6 +65,8 @@ class Watch(Holder):
         """Bytes, about, that a tick brings in between two looks at the clock: at least one pass over the CPUs."""
         self.store: Store | None = None
         """None until something was armed."""
+        self._forgotten: list[Store] = []
+        """Stores before each `forget`, the oldest first: they have the same rows, and those of before."""
         self.homes = Homes(connection.target)
         """In which cgroups the tasks are."""
         self._tape = Tape(connection, self.homes)
@@ -188,12 +190,18 @@ class Watch(Holder):
             self._session.pump.close()
 
     def forget(self) -> None:
-        """Begin with an empty store; what is armed stays, and so do the formats."""
+        """Show only what comes from now on; see `recall`. What is armed stays, and so do the formats."""
         if self.store is not None:
-            cgroups = self.store.cgroups
-            cgroups.forget_rows()
-            self.store = self._new_store(self._formats, self.store.decoder.header, self.store.cmdlines)
-            self.store.cgroups = cgroups
+            self._forgotten.append(self.store)
+            self.store = self.store.from_now_on()
+            self.guard.restart()
+
+    def recall(self) -> None:
+        """Show again what was there before the last `forget`, as far as memory was not wanted for what came since."""
+        if self.store is not None and self._forgotten:
+            earlier = self._forgotten.pop()
+            earlier.go_on_from(self.store)
+            self.store = earlier
             self.guard.restart()
 
     def counts(self) -> Counts | None:

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from tui.screens.live import LiveScreen
     from tui.screens.presets import Picked
 
+TRACING = "tracing"
+"""Operation that keys typed ahead wait for."""
+
 
 class Probewright(LineApp):
     """See the module."""
@@ -168,6 +171,7 @@ class Probewright(LineApp):
             self.say_not_armed(f"{connection.target.name} is a recording: F4 chooses a kernel that runs")
         else:
             self.notify(f"tracing {plan} ...", markup=False, topic="arming")
+            self.keyboard.begins(TRACING)
             self.graphing.start(connection, plan)
 
     @on(GraphStarted)
@@ -175,6 +179,7 @@ class Probewright(LineApp):
         if event.watching.connection is not self.connection:  # another target was chosen meanwhile
             self.run_worker(event.watching.close, thread=True)
             return
+        self.keyboard.ends(TRACING)
         self.forget("arming")
         for failure in event.failures:
             self.notify(failure, title="left behind", severity="error", markup=False)
@@ -185,6 +190,7 @@ class Probewright(LineApp):
 
     @on(GraphFailed)
     def _graph_failed(self, event: GraphFailed) -> None:
+        self.keyboard.ends(TRACING)
         self.say_not_armed(f"{event.plan}: {event.why}\n{event.remedy}".strip())
 
     # -- data ------------------------------------------------------------------------------------------------------
@@ -268,10 +274,9 @@ class Probewright(LineApp):
         return self.live_place
 
     def action_compose(self) -> None:
-        if self.current_mode == "compose":
+        self.switch_mode("compose")
+        if self.compose_place.is_mounted:  # else it begins there
             self.compose_place.action_search()
-        else:
-            self.switch_mode("compose")
 
     def action_live(self) -> None:
         self.switch_mode("live")

@@ -8,17 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from events.condition_text import joined
+from kernel.again import Told
 from kernel.arming import Mode
 from kernel.errors import KernelError, ProbeRefused, TooFast
 from kernel.session import Armed
 from kernel.watch import Watch
 from probes.command import Armable, UserProbe
 from probes.cost import percent
-from probes.plan import PlannedEvent
+from probes.plan import Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tui.losses import MOST_ACTIVE, with_maxactive
+from tui.losses import MOST_ACTIVE, maxactive_of, with_maxactive
 from tui.messages import Disarmed, FoundTooFast, ProbeArmed, ProbeRejected, Recorded, Remedied
 
 
@@ -65,12 +66,28 @@ def armed_but_for_its_filter(watching: Watch, probe: Armable) -> Armed | None:
 def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
     """Take probes away; waits for the kernel."""
     failures: list[str] = []
+    gone: list[tuple[Plan, Told]] = []
     for armed in probes:
         try:
+            was = watching.told_to(armed)
             failures += [str(failure.error) for failure in watching.disarm(armed)]
+            gone.append((armed.plan, was))
         except KernelError as error:
             failures.append(str(error))
-    return Disarmed(tuple(failures))
+    return Disarmed(tuple(failures), tuple(gone), watching)
+
+
+def arm_back(watching: Watch, gone: Sequence[tuple[Plan, Told]]) -> Remedied:
+    """Arm probes again that were disarmed, with what they were told; waits for the kernel."""
+    refused: list[str] = []
+    for plan, was in gone:
+        try:
+            again = watching.arm_back(plan, was)
+            refused += [f"{text}: {error}" for text, error in again.refused]
+        except KernelError as error:
+            refused.append(f"{plan.probe.subject}: {error}")
+    names = ", ".join(plan.probe.subject for plan, _ in gone)
+    return Remedied("; ".join(refused) or f"armed again: {names}", failed=bool(refused))
 
 
 def record(watching: Watch, path: Path) -> Recorded:
@@ -104,8 +121,10 @@ def resize(watching: Watch, kb: int) -> Remedied:
     if session is None:
         return Remedied("nothing is armed", failed=True)
     try:
+        before = session.buffer_kb
         watching.resize(kb)
-        return Remedied(f"the buffer of each CPU has {session.buffer_kb} KB now")
+        text = f"the buffer of each CPU has {session.buffer_kb} KB now"
+        return Remedied(text, back=lambda watching: resize(watching, before))
     except KernelError as error:
         return Remedied(f"the buffer stays as it is: {error}", failed=True)
 
@@ -113,23 +132,34 @@ def resize(watching: Watch, kb: int) -> Remedied:
 def switch(watching: Watch, armed: Armed, mode: Mode) -> Remedied:
     """Let a probe record, or only count; waits for the kernel."""
     name = armed.plan.probe.subject
+    before = watching.session.mode(armed) if watching.session is not None else mode
     try:
         failures = watching.switch(armed, mode)
     except KernelError as error:
         return Remedied(f"{name}: {error}", failed=True)
     if failures:
         return Remedied(f"{name}: {failures[0].error}", failed=True)
-    return Remedied(f"{name} {'is only counted' if mode is Mode.COUNT else 'is recorded'} from now on")
+    text = f"{name} {'is only counted' if mode is Mode.COUNT else 'is recorded'} from now on"
+    return Remedied(text, back=lambda watching: switch(watching, _as_it_is(watching, armed), before))
+
+
+def _as_it_is(watching: Watch, armed: Armed) -> Armed:
+    """Return the same probe as it is armed now: with another filter or another plan it is another value."""
+    return next((one for one in watching.armed if one.key == armed.key), armed)
 
 
 def change_filter(watching: Watch, armed: Armed, text: str) -> Remedied:
     """Record of a probe only what passes a filter; waits for the kernel."""
-    name = armed.plan.probe.subject
+    probe = armed.plan.probe
+    name, before = probe.subject, probe.filter if isinstance(probe, Probe | UserProbe) else ""
     try:
         watching.change_filter(armed, text)
     except (KernelError, CannotLower) as error:
         return Remedied(f"{name}: {error}", failed=True)
-    return Remedied(f"{name} records only {text} from now on" if text else f"{name} records everything from now on")
+    return Remedied(
+        f"{name} records only {text} from now on" if text else f"{name} records everything from now on",
+        back=lambda watching: change_filter(watching, _as_it_is(watching, armed), before),
+    )
 
 
 def add_to_filter(watching: Watch, armed: Armed, clause: str) -> Remedied:
@@ -140,12 +170,15 @@ def add_to_filter(watching: Watch, armed: Armed, clause: str) -> Remedied:
 
 def more_active(watching: Watch, armed: Armed, number: int) -> Remedied:
     """Have the kretprobes of a probe follow so many calls at once; waits for the kernel."""
-    name = armed.plan.probe.subject
+    name, before = armed.plan.probe.subject, maxactive_of(armed.plan)
     try:
         watching.rearm(armed, with_maxactive(armed.plan, number))
     except KernelError as error:
         return Remedied(f"{name}: {error}", failed=True)
-    return Remedied(f"{name} follows {min(number, MOST_ACTIVE)} calls at once from now on")
+    return Remedied(
+        f"{name} follows {min(number, MOST_ACTIVE)} calls at once from now on",
+        back=lambda watching: more_active(watching, _as_it_is(watching, armed), before or number),
+    )
 
 
 def add_trigger(watching: Watch, armed: Armed, event: PlannedEvent, text: str) -> Remedied:
@@ -165,4 +198,7 @@ def remove_trigger(watching: Watch, armed: Armed, event: PlannedEvent, text: str
         watching.session.remove_trigger(armed, event, text)
     except KernelError as error:
         return Remedied(f"{text}: {error}", failed=True)
-    return Remedied(f"{event.event} has the trigger {text} no more")
+    return Remedied(
+        f"{event.event} has the trigger {text} no more",
+        back=lambda watching: add_trigger(watching, _as_it_is(watching, armed), event, text),
+    )

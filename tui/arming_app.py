@@ -16,9 +16,11 @@ from tui.target_app import TargetApp
 
 # The kernel's side is imported when it is asked for, as in `tui.target_app`.
 if TYPE_CHECKING:
+    from kernel.again import Told
     from kernel.session import Armed
     from kernel.watch import Watch
     from probes.command import Armable
+    from probes.plan import Plan
     from probes.verdict import Verdict
 
 
@@ -56,6 +58,7 @@ class ArmingApp(TargetApp):
         """Arm a probe, and go where its events come; one that is too fast is asked about first."""
         if self.watching is not None:
             self._say_until(f"arming {probe} …", f"arm {probe}")
+            self.keyboard.begins(f"arm {probe}")
             self._arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only)
 
     def _say_until(self, doing: str, topic: str) -> None:
@@ -70,7 +73,7 @@ class ArmingApp(TargetApp):
 
     @on(ProbeArmed)
     def _armed(self, event: ProbeArmed) -> None:
-        self.forget(f"arm {event.probe}")
+        self._no_longer_arming(event.probe)
         self.forget("arming")
         for loss in event.losses:
             self.notify(loss, markup=False)
@@ -81,9 +84,13 @@ class ArmingApp(TargetApp):
         self.look()
         self.switch_mode("live")
 
+    def _no_longer_arming(self, probe: Armable) -> None:
+        self.keyboard.ends(f"arm {probe}")
+        self.forget(f"arm {probe}")
+
     @on(FoundTooFast)
     def _found_too_fast(self, event: FoundTooFast) -> None:
-        self.forget(f"arm {event.probe}")
+        self._no_longer_arming(event.probe)
 
         def chosen(answer: str) -> None:
             if answer == "filter":
@@ -102,13 +109,16 @@ class ArmingApp(TargetApp):
     @on(Remedied)
     def _remedied(self, event: Remedied) -> None:
         severity: SeverityLevel = "error" if event.failed else "information"
-        self.notify(event.text, severity=severity, markup=False, topic="remedy")
+        if (back := event.back) is not None and not event.failed:
+            self.can_take_back(event.text, lambda: self.remedy(lambda watching: back(watching).for_good()))
+        else:
+            self.notify(event.text, severity=severity, markup=False, topic="remedy")
         self.look()
         self.refresh_places()
 
     @on(ProbeRejected)
     def _rejected(self, event: ProbeRejected) -> None:
-        self.forget(f"arm {event.probe}")
+        self._no_longer_arming(event.probe)
         if event.verdict is not None:
             self.refused(event.probe, event.verdict)
         text = f"{event.text}\n{event.remedy}".strip()
@@ -130,8 +140,16 @@ class ArmingApp(TargetApp):
     def _disarmed(self, event: Disarmed) -> None:
         for failure in event.failures:
             self.notify(failure, title="left behind", severity="error", markup=False)
+        if (gone := event.gone) and event.watching is self.watching:
+            names = ", ".join(plan.probe.subject for plan, _ in gone)
+            self.can_take_back(f"disarmed: {names}", lambda: self._arm_back(gone))
         self.look()
         self.refresh_places()
+
+    def _arm_back(self, gone: Sequence[tuple[Plan, Told]]) -> None:
+        from tui import arming
+
+        self.remedy(lambda watching: arming.arm_back(watching, gone))
 
     def toggle_recording(self, path: Path, watching: Watch) -> None:
         """Write events to a recording from now on, or finish the one that is written; one of both at a time."""

@@ -28,7 +28,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command(
-        "compose", "f2", "Compose", "Go to the functions and build a probe; once more: search for a function.", "app"
+        "compose", "f2", "Compose", "Go to the line that searches for a function, to build a probe on it.", "app"
     ),
     Command("live", "f3", "Live", "Go to the events of what is armed.", "app"),
     Command("targets", "f4", "Target", "Choose where to probe: this machine, SSH, the lab, a recording.", "app"),
@@ -58,6 +58,7 @@ COMMANDS = (
     Command(
         "export", "o", "Export", "Say the probe in the words of another tool: a script, bpftrace, perf.", "compose"
     ),
+    Command("take_back", "u", "Take back", "Take back what was cleared, disarmed, counted or filtered last.", "live"),
     Command("view('events')", "e", "Events", "Show the events one by one.", "live"),
     Command("view('graph')", "g", "Graph", "Show calls as a tree: what each called, and how long it took.", "live"),
     Command("view('calls')", "x", "Entry→exit", "Show calls: what each changed, returned and took.", "live"),
@@ -70,8 +71,8 @@ COMMANDS = (
         "live",
         footer=False,
     ),
-    Command("disarm", "d", "Disarm", "Take the probe of the event under the cursor away.", "live"),
-    Command("disarm_all", "D", "Disarm all", "Take every probe away.", "live", footer=False),
+    Command("disarm", "d", "Disarm", "Take the probe of the event under the cursor away, or one of a list.", "live"),
+    Command("disarm_all", "D", "Disarm all", "Take every probe away; u arms them again.", "live", footer=False),
     Command("losses", "L", "Losses", "What was lost, by CPU and by probe, and what helps.", "live"),
     Command(
         "triggers",
@@ -81,14 +82,22 @@ COMMANDS = (
         "live",
         footer=False,
     ),
-    Command("record", "w", "Record", "Write events to a recording from now on, or stop.", "live"),
+    Command("record", "w", "Record", "Write events to a recording from now on, or stop; asks before.", "live"),
     Command("export", "o", "Export", "Give the events out: JSON lines, CSV, Parquet, Perfetto, a picture …", "live"),
-    Command("clear", "c", "Clear", "Forget the events that are shown.", "live", footer=False),
+    Command(
+        "clear", "c", "Clear", "Show only what comes from now on; u brings back what was there.", "live", footer=False
+    ),
     Command("arm_composed", "a", "Arm", "Arm on all hosts the probe that was built with F2; F5: a preset.", "hosts"),
     Command("retry", "r", "Retry", "Open those again that failed, and arm there what the others have.", "hosts"),
     Command("disarm_hosts", "D", "Disarm all", "Take every probe away from every host.", "hosts"),
     Command("back", "escape", "Back", "Back to building probes.", "hosts"),
 )
+
+CAREFUL = frozenset({
+    "answer", "arm_composed", "clear", "copy", "disarm", "disarm_all", "disarm_hosts", "export", "graph", "in_kernel",
+    "losses", "probe", "record", "remedy", "retry", "save", "source", "take_back", "triggers",
+})  # fmt: skip
+"""Names of actions that destroy, write, change the kernel or open a dialog: no letter of a word means them."""
 
 
 WHY_NOT = {

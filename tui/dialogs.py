@@ -132,6 +132,28 @@ def ask_too_fast(app: App[None], name: str, rate: str, counting: str, chosen: Ca
     app.push_screen(Choose(f"{name}: {rate}. Arm it?", details, answers), done)
 
 
+def pick(app: App[None], question: str, rows: Sequence[str], chosen: Callable[[int], object]) -> None:
+    """Have one of several things chosen from a list; `chosen` gets its number."""
+    from widgets.pick_list import PickList
+
+    def done(row: int | None) -> None:
+        if row is not None:
+            chosen(row)
+
+    app.push_screen(PickList(question, rows), done)
+
+
+def ask(app: App[None], question: str, details: Sequence[str], yes: str, agreed: Callable[[], object]) -> None:
+    """Ask before something is done that can't be taken back; Enter means no."""
+    from widgets.confirm import Confirm
+
+    def done(answer: bool | None) -> None:
+        if answer:
+            agreed()
+
+    app.push_screen(Confirm(question, details, yes=yes, no="Don't", careful=True), done)
+
+
 def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> None:
     """How deep the calls of a function are followed; `chosen` gets the levels, 0 for all."""
     from widgets.choose import Answer, Choose

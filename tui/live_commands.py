@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 
+from tui import dialogs
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kernel.session import Armed
     from kernel.watch import Watch
     from tui.app import Probewright
@@ -48,12 +52,28 @@ class LiveCommands(Screen[None]):
         record = self.view.record_under_cursor(store) if store else None
         return record.event if record else ""
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """What can be taken back is offered where there is something."""
+        return action != "take_back" or len(self.bench.undo) > 0
+
+    def action_take_back(self) -> None:
+        """Take back what destroyed something last."""
+        self.bench.undo_last()
+
     def action_disarm(self) -> None:
-        """Disarm the probe whose event is under the cursor; without a cursor the only one there is."""
+        """Disarm the probe whose event is under the cursor; without a cursor one that is chosen."""
         if self.view.of_graph and self.bench.graphing.runs:
+            self._ask_to_end_graph(lambda: None)
+        else:
+            self.with_meant("disarm", lambda meant: self.bench.disarm([meant]))
+
+    def _ask_to_end_graph(self, then: Callable[[], object]) -> None:
+        def end() -> None:
             self.bench.graphing.stop()
-        elif (meant := self.meant()) is not None:
-            self.bench.disarm([meant])
+            then()
+
+        details = ["Its calls stay until another one is begun."]
+        dialogs.ask(self.bench, "End the call graph?", details, "End it", end)
 
     def action_losses(self) -> None:
         """What was lost, and what helps."""
@@ -62,45 +82,51 @@ class LiveCommands(Screen[None]):
         self.app.push_screen(LossScreen())
 
     def action_triggers(self) -> None:
-        """Triggers of the probe whose event is under the cursor; without a cursor of the only one there is."""
+        """Triggers of the probe whose event is under the cursor; without a cursor of one that is chosen."""
         from tui.screens.triggers import TriggerScreen
 
         watching = self.bench.watching
         if watching is not None and not watching.connection.target.owner:
             self.notify("a recording takes no triggers", markup=False)
-        elif watching is not None and (meant := self.meant()) is not None:
-            self.app.push_screen(TriggerScreen(watching, meant))
+        elif watching is not None:
+            self.with_meant("triggers of", lambda meant: self.app.push_screen(TriggerScreen(watching, meant)))
 
-    def meant(self) -> Armed | None:
-        """The armed probe that a key is about; None: it is said why there is none."""
+    def with_meant(self, what: str, then: Callable[[Armed], object]) -> None:
+        """Do something with the armed probe that a key is about; where that may be several, have one chosen.
+
+        Args:
+            what: is done, for the question.
+            then: does it.
+        """
         watching = self.bench.watching
         armed = watching.armed if watching is not None else ()
         recorded = watching is not None and not watching.connection.target.owner
         event = self._event_under_cursor()
         meant = [one for one in armed if not event or any(planned.path == event for planned in one.plan.events)]
         if len(meant) == 1:
-            return meant[0]
-        if not armed:
+            then(meant[0])
+        elif not armed:
             self.notify("this recording holds no probe" if recorded else "nothing is armed", markup=False)
-        elif event in _STACKS:
-            self.notify(
-                "this is the stack of an event: put the cursor on that, on the same CPU before it", markup=False
-            )
-        elif event:
+        elif event and not meant and event not in _STACKS:
             gone = "taken away" if recorded else "disarmed"
             self.notify(f"the probe of this event is {gone} already", markup=False)
         else:
-            several = "the recording holds several probes" if recorded else "several probes are armed"
-            self.notify(f"{several}: space, then put the cursor on an event of one", markup=False)
-        return None
+            several = meant or armed
+            rows = [str(one.plan.probe) for one in several]
+            dialogs.pick(self.bench, f"{what} which probe?", rows, lambda row: then(several[row]))
 
     def action_disarm_all(self) -> None:
-        self.bench.graphing.stop()
+        if self.bench.graphing.runs:
+            self._ask_to_end_graph(self._disarm_probes)
+        else:
+            self._disarm_probes()
+
+    def _disarm_probes(self) -> None:
         if self.bench.watching is not None:
             self.bench.disarm(self.bench.watching.armed)
 
     def action_record(self) -> None:
-        """Begin to write a recording beside where probewright was started, or end it."""
+        """Begin to write a recording beside where probewright was started, or end it; each is asked before."""
         watching = self.seen
         if watching is not None and not watching.connection.target.owner:
             self.notify("this is a recording: it stands in its file; o exports what is in it", markup=False)
@@ -108,7 +134,17 @@ class LiveCommands(Screen[None]):
         if watching is None or not watching.live:
             self.notify("nothing is armed that could be recorded", markup=False)
             return
-        self.bench.toggle_recording(Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr")), watching)
+        path = Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr"))
+        recorder = watching.recorder
+        if recorder is None:
+            question, details, yes = f"Record to {path}?", ["Events go in from now on; w ends it."], "Record"
+        else:
+            question, details, yes = (
+                f"End the recording {recorder.path.name}?",
+                ["What was recorded stays."],
+                "End it",
+            )
+        dialogs.ask(self.bench, question, details, yes, lambda: self.bench.toggle_recording(path, watching))
 
     def action_export(self) -> None:
         """Give the events out in a format of other tools."""

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kernel.again import Told
     from kernel.attaching import Attaching
     from kernel.connection import Connection
     from kernel.counts import Counts
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from probes.attaching.callers import Callers
     from probes.attaching.reasons import Attachability
     from probes.command import Armable
+    from probes.plan import Plan
     from probes.verdict import Verdict
     from tui.preview import PreviewReader
     from tui.specification import Typed
@@ -128,12 +132,18 @@ class FoundTooFast(Message):
 
 
 class Remedied(Message):
-    """Something was done about an armed probe or the buffer, or could not be."""
+    """Something was done about an armed probe or the buffer, or could not be; `back` does the contrary."""
 
-    def __init__(self, text: str, *, failed: bool = False) -> None:
+    def __init__(self, text: str, *, failed: bool = False, back: Callable[[Watch], Remedied] | None = None) -> None:
         super().__init__()
         self.text = text
         self.failed = failed
+        self.back = back
+
+    def for_good(self) -> Remedied:
+        """Return the same, that can't be taken back: it took something back itself."""
+        self.back = None
+        return self
 
 
 class ProbeRejected(Message):
@@ -148,11 +158,16 @@ class ProbeRejected(Message):
 
 
 class Disarmed(Message):
-    """Probes were taken away; `failures` say what could not be."""
+    """Probes were taken away; `failures` say what could not be, `gone` what can be armed again as it was."""
 
-    def __init__(self, failures: tuple[str, ...]) -> None:
+    def __init__(
+        self, failures: tuple[str, ...], gone: tuple[tuple[Plan, Told], ...] = (), watching: Watch | None = None
+    ) -> None:
         super().__init__()
         self.failures = failures
+        self.gone = gone
+        self.watching = watching
+        """They were armed there; None: nothing can be armed again."""
 
 
 class Recorded(Message):

@@ -15,8 +15,8 @@ from textual import on, work
 from kernel.errors import KernelError
 from tui import dialogs
 from tui.messages import Connected, ConnectFailed, Disarmed, EventsExpected, Previewed
-from tui.saying import SayingApp
 from tui.startup import Opening
+from tui.typing_app import TypingApp
 
 # The first paint must not wait for what is needed later: the kernel's side is imported when it is asked for.
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kernel.watch import Watch
     from tui.preview import Preview, PreviewReader
 
+OPENING = "opening"
+"""Operation that keys typed ahead wait for."""
 AFTER_PREVIEW = 0.03
 """Seconds from the preview to the opening of its target: two pictures."""
 PATIENCE = 0.5
@@ -33,7 +35,7 @@ PATIENCE_WITH_FUNCTIONS = 3.0
 """The same where its functions are listed already: one may be typing the name of one."""
 
 
-class TargetApp(SayingApp):
+class TargetApp(TypingApp):
     """Has one target at a time: being opened (`opening`), open (`connection`), watched (`watching`)."""
 
     def __init__(self, opening: Opening, preview: PreviewReader | None = None) -> None:
@@ -145,6 +147,7 @@ class TargetApp(SayingApp):
         if event.opening is not self.opening:  # another one was chosen meanwhile
             self.run_worker(event.connection.close, thread=True)
             return
+        self.keyboard.ends(OPENING)
         if not event.opening.seen:
             dialogs.close_all(self, waiting=not self.stays)  # else its place is left now
         fatal = [trouble for trouble in event.connection.facts.troubles if trouble.fatal]
@@ -181,7 +184,10 @@ class TargetApp(SayingApp):
 
     @on(ConnectFailed)
     def _connect_failed(self, event: ConnectFailed) -> None:
-        if event.opening is not self.opening or event.opening.seen:
+        if event.opening is not self.opening:
+            return
+        self.keyboard.ends(OPENING)
+        if event.opening.seen:
             return
         dialogs.close_all(self)
         dialogs.show_trouble(self, f"{event.opening.spec} can't be opened", str(event.error), event.error.remedy)
@@ -191,6 +197,7 @@ class TargetApp(SayingApp):
         self.forget("arming")  # why nothing could be armed on the other
         self.opening.cancel.set()
         self.opening = Opening(spec, by_hand=True)
+        self.keyboard.begins(OPENING)
         self.opening.start()
         if spec.startswith("ssh://"):
             with self.suspend():  # ssh may ask for a password
@@ -201,6 +208,7 @@ class TargetApp(SayingApp):
         """Let go of the target that is open; takes its probes away in a worker."""
         watching, self.watching = self.watching, None
         connection, self.connection = self.connection, None
+        self.undo.clear()
         if connection is not None:
             graph = self.leave_graph()
             self.watched()

@@ -31,7 +31,7 @@ class GrowingTree:
         """Whether these are the tracer's calls."""
         self.ends = ends
         self.tree = CallTree(by_depth if self.traced else by_stack, limit)
-        self.unseen = store.first_seq
+        self.unseen = store.evicted
         """Rows that the store dropped before they were looked at."""
         self._store = store
         self._at = store.first_seq

@@ -34,7 +34,7 @@ class Scan:
 
     def __init__(self, store: Store, take: Take) -> None:
         self.at = store.first_seq
-        self.unseen = store.first_seq
+        self.unseen = store.evicted
         """Rows that the store dropped before they were."""
         self._take = take
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
+import tui.keyboard
 from tests.shared_work import collections_without_modules, pumps_closed_after_the_test, recordings_unpacked_once
 
 __all__ = ["collections_without_modules", "pumps_closed_after_the_test", "recordings_unpacked_once"]
@@ -28,3 +30,9 @@ def style_sheets_parsed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parse_once)
         yield
+
+
+@pytest.fixture(autouse=True)
+def keys_pressed_with_thought(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each key come long after the one before, whatever time that takes; tests of fast typing stop the clock."""
+    monkeypatch.setattr(tui.keyboard, "CLOCK", itertools.count(0, 10).__next__)

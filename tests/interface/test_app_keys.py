@@ -17,6 +17,7 @@ from tui.views.calls import CallsPane
 from widgets.choose import Choose
 from widgets.field_list import FieldList
 from widgets.function_list import FunctionList
+from widgets.pick_list import PickList
 from widgets.search_line import PickLine, SearchLine
 from widgets.spec_editor import SpecEditor
 from widgets.spec_pane import SpecPane
@@ -88,7 +89,9 @@ async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
         watching = app.watching
         assert watching and watching.store
         await pilot.press("d")
-        await until(lambda: "the recording holds several probes" in screen_text(app)[-2], pilot)
+        await until(lambda: isinstance(app.screen, PickList) and says(app, "disarm which probe?"), pilot)
+        await pilot.press(*"cdDk", "escape")
+        await until(lambda: app.live_place.is_current, pilot)
         first, all_armed = watching.store.record(0).event, len(watching.armed)
         await pilot.press("home", "d")
         await until(lambda: len(watching.armed) == all_armed - 1, pilot)
@@ -284,12 +287,14 @@ async def test_what_was_asked_for_is_asked_no_more_once_it_is_done(recording):
         await until(lambda: not says(app, "first put the cursor on an event"), pilot)
 
 
-async def test_of_a_stack_it_is_said_where_its_probe_is_found(recording, monkeypatch):
+async def test_of_a_stack_it_is_asked_of_which_probe(recording, monkeypatch):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
-        place = app.live_place
-        monkeypatch.setattr(place, "_event_under_cursor", lambda: "ftrace/kernel_stack")
-        assert place.meant() is None
-        await until(lambda: says(app, "this is the stack of an event: put the cursor on that"), pilot)
-        assert not says(app, "taken away already")
+        monkeypatch.setattr(app.live_place, "_event_under_cursor", lambda: "ftrace/kernel_stack")
+        found = []
+        app.live_place.with_meant("look at", found.append)
+        await until(lambda: isinstance(app.screen, PickList), pilot)
+        await pilot.press("down", "enter")
+        await until(lambda: found, pilot)
+        assert found == [app.watching.armed[1]]

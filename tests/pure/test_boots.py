@@ -135,8 +135,6 @@ def test_of_boots_whose_rows_are_gone_nothing_is_kept() -> None:
         groups.know({TASK: Home(f"/{boot}")}, 5)
         groups.begin_anew(boot, 15)
     assert [groups.path_of(TASK, 9, seq) for seq in (5, 15, 25, 35)] == [None, "/20", "/30", "/recorded"]
-    groups.forget_rows()
-    assert groups.path_of(TASK, 9, 0) == "/recorded"
 
 
 def test_a_boot_among_passes_that_are_given_at_once_is_where_it_was() -> None:

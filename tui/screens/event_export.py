@@ -136,7 +136,7 @@ class EventExportScreen(EventExportDialog):
 
 def _heading(watching: Watch, store: Store) -> str:
     """What a file that is begun now has."""
-    dropped = f"; {grouped(store.first_seq)} older ones were dropped from memory" if store.first_seq else ""
+    dropped = f"; {grouped(store.evicted)} older ones were dropped from memory" if store.evicted else ""
     return f"{grouped(len(store))} events of {watching.connection.target.name}{dropped}"
 
 

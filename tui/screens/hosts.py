@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from tui import dialogs
 from tui.commands import bindings
 from tui.hosting import host_line
 from tui.screens.detail import DetailScreen
@@ -141,7 +142,9 @@ class HostsScreen(Screen[None]):
             self.notify("no probe is built yet: F2, or F5 for a preset", markup=False)
 
     def action_disarm_hosts(self) -> None:
-        self._fleet.disarm()
+        """Take every probe away from every host, after a question: each order is lost."""
+        details = [f"{self._fleet.title}: {len(self._fleet.hosts)} hosts"]
+        dialogs.ask(self.bench, "Take every probe away from every host?", details, "Take away", self._fleet.disarm)
 
     def action_retry(self) -> None:
         """Try those again that failed."""

@@ -26,11 +26,13 @@ from tui.shown import (
 from tui.views.events import EventsView
 from tui.views.view import View
 from tui.views.views import LABELS, make_view
+from widgets.figures import grouped
 from widgets.key_line import KeyLine
 from widgets.status_bar import LiveLine, LiveState, Losses, Status, TopLine
 from widgets.tail_table import TailTable
 
 if TYPE_CHECKING:
+    from kernel.session import Armed
     from kernel.watch import Watch
     from tui.preview import FirstRows, Preview
     from tui.screens.presets import Picked
@@ -220,9 +222,12 @@ class LiveScreen(LiveCommands):
         from tui import arming
 
         event.stop()
-        if (meant := self.meant()) is not None:
-            clause = event.clause
+        clause = event.clause
+
+        def filter_it(meant: Armed) -> None:
             self.bench.remedy(lambda watching: arming.add_to_filter(watching, meant, clause))
+
+        self.with_meant(f"record only {clause} of", filter_it)
 
     # -- commands -----------------------------------------------------------------------------------------------
 
@@ -256,11 +261,23 @@ class LiveScreen(LiveCommands):
             cast("CallsView", await self._made("calls")).only_slow(least)
 
     def action_clear(self) -> None:
+        """Show only what comes from now on."""
         watching = self.seen
-        if watching is not None:
-            watching.forget()
-            if "summary" in self._views:
-                cast("SummaryView", self._views["summary"]).clear()
-            self._show_nothing()
-            self.tick()
-            self.refresh_state()
+        if watching is None or watching.store is None or not len(watching.store):
+            return
+        gone = f"cleared: {grouped(len(watching.store))} events"
+        watching.forget()
+        if "summary" in self._views:
+            cast("SummaryView", self._views["summary"]).clear()
+        self._begin_anew()
+        self.bench.can_take_back(gone, lambda: self._recall(watching))
+
+    def _recall(self, watching: Watch) -> None:
+        watching.recall()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """The views show another store."""
+        self._show_nothing()
+        self.tick()
+        self.refresh_state()

@@ -29,6 +29,7 @@ class LossScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1,question_mark", "app.help", "Help", show=True, id="losses.help", tooltip="Explain this"),
+        Binding("u", "take_back", "Take back", show=False, id="losses.undo", tooltip="As before the last remedy"),
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="losses.quit", tooltip="Leave probewright"),
     ]
 
@@ -51,6 +52,10 @@ class LossScreen(ModalScreen[None]):
         self.look()
         self._panel.focus_list()
         self.set_interval(_EVERY, self.look)
+
+    def action_take_back(self) -> None:
+        """Take back what was done last."""
+        self.bench.undo_last()
 
     def look(self) -> None:
         """Show what is known now, and ask for the size of the buffer."""

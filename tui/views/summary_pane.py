@@ -10,6 +10,7 @@ from textual.message import Message
 
 from kernel.counting import Phase
 from kernel.errors import KernelError
+from tui.typing_app import TypingApp
 from widgets.safe_text import safe
 from widgets.summary_panel import SummaryPanel
 
@@ -75,8 +76,16 @@ class SummaryPane(SummaryPanel):
     @on(SummaryPanel.SourceAsked)
     def _source_asked(self, event: SummaryPanel.SourceAsked) -> None:
         event.stop()
+        counted = self.histograms is not None
+
+        def back() -> None:
+            if (self.histograms is not None) != counted:
+                self.other_source()
+
         if why := self.other_source():
             self.notify(why, markup=False)
+        elif isinstance(self.app, TypingApp):
+            self.app.can_take_back("events again" if counted else "counted in the kernel, nothing is recorded", back)
 
     @on(SummaryPanel.Wanted)
     def _wanted(self, event: SummaryPanel.Wanted) -> None:

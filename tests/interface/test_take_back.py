@@ -1,0 +1,141 @@
+"""What destroys asks before, or is taken back by `u`; what needs a choice offers a list."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernel.arming import Mode
+from tests.interface.test_app import SIZE, application, open_compose, pick, recording, says
+from tests.interface.test_guards import living
+from tests.interface.widget_host import screen_text, until
+from tui.screens.triggers import TriggerScreen
+from widgets.confirm import Confirm
+from widgets.pick_list import PickList
+
+__all__ = ["living", "recording"]
+
+
+async def at_events(app, pilot) -> None:
+    await until(lambda: app.watching and app.watching.ended and app.live_place.is_current, pilot)
+
+
+async def arm(app, pilot, *names: str) -> None:
+    """Arm probes on functions, from the search line on."""
+    for number, name in enumerate(names, 1):
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, name)
+        await pilot.press("enter")
+        await until(lambda wanted=number: app.watching and len(app.watching.armed) == wanted, pilot)
+        await until(lambda: app.live_place.is_current, pilot)
+
+
+async def test_what_was_cleared_comes_back(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        every = len(app.watching.store)
+        last = screen_text(app)[-4]
+        assert "u Take back" not in screen_text(app)[-1]
+        for _ in range(2):
+            await pilot.press("c")
+            await until(lambda: not len(app.watching.store) and says(app, "u takes it back"), pilot)
+            assert not app.watching.store.evicted
+        await until(lambda: "u Take back" in screen_text(app)[-1], pilot)
+        await pilot.press("u")
+        await until(lambda: len(app.watching.store) == every, pilot)
+        await until(lambda: screen_text(app)[-4] == last and "u Take back" not in screen_text(app)[-1], pilot)
+
+
+@pytest.mark.parametrize("view", ["g", "x", "s"])
+async def test_every_view_shows_again_what_was_cleared(recording, view):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        await pilot.press(view)
+        await pilot.pause(0.5)
+        await until(lambda: not app.live_place.view.tick(app.watching, app.watching.store, ()), pilot)
+        rows = screen_text(app)[2:-2]
+        await pilot.press("c")
+        await until(lambda: screen_text(app)[2:-2] != rows, pilot)
+        await pilot.press("u")
+        await until(lambda: screen_text(app)[3:-3] == rows[1:-1], pilot)
+
+
+async def test_probes_that_were_disarmed_are_armed_again_as_they_were(living):
+    found, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot, "vfs_read", "vfs_write")
+        before = [armed.plan for armed in app.watching.armed]
+        assert app.watching.session.switch(app.watching.armed[1], Mode.COUNT) == []
+        await pilot.press("D")
+        await until(lambda: not app.watching.armed and app.undo, pilot)
+        await pilot.press("u")
+        await until(lambda: len(app.watching.armed) == 2, pilot)
+        await until(lambda: says(app, "armed again: vfs_read, vfs_write"), pilot)
+        session = app.watching.session
+        assert [armed.plan for armed in session.armed] == before
+        assert [session.mode(armed) for armed in session.armed] == [Mode.RECORD, Mode.COUNT]
+        assert not app.undo
+    app.watching.close()
+    assert not found.traces
+
+
+async def test_a_trigger_for_one_of_several_probes_asks_for_which(living):
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot, "vfs_read", "vfs_write")
+        await pilot.press("T")
+        await until(lambda: isinstance(app.screen, PickList) and says(app, "f vfs_write"), pilot)
+        await pilot.press(*"ckdD")
+        assert len(app.watching.armed) == 2
+        await pilot.press("down", "enter")
+        await until(lambda: isinstance(app.screen, TriggerScreen) and says(app, "triggers of vfs_write"), pilot)
+
+
+async def test_a_recording_is_begun_and_ended_after_a_question(living, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot, "vfs_read")
+        await pilot.press("w")
+        await until(lambda: isinstance(app.screen, Confirm), pilot)
+        await pilot.press("enter")
+        await until(lambda: app.live_place.is_current, pilot)
+        assert not list(tmp_path.iterdir())
+        await pilot.press("w")
+        await until(lambda: isinstance(app.screen, Confirm), pilot)
+        await pilot.press("y")
+        await until(lambda: app.watching.recorder is not None, pilot)
+        await pilot.press("w")
+        await until(lambda: says(app, "End the recording probewright-"), pilot)
+        await pilot.press("escape")
+        assert app.watching.recorder is not None
+        await pilot.press("w")
+        await until(lambda: says(app, "End the recording probewright-"), pilot)
+        await pilot.press("y")
+        await until(lambda: app.watching.recorder is None and list(tmp_path.glob("*.pwr")), pilot)
+    app.watching.close()
+
+
+@pytest.mark.parametrize(("key", "mode"), [("c", Mode.COUNT), ("m", None), ("b", None)])
+async def test_a_remedy_is_taken_back(living, key, mode):
+    found, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot, "vfs_read")
+        before, size = app.watching.armed[0], app.watching.session.buffer_kb
+        await pilot.press("L")
+        await until(lambda: says(app, "1.4 MB"), pilot)
+        await pilot.press(key)
+        if key == "m":  # no kretprobe
+            await until(lambda: app.said, pilot)
+            assert not app.undo
+            return
+        await until(lambda: app.undo, pilot)
+        assert mode is None or app.watching.session.mode(app.watching.armed[0]) is mode
+        await pilot.press("u")
+        await until(lambda: not app.undo and app.watching.session.mode(app.watching.armed[0]) is Mode.RECORD, pilot)
+        await until(lambda: app.watching.session.buffer_kb == size, pilot)
+        assert app.watching.armed[0].plan == before.plan
+    app.watching.close()
+    assert not found.traces

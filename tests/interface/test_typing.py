@@ -1,0 +1,87 @@
+"""Letters that are typed ahead, or as a word, on the recording and a kernel made of a dict."""
+
+from __future__ import annotations
+
+import pytest
+from textual import events
+
+import tui.keyboard
+from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording
+from tests.interface.widget_host import paste, until
+from widgets.function_list import FunctionList
+from widgets.search_line import PickLine
+
+__all__ = ["kernel_only", "recording"]
+
+
+class Clock:
+    """Stands still: whatever is pressed comes without a pause, but where a test makes one."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pause(self) -> None:
+        self.now += 10
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(tui.keyboard, "CLOCK", found)
+    return found
+
+
+def type_at_once(app, *keys: str) -> None:
+    """Keys of one packet: none waits for what another has done."""
+    for key in keys:
+        name, character = {" ": ("space", " "), "_": ("underscore", "_")}.get(key, (key, None))
+        app.post_message(events.Key(name, character or (key if len(key) == 1 else None)))
+
+
+async def at_events(app, pilot) -> None:
+    await until(lambda: app.watching and app.watching.ended and app.live_place.is_current, pilot)
+
+
+async def test_f2_from_live_begins_at_the_search_line_and_takes_what_was_typed_ahead(recording, clock):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        await pilot.press("f3")
+        await until(lambda: app.live_place.is_current, pilot)
+        type_at_once(app, "f2", *"do_sys_open")
+        functions = app.compose_place.query_one(FunctionList)
+        await until(lambda: functions.query_text == "do_sys_open", pilot)
+        assert isinstance(app.focused, PickLine)
+        assert app.screen is app.compose_place
+
+
+async def test_a_word_typed_among_the_events_does_nothing_that_destroys(recording, clock):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        before, armed = len(app.watching.store), app.watching.armed
+        clock.pause()
+        type_at_once(app, *"eckD", "enter")
+        await until(lambda: any("for no text line: ckD" in one.text for one in app.said), pilot)
+        assert (len(app.watching.store), app.watching.armed) == (before, armed)
+        assert app.screen is app.live_place
+
+
+@pytest.mark.parametrize("place", ["f3", "f2"])
+async def test_pasted_text_is_text_or_is_refused(recording, place):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        before = len(app.watching.store)
+        await pilot.press(place)
+        await paste(pilot, "cDdwk")
+        if place == "f2":
+            await until(lambda: app.compose_place.query_one(FunctionList).query_text == "cDdwk", pilot)
+        else:
+            await until(lambda: any("pasted text is for a text line" in one.text for one in app.said), pilot)
+        assert len(app.watching.store) == before

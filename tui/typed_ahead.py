@@ -1,0 +1,130 @@
+"""The rule that says whether a key is text, a command, or typed ahead of a change of the screen; without effects.
+
+A letter belongs to the text line that has the keyboard. Elsewhere it is a command, but not
+
+- while an operation is under way that will change the screen, or just after the screen has changed, until nobody has
+  typed for `PAUSE`: such letters are for the text line that the change ends at, or for nobody;
+- within a word, where the command destroys, writes or changes the kernel (`tui.commands.CAREFUL`): the rest of that
+  word is for nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import NamedTuple
+
+PAUSE = 0.35
+"""Seconds without a letter after which one is meant as a command: a person needs as long to see another screen."""
+
+
+class Fate(Enum):
+    """The way a key goes."""
+
+    GIVE = auto()
+    """To what has the keyboard."""
+    HOLD = auto()
+    """Nowhere yet: it is typed ahead of a change."""
+    DROP = auto()
+    """Nowhere."""
+
+
+class Stroke(NamedTuple):
+    """A key that was pressed."""
+
+    key: str
+    """As Textual names it."""
+    character: str | None
+    """None: the key writes nothing."""
+    at: float
+    """Time in seconds."""
+
+    @property
+    def printable(self) -> bool:
+        """Whether it writes something."""
+        return self.character is not None and self.character.isprintable()
+
+    @property
+    def in_word(self) -> bool:
+        """Whether it may stand in a name."""
+        return self.printable and (str(self.character).isalnum() or self.character == "_")
+
+
+_NOTHING_YET = Stroke("", None, float("-inf"))
+
+
+class TypedAhead:
+    """The state of the rule: the key before, what is under way, and since when the screen is another one."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Take a clock in seconds."""
+        self._clock = clock
+        self._before = _NOTHING_YET
+        """The last key, where it was a letter."""
+        self._pending: set[str] = set()
+        self._changed_at: float | None = None
+        """Time at which the screen changed; None: there was a pause since."""
+        self._by_letter = False
+        """Whether a letter came before that change."""
+        self._in_word = False
+        """Whether a word is being typed that is for nobody."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether an operation is under way that will change the screen."""
+        return bool(self._pending)
+
+    def stroke(self, key: str, character: str | None) -> Stroke:
+        """Return a key pressed now."""
+        return Stroke(key, character, self._clock())
+
+    def begins(self, operation: str) -> None:
+        """From now on something is under way that will change the screen."""
+        self._pending.add(operation)
+
+    def ends(self, operation: str) -> None:
+        """It has come to its end, and the screen may change at once."""
+        if operation in self._pending:
+            self._pending.discard(operation)
+            self.place_changed()
+
+    def place_changed(self) -> None:
+        """The screen is another one."""
+        self._changed_at = self._clock()
+        self._by_letter = self._before.printable and self._changed_at - self._before.at < PAUSE
+        self._in_word = False
+
+    def fate(self, stroke: Stroke, *, in_text: bool, careful: bool) -> Fate:
+        """Return the way of a key, the next one typed.
+
+        Args:
+            stroke: the key.
+            in_text: a text line has the keyboard.
+            careful: the key's command destroys, writes or changes the kernel.
+        """
+        typing = stroke.at - self._before.at < PAUSE
+        if self._changed_at is not None and stroke.at - max(self._changed_at, self._before.at) >= PAUSE:
+            self._changed_at = None
+        if not typing:
+            self._in_word = False
+        if not stroke.printable:
+            return self._of_no_letter(stroke, typing)
+        before, self._before = self._before, stroke
+        if in_text:
+            return Fate.GIVE
+        if self.pending or self._changed_at is not None:
+            return Fate.HOLD
+        self._in_word |= careful and typing and before.in_word
+        return Fate.DROP if self._in_word else Fate.GIVE
+
+    def _of_no_letter(self, stroke: Stroke, typing: bool) -> Fate:
+        """Enter behind letters goes where they went; behind a letter that changed the screen it answers nothing."""
+        if stroke.key != "enter":
+            self._before, self._changed_at, self._in_word = _NOTHING_YET, None, False
+            return Fate.GIVE
+        answers = self._changed_at is not None and self._by_letter
+        if self._in_word or answers:
+            self._before = self._before._replace(at=stroke.at) if typing else self._before
+            return Fate.DROP
+        self._before = _NOTHING_YET
+        return Fate.GIVE

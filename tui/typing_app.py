@@ -1,0 +1,53 @@
+"""The part of the application that keys and pasted text come through, and that knows what can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual import events, on
+
+from tui.keyboard import Keyboard, KeyDone
+from tui.saying import SayingApp
+from tui.undo_list import UndoList
+
+
+class TypingApp(SayingApp):
+    """Nothing that is typed or pasted reaches a widget but by `keyboard`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keyboard = Keyboard(self)
+        self.undo = UndoList()
+
+    async def on_mount(self) -> None:
+        self.screen_change_signal.subscribe(self, self.keyboard.place_changed, immediate=True)
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self.app_focus = True
+            await self.keyboard.press(event)
+        elif not isinstance(event, events.Paste) or event.is_forwarded or self.keyboard.paste():
+            await super().on_event(event)
+
+    async def give_key(self, event: events.Key) -> None:
+        """Hand a key to what has the keyboard."""
+        await super().on_event(event)
+
+    @on(KeyDone)
+    async def _key_done(self) -> None:
+        await self.keyboard.key_done()
+
+    def can_take_back(self, what: str, back: Callable[[], object]) -> None:
+        """Say what was done, and that `u` takes it back."""
+        self.undo.add(what, back)
+        self.notify(f"{what}; u takes it back", markup=False, topic="undo")
+        self.refresh_bindings()
+
+    def undo_last(self) -> None:
+        """Take back what was done last, of what can be."""
+        step = self.undo.take()
+        self.forget("undo")
+        if step is not None:
+            self.notify(f"taken back: {step.what}", markup=False, topic="undo")
+            step.back()
+        self.refresh_bindings()
