@@ -68,6 +68,7 @@ SCREENS: Final = {
     ),
     "FormDialog": About("A form", "Every line is checked while you type."),
     "Confirm": About("A question", "Enter takes the marked button."),
+    "PastedProbes": About("Pasted probes", "Enter arms all that are marked ✓; Esc arms none."),
     "PickList": About("A choice", "Enter takes the row under the cursor; Esc takes none."),
     "Choose": About("A question", "The letters on the buttons answer at once; Enter takes the marked one."),
     "TroubleDialog": About("Trouble", "What went wrong, and the way out."),

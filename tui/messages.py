@@ -157,6 +157,16 @@ class ProbeRejected(Message):
         self.remedy = remedy
 
 
+class LinesRead(Message):
+    """Lines that were pasted into the specification were judged; `left_out` of them had no probe."""
+
+    def __init__(self, connection: Connection, found: tuple[Typed, ...], left_out: int) -> None:
+        super().__init__()
+        self.connection = connection
+        self.found = found
+        self.left_out = left_out
+
+
 class Disarmed(Message):
     """Probes were taken away; `failures` say what could not be, `gone` what can be armed again as it was."""
 

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
+from textual import on, work
+
+from kernel.errors import KernelError
 from tui import dialogs
 from tui.dialogs import ask_depth
+from tui.messages import LinesRead
 from tui.spec_screen import SpecScreen
 
 if TYPE_CHECKING:
+    from kernel.connection import Connection
     from tui.app import Probewright
+    from tui.specification import Typed
+    from widgets.spec_editor import SpecEditor
+
+
+_READING: Final = "reading what was pasted"
+
+
+def refusal(typed: Typed) -> str:
+    """Return why a text can't be armed; empty: it can."""
+    error = typed.shown.verdict.error if typed.shown.verdict is not None else None
+    if error is not None:
+        return f"{error.message}: {error.hint}" if error.hint else error.message
+    return "" if typed.probe is not None else "this is no probe"
 
 
 class ProbeCommands(SpecScreen):
@@ -45,6 +63,40 @@ class ProbeCommands(SpecScreen):
             error = verdict.error
         why = error.message if error is not None else "there is no probe yet"
         self.bench.say_not_armed(why)
+
+    def on_spec_editor_lines_pasted(self, event: SpecEditor.LinesPasted) -> None:
+        event.stop()
+        if (connection := self.bench.connection) is not None:
+            self.bench.keyboard.begins(_READING)
+            self._judge(connection, event.lines, event.left_out)
+
+    @work(thread=True, group="ask")
+    def _judge(self, connection: Connection, lines: tuple[str, ...], left_out: int) -> None:
+        from tui import specification
+
+        try:
+            found = tuple(specification.typed(connection, line) for line in lines)
+        except KernelError:  # the line to the target is gone: arming says so
+            found = tuple(specification.unchecked(connection, line) for line in lines)
+        self.post_message(LinesRead(connection, found, left_out))
+
+    @on(LinesRead)
+    def _offer(self, event: LinesRead) -> None:
+        """Have all lines armed that can be; none goes without a word."""
+        from widgets.pasted_probes import PastedLine, PastedProbes
+
+        event.stop()
+        self.bench.keyboard.ends(_READING)
+        if event.connection is not self.bench.connection:
+            return
+        lines = [PastedLine(one.shown.text, refusal(one)) for one in event.found]
+        probes = [one.probe for one in event.found if one.probe is not None and not refusal(one)]
+
+        def agreed(row: int | None) -> None:
+            for probe in probes if row is not None else ():
+                self.bench.arm(probe)
+
+        self.app.push_screen(PastedProbes(lines, event.left_out), agreed)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """What is edited already need not be offered."""

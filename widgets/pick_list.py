@@ -29,10 +29,12 @@ class _Texts:
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return the text of a row."""
-        yield Piece(cut(self._texts[row], columns), "name")
+        yield Piece(cut(safe(self._texts[row]), columns), "name")
 
 
-class _PickRows(LineList):
+class PickRows(LineList):
+    """The answers."""
+
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose", key_display="enter")]
 
 
@@ -45,11 +47,14 @@ class PickList(Dialog[int]):
     }
     """
 
+    ROWS: ClassVar[type[PickRows]] = PickRows
+    """Class of the list: the foot of the screen says what its Enter does."""
+
     def __init__(self, question: str, rows: Sequence[str]) -> None:
         """Ask a question in a line; `rows` are the answers."""
         super().__init__()
         self._question = question
-        self._list = _PickRows(_Texts(rows))
+        self._list = self.ROWS(_Texts(rows))
 
     def compose(self) -> ComposeResult:
         """Question and list."""

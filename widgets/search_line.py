@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
@@ -36,6 +37,15 @@ class SearchLine(TypeAhead, Input):
         super().__init__(placeholder=placeholder, compact=True, select_on_focus=False, id=id, classes=classes)
         self.cursor_blink = False  # blinking is the one thing that would keep an idle screen busy
 
+    def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        paste_line(self, event.text)
+
+    def action_paste(self) -> None:
+        """Take what the application copied last; of several lines one."""
+        paste_line(self, self.app.clipboard)
+
     @property
     def _value(self) -> Text:
         """What is drawn: a condition may have the name of a task in it, which may be an escape sequence."""
@@ -43,6 +53,16 @@ class SearchLine(TypeAhead, Input):
 
     def _position_to_cell(self, position: int) -> int:
         return cell_len(stand_ins(self.value)[:position])
+
+
+def paste_line(line: Input, text: str) -> None:
+    """Put the first line of a text that has letters where the cursor of a line is; say so where there are more."""
+    lines = [one for one in text.splitlines() if one.strip()]
+    if not lines:
+        return
+    if len(lines) > 1:
+        line.notify(f"{len(lines)} lines were pasted; this is one line, and took the first", markup=False)
+    line.replace(lines[0], *line.selection)
 
 
 class PickLine(SearchLine):

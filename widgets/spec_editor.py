@@ -62,6 +62,15 @@ class SpecEditor(TypeAhead, Input):
     class Moved(Message):
         """The cursor went to another place without a change of the text."""
 
+    class LinesPasted(Message):
+        """Several lines were pasted: each is a probe."""
+
+        def __init__(self, lines: tuple[str, ...], left_out: int) -> None:
+            super().__init__()
+            self.lines = lines
+            self.left_out = left_out
+            """Comments and empty lines among them."""
+
     def __init__(self, press: Callable[[str], bool]) -> None:
         """`press` is told each key first, and says whether that was all there is to it."""
         super().__init__(select_on_focus=False)
@@ -81,6 +90,25 @@ class SpecEditor(TypeAhead, Input):
         if self._hold is None and self._press(event.key):
             event.stop()
             event.prevent_default()
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        self._paste(event.text)
+
+    def action_paste(self) -> None:
+        """Take what the application copied last; several lines are several probes."""
+        self._paste(self.app.clipboard)
+
+    def _paste(self, text: str) -> None:
+        every = [line.strip() for line in text.splitlines()]
+        lines = [line for line in every if line and not line.startswith("#")]
+        if len(lines) > 1:
+            self.post_message(self.LinesPasted(tuple(lines), len(every) - len(lines)))
+            return
+        if len(every) > len(lines):
+            self.notify(left_out(len(every) - len(lines)), markup=False)
+        self.replace("".join(lines), *self.selection)
 
     # -- text ------------------------------------------------------------------------------------------------------
 
@@ -206,3 +234,12 @@ class SpecEditor(TypeAhead, Input):
         if self._selecting:
             place = self._laid(self.size.width).place(*event.get_content_offset_capture(self))
             self.selection = Selection(self.selection.start, place)
+
+
+def left_out(lines: int) -> str:
+    """Return what is said of comments and empty lines that were pasted; empty: there were none."""
+    return (
+        f"{lines} {'line' if lines == 1 else 'lines'} without a probe (comments, empty ones) left out"
+        if lines
+        else ""
+    )

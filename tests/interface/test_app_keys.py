@@ -292,7 +292,7 @@ async def test_of_a_stack_it_is_asked_of_which_probe(recording, monkeypatch):
     async with app.run_test(size=(120, 40)) as pilot:
         await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
         monkeypatch.setattr(app.live_place, "_event_under_cursor", lambda: "ftrace/kernel_stack")
-        found = []
+        found: list[object] = []
         app.live_place.with_meant("look at", found.append)
         await until(lambda: isinstance(app.screen, PickList), pilot)
         await pilot.press("down", "enter")

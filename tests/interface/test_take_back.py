@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from kernel.arming import Mode
@@ -21,13 +23,18 @@ async def at_events(app, pilot) -> None:
 
 async def arm(app, pilot, *names: str) -> None:
     """Arm probes on functions, from the search line on."""
-    for number, name in enumerate(names, 1):
+    for name in names:
+        there = len(app.watching.armed) if app.watching else 0
         await pilot.press("f2")
         await open_compose(app, pilot)
         await pick(app, pilot, name)
         await pilot.press("enter")
-        await until(lambda wanted=number: app.watching and len(app.watching.armed) == wanted, pilot)
+        await until(partial(_is_armed, app, there + 1), pilot)
         await until(lambda: app.live_place.is_current, pilot)
+
+
+def _is_armed(app, number: int) -> bool:
+    return bool(app.watching) and len(app.watching.armed) == number
 
 
 async def test_what_was_cleared_comes_back(recording):

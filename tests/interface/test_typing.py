@@ -6,12 +6,15 @@ import pytest
 from textual import events
 
 import tui.keyboard
-from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording
+from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
+from tests.interface.test_guards import living
 from tests.interface.widget_host import paste, until
 from widgets.function_list import FunctionList
+from widgets.pasted_probes import PastedProbes
 from widgets.search_line import PickLine
+from widgets.spec_editor import SpecEditor
 
-__all__ = ["kernel_only", "recording"]
+__all__ = ["kernel_only", "living", "recording"]
 
 
 class Clock:
@@ -85,3 +88,44 @@ async def test_pasted_text_is_text_or_is_refused(recording, place):
         else:
             await until(lambda: any("pasted text is for a text line" in one.text for one in app.said), pilot)
         assert len(app.watching.store) == before
+
+
+async def test_several_lines_pasted_into_the_specification_are_several_probes(living):
+    found, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        await paste(pilot, "# reads\nf vfs_read count\n\nf nosuch_function\n  f vfs_write\nnonsense\n")
+        await until(lambda: isinstance(app.screen, PastedProbes), pilot)
+        for said in (
+            "arm 2 of 4 probes?",
+            "✓ f vfs_read count",
+            "✗ f nosuch_function",
+            "✗ nonsense",
+            "2 lines without",
+        ):
+            assert says(app, said), said
+        assert not app.watching.armed
+        await pilot.press("enter")
+        await until(lambda: len(app.watching.armed) == 2, pilot)
+        assert sorted(str(one.plan.probe) for one in app.watching.armed) == ["f vfs_read count", "f vfs_write"]
+    app.watching.close()
+    assert not found.traces
+
+
+async def test_one_line_among_comments_is_text_and_one_line_of_several_is_said(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await paste(pilot, "vfs_read\nvfs_write\n")
+        functions = app.compose_place.query_one(FunctionList)
+        await until(lambda: functions.query_text == "vfs_read" and says(app, "2 lines were pasted"), pilot)
+        app.copy_to_clipboard("vfs_open\nx")
+        await pilot.press("ctrl+u", "ctrl+v")
+        await until(lambda: functions.query_text == "vfs_open", pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        await paste(pilot, "# a comment\nf vfs_read count\n")
+        await until(lambda: says(app, "1 line without a probe"), pilot)
+        assert app.focused.value == "f vfs_read count"
