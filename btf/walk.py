@@ -7,6 +7,9 @@ from btf.errors import BtfError
 from btf.kinds import MAX_DEPTH, MODIFIERS
 from btf.types import Array, Datasec, DeclTag, Enum, Enum64, Float, Int, Ptr, Struct, Type, Var
 
+_LARGEST = (1 << 32) - 1
+"""Bytes; libbpf refuses more, too."""
+
 
 def strip(b: Btf, type_id: int) -> int:
     """The id without typedef, const, volatile, restrict and type tags (the kernel's btf_type_skip_modifiers).
@@ -31,7 +34,8 @@ def size_of(b: Btf, type_id: int) -> int:
     """Bytes of a value of this type (libbpf's btf__resolve_size).
 
     Raises:
-        BtfError: it has none (void, a function, a forward declaration), or the chain doesn't end.
+        BtfError: it has none (void, a function, a forward declaration), it is larger than 32 bits can say, or the
+            chain doesn't end.
     """
     elements = 1
     at = type_id
@@ -44,10 +48,11 @@ def size_of(b: Btf, type_id: int) -> int:
                 at = found.type_id
             case Var() | DeclTag():
                 at = found.type_id
-            case Ptr():
-                return elements * b.pointer_size
-            case Int() | Float() | Struct() | Enum() | Enum64() | Datasec():
-                return elements * found.size
+            case Ptr() | Int() | Float() | Struct() | Enum() | Enum64() | Datasec():
+                size = elements * (b.pointer_size if isinstance(found, Ptr) else found.size)
+                if size > _LARGEST:
+                    raise BtfError(f"type {type_id} has {size} bytes", b.offset(type_id))
+                return size
             case _:
                 raise BtfError(f"a {found.kind.name} has no size", b.offset(type_id))
     raise BtfError(f"type {type_id} doesn't end within {MAX_DEPTH} links", b.offset(type_id))

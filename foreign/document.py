@@ -60,6 +60,21 @@ def read_object(data: bytes | str, source: str, most: int = MOST_BYTES) -> dict[
     return value
 
 
+def require_plain_numbers(value: Json, source: str) -> None:
+    """Raise InputRefusal where a table of TOML holds a number beyond 64 bits, or one without end."""
+    waiting: list[Json] = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, float) and not math.isfinite(one):
+            raise InputRefusal(source, f"{one} is no number that is taken")
+        elif isinstance(one, int) and not -(1 << 63) <= one < 1 << 64:
+            raise InputRefusal(source, "a number beyond 64 bits")
+
+
 def _clean(value: Json, source: str) -> Json:
     """The same, changed in place, with texts that can be written anywhere. Raises InputRefusal."""
     waiting: list[tuple[Any, int]] = [(value, 1)]

@@ -18,5 +18,5 @@ def recorded_plans(recording: Recording) -> tuple[Plan, ...]:
     """Return the plans that were armed when a recording was made. Raises TargetUnusable."""
     try:
         return tuple(map(plan_from_dict, recording.plans))
-    except (RecordingError, KeyError, TypeError, AttributeError, ParseError) as error:
+    except (RecordingError, KeyError, TypeError, ValueError, AttributeError, ParseError) as error:
         raise TargetUnusable(f"{recording.name}: the probes of this recording are damaged") from error

@@ -9,11 +9,12 @@ ABI 1.3.3; the kernel on i386 is built with -mregparm=3 -freg-struct-return.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from btf.btf import Btf
+from btf.errors import BtfError
 from btf.types import Array, Float, Param, Struct
 from btf.walk import size_of, strip
 
@@ -147,7 +148,7 @@ def _returned(btf: Btf, type_id: int, convention: Convention) -> Passed:
     composite = isinstance(btf.type(strip(btf, type_id)), Struct)
     if composite:
         fits = _all_of(btf, type_id, convention.struct_in_registers)
-        memory = not fits or _in_memory(list(_leaves(btf, type_id)), size, convention)
+        memory = not fits or _in_memory(_leaves(btf, type_id), size, convention)
     else:
         memory = size > (convention.long if convention.whole_sizes else 2 * convention.long)
     if memory:
@@ -158,15 +159,15 @@ def _returned(btf: Btf, type_id: int, convention: Convention) -> Passed:
 def _one(btf: Btf, type_id: int, state: _State) -> Passed:
     convention = state.convention
     size = size_of(btf, type_id)
-    if size == 0:
-        return Passed(reason="it has no size")
+    if not 0 < size <= _LARGEST_VALUE:
+        return Passed(reason="it is too large for a value that is passed" if size else "it has no size")
     composite = isinstance(btf.type(strip(btf, type_id)), Struct)
     longs = -(-size // convention.long)
     if (convention.largest and size > convention.largest) or (
         composite and convention.whole_sizes and size not in (1, 2, 4, 8)
     ):
         return _place(1, 1, state)._replace(by_reference=True)
-    leaves = list(_leaves(btf, type_id))
+    leaves = _leaves(btf, type_id)
     pair = 2 * convention.long
     align = 2 if size % pair == 0 and any(leaf.size == pair for leaf in leaves) else 1  # else it is packed
     if composite and _in_memory(leaves, size, convention):
@@ -182,9 +183,21 @@ def _one(btf: Btf, type_id: int, state: _State) -> Passed:
 
 def _all_of(btf: Btf, type_id: int, sizes: Sequence[int]) -> bool:
     """Whether a struct and all that is in it has one of these sizes in bytes."""
-    kind = btf.type(strip(btf, type_id))
-    inner = kind.members if isinstance(kind, Struct) else ()
-    return size_of(btf, type_id) in sizes and all(_all_of(btf, member.type_id, sizes) for member in inner)
+    seen, waiting = {type_id}, [type_id]
+    while waiting:
+        one = waiting.pop()
+        if size_of(btf, one) not in sizes:
+            return False
+        kind = btf.type(strip(btf, one))
+        inner = {member.type_id for member in kind.members} if isinstance(kind, Struct) else set[int]()
+        waiting += inner - seen
+        seen |= inner
+    return True
+
+
+_MOST_PARTS = 1 << 12
+_LARGEST_VALUE = 1 << 14
+"""Bytes: THREAD_SIZE, as what is passed by value lies on the stack."""
 
 
 class _Leaf(NamedTuple):
@@ -195,19 +208,23 @@ class _Leaf(NamedTuple):
     is_float: bool
 
 
-def _leaves(btf: Btf, type_id: int, at: int = 0) -> Iterator[_Leaf]:
-    """The plain values of a type, without bit-fields."""
-    kind = btf.type(strip(btf, type_id))
-    if isinstance(kind, Struct):
-        for member in kind.members:
-            if not member.bit_size:
-                yield from _leaves(btf, member.type_id, at + member.bit_offset)
-    elif isinstance(kind, Array):
-        step = size_of(btf, kind.type_id) * 8
-        for index in range(kind.nelems):
-            yield from _leaves(btf, kind.type_id, at + index * step)
-    else:
-        yield _Leaf(at, size_of(btf, type_id), isinstance(kind, Float))
+def _leaves(btf: Btf, whole: int) -> list[_Leaf]:
+    """The plain values of a type, without bit-fields. Raises BtfError for too many, as of one that holds itself."""
+    found: list[_Leaf] = []
+    waiting = [(whole, 0)]
+    for _ in range(_MOST_PARTS):
+        if not waiting:
+            return found
+        type_id, at = waiting.pop()
+        kind = btf.type(strip(btf, type_id))
+        if isinstance(kind, Struct):
+            waiting += [(one.type_id, at + one.bit_offset) for one in kind.members if not one.bit_size]
+        elif isinstance(kind, Array):
+            step = size_of(btf, kind.type_id) * 8
+            waiting += [(kind.type_id, at + index * step) for index in range(min(kind.nelems, _MOST_PARTS))]
+        else:
+            found.append(_Leaf(at, size_of(btf, type_id), isinstance(kind, Float)))
+    raise BtfError(f"a value of type {whole} has more than {_MOST_PARTS} parts", btf.offset(whole))
 
 
 def _in_memory(leaves: Sequence[_Leaf], size: int, convention: Convention) -> bool:

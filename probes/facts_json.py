@@ -7,6 +7,7 @@ from typing import Any
 
 from foreign.text import lines_of
 from probes.facts import MOST_FUNCTIONS, Feature, TargetFacts, Trouble
+from probes.plain_types import require_types
 
 _BIG = ("functions", "blacklist", "readme")
 """Fields that a recording keeps as blobs of their own."""
@@ -26,10 +27,11 @@ def facts_to_dict(facts: TargetFacts) -> dict[str, Any]:
 def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str = "", readme: str = "") -> TargetFacts:
     """Read what `facts_to_dict` wrote; `functions` and `blacklist` hold one name a line.
 
-    Raises TypeError, ValueError.
+    Raises AttributeError, KeyError, TypeError, ValueError.
     """
     known = {f.name for f in dataclasses.fields(TargetFacts)}
     values = {key: value for key, value in plain.items() if key in known and key not in _BIG}
+    require_types(TargetFacts, values)
     features = {str(feature) for feature in Feature}
     values["features"] = frozenset(Feature(name) for name in plain.get("features", ()) if name in features)
     values["tracers"] = tuple(plain.get("tracers", ()))

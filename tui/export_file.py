@@ -23,14 +23,18 @@ class FileRefused(Exception):
 
 def require_free(path: Path, *, overwrite: bool) -> None:
     """Raises FileRefused where no file of this name can be begun."""
-    if path.is_dir():
+    try:
+        is_folder, has_place = path.is_dir(), path.parent.is_dir()
+    except OSError as error:  # too long a name, say
+        raise FileRefused(f"{str(path)[:80]}: {error.strerror}") from None
+    if is_folder:
         raise FileRefused(f"{path} is a folder")
     if os.path.lexists(path):
         if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFLNK):
             raise FileRefused(f"{path} is no file")
         if not overwrite:
             raise FileRefused(f"{path} is there already", taken=True)
-    if not path.parent.is_dir():
+    if not has_place:
         raise FileRefused(f"{path.parent} is no folder")
 
 

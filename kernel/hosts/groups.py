@@ -25,6 +25,9 @@ from typing import Any
 
 import platformdirs
 
+from foreign.document import require_plain_numbers
+from foreign.files import read_file
+from foreign.refusal import InputRefusal
 from kernel.errors import TargetUnusable
 from kernel.hosts import sshconfig
 from kernel.hosts.ansible import Inventory, read_inventory
@@ -32,6 +35,8 @@ from kernel.hosts.errors import GroupError
 from kernel.open import require_target
 
 _MOST_BYTES = 16 << 20
+"""Of an inventory."""
+_LARGEST_CONFIGURATION = 1 << 20
 _KEYS = ("targets", "ansible", "group", "ssh")
 
 
@@ -70,13 +75,15 @@ class Groups:
 
     def _configured(self) -> Mapping[str, Any]:
         try:
-            text = self.config.read_bytes().decode()
+            text = read_file(self.config, _LARGEST_CONFIGURATION).decode()
         except FileNotFoundError:
             return {}
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise GroupError(f"{self.config}: {error}") from None
         try:
-            hosts = tomllib.loads(text).get("hosts", {})
+            plain = tomllib.loads(text)
+            require_plain_numbers(plain, "no TOML")
+            hosts = plain.get("hosts", {})
         except (ValueError, RecursionError) as error:  # also a number of 5000 digits
             raise GroupError(f"{self.config}: {error}", "mend that line") from None
         if not isinstance(hosts, dict):
@@ -115,9 +122,9 @@ def _inventory(word: str) -> Inventory:
     """Raises GroupError."""
     path = Path(word).expanduser()
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES)
-        return read_inventory(data.decode())
+        return read_inventory(read_file(path, _MOST_BYTES).decode())
+    except InputRefusal as error:
+        raise GroupError(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise GroupError(f"{path}: {why}", "name the file of an inventory, or a group of the configuration") from None

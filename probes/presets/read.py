@@ -10,6 +10,8 @@ import tomlkit
 from tomlkit.exceptions import ParseError as TomlParseError
 from tomlkit.exceptions import TOMLKitError
 
+from foreign.document import require_plain_numbers
+from foreign.refusal import InputRefusal
 from probes.check import armable
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
@@ -32,9 +34,12 @@ def read_preset(text: str) -> Preset:
         raise PresetError(f"it is larger than {MAX_BYTES >> 10} KB: no preset is")
     try:
         plain = tomlkit.parse(text).unwrap()
+        require_plain_numbers(plain, "no TOML")
+    except InputRefusal as error:
+        raise PresetError(str(error)) from None
     except TomlParseError as error:
         raise PresetError(f"no TOML: {str(error).rpartition(' at line ')[0]}", error.line) from None
-    except (TOMLKitError, RecursionError) as error:
+    except (TOMLKitError, RecursionError, ValueError) as error:
         raise PresetError(f"no TOML: {error}") from None
     return _Reader(text).preset(plain)
 

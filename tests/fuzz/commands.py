@@ -64,7 +64,7 @@ def _runs(lines: tuple[tuple[str, ...], ...], ending: str) -> Callable[[bytes], 
 
 def run(words: list[str]) -> str:
     """Run a command line; raises AssertionError where it does not end as documented."""
-    out, told = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    out, told = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True) for _ in range(2))
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = out, told
     try:

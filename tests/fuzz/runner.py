@@ -6,7 +6,6 @@ import hashlib
 import os
 import resource
 import signal
-import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -104,6 +103,6 @@ def _named(error: BaseException) -> str:
     """Name of an exception and the innermost place of ours."""
     places = [one for one in traceback.extract_tb(error.__traceback__) if "/tests/fuzz/" not in one.filename]
     ours = [one for one in places if ".venv" not in one.filename and "/lib/python" not in one.filename]
-    place = (ours or places or [None])[-1]
+    place = next(reversed(ours or places), None)
     where = f" at {os.path.relpath(place.filename)}:{place.lineno}" if place else ""
-    return f"{type(error).__name__}{where}" if sys.exc_info() else type(error).__name__
+    return f"{type(error).__name__}{where}"
