@@ -9,6 +9,7 @@ from textual import events, on
 from tui.keyboard import Keyboard, KeyDone
 from tui.saying import SayingApp
 from tui.undo_list import UndoList
+from widgets.safe_text import stand_ins
 
 
 class TypingApp(SayingApp):
@@ -26,7 +27,11 @@ class TypingApp(SayingApp):
         if isinstance(event, events.Key) and not event.is_forwarded:
             self.app_focus = True
             await self.keyboard.press(event)
-        elif not isinstance(event, events.Paste) or event.is_forwarded or self.keyboard.paste():
+        elif not isinstance(event, events.Paste) or event.is_forwarded:
+            await super().on_event(event)
+        elif self.keyboard.paste():
+            # A line of Textual's own, as the palette has, would write control characters to the terminal.
+            event.text = "\n".join(stand_ins(line.replace("\t", " ")) for line in event.text.splitlines())
             await super().on_event(event)
 
     async def give_key(self, event: events.Key) -> None:

@@ -8,7 +8,7 @@ from textual import events
 import tui.keyboard
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
 from tests.interface.test_guards import living
-from tests.interface.widget_host import paste, until
+from tests.interface.widget_host import paste, screen_text, until
 from widgets.function_list import FunctionList
 from widgets.pasted_probes import PastedProbes
 from widgets.search_line import PickLine
@@ -129,3 +129,13 @@ async def test_one_line_among_comments_is_text_and_one_line_of_several_is_said(k
         await paste(pilot, "# a comment\nf vfs_read count\n")
         await until(lambda: says(app, "1 line without a probe"), pilot)
         assert app.focused.value == "f vfs_read count"
+
+
+async def test_what_a_terminal_obeys_is_shown_and_not_written_where_it_is_pasted(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("ctrl+p")
+        await paste(pilot, "\x1b]0;title\x07\u202ereversed")
+        await until(lambda: says(app, "title"), pilot)
+        assert not any("\x1b" in line or "\u202e" in line for line in screen_text(app))
