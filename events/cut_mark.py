@@ -122,6 +122,11 @@ def task_name(record: Record) -> str:
     return "" if is_mark(record) else record.comm
 
 
+def task_text(comm: str, pid: int, event: str) -> str:
+    """Return a task as tables and lines show it, `cat-812`; of a mark what stands in its place, without a number."""
+    return comm if event == EVENT or pid < 0 else f"{comm}-{pid}"
+
+
 def mark_values(record: Record) -> dict[str, Value | float]:
     """Return the values of a mark as exports have them: `lost` and `back` (ns) where known, `seconds`, `note`."""
     cut = cut_of_record(record)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from events.cut_mark import task_text
 from events.format import EventFormat, Field, FieldKind
 from events.record import Record
 from events.text import show
@@ -93,9 +94,9 @@ class Plain:
 def plain_text(record: Record) -> str:
     """A record as one line, for searching: task, cpu, event and all values."""
     if record.text:
-        return f"{record.comm}-{record.pid} {record.event} {record.text}"
+        return f"{task_text(record.comm, record.pid, record.event)} {record.event} {record.text}"
     values = " ".join(f"{name}={show(value)}" for name, value in record.values.items())
-    return f"{record.comm}-{record.pid} {record.event} {values}"
+    return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
 
 
 PLAIN = Plain()

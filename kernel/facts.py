@@ -16,7 +16,7 @@ from kernel.errors import FileRefused
 from kernel.target import Target
 from kernel.tracefs import decode
 from kernel.troubles import Sight, explain, parse_config
-from probes.facts import LARGEST_LIST, MOST_FUNCTIONS, UNKNOWN, Feature, TargetFacts
+from probes.facts import LARGEST_LIST, MOST_FUNCTIONS, UNKNOWN, Feature, TargetFacts, Trouble
 
 _README_FEATURES = (
     (Feature.FPROBE_EVENTS, r"^\s*f\[:\[<group>/\]"),
@@ -66,12 +66,20 @@ TRACEFS_MAGIC = 0x74726163
 _TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 
 
-def gather(target: Target, kind_of: Callable[[str], int | None] = lambda _: None) -> TargetFacts:
+def gather(
+    target: Target,
+    kind_of: Callable[[str], int | None] = lambda _: None,
+    *,
+    host: str = "",
+    rights: tuple[Trouble, ...] = (),
+) -> TargetFacts:
     """Look at the kernel behind `target`. Raises TargetLost; a file that is not there is a fact.
 
     Args:
         target: the kernel.
         kind_of: magic number of the file system that is at a path, by statfs(2); None: that can't be asked there.
+        host: what the user calls the machine; empty: it is this one.
+        rights: why nobody becomes root there.
     """
     look = _Look(target)
     facts = _machine(look)
@@ -81,6 +89,8 @@ def gather(target: Target, kind_of: Callable[[str], int | None] = lambda _: None
     lockdown_known = bool(lockdown) or "securityfs" not in systems or bool(look.names("/sys/kernel/security"))
     facts = replace(facts, lockdown=lockdown[1] if lockdown else "" if lockdown_known else UNKNOWN)
     sight = Sight(
+        host=host,
+        rights=rights,
         tracefs_known="tracefs" in systems or bool(root),
         mount_options=options,
         covered=covered,

@@ -223,11 +223,10 @@ class FarTarget:
             self._ahead = self._far.ahead(_SOON_WANTED)
             self._ahead = {**self._ahead, **listcache.fetch(self._far, self._name, self._ahead)}
             try:
-                facts = gather(self)
+                self._facts = gather(self, host=self._name, rights=self._reached.troubles)
             finally:
                 lasting = (*_LASTING, *_KERNEL)
                 self._ahead = {path: self._ahead[path] for path in lasting if path in self._ahead}
-            self._facts = dataclasses.replace(facts, troubles=facts.troubles + self._reached.troubles)
         return self._facts
 
     def btf(self, module: str | None = None) -> bytes:

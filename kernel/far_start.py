@@ -22,6 +22,7 @@ from kernel.dialect_agent import AgentDialect
 from kernel.dialect_sh import ShellDialect
 from kernel.drain import write_all
 from kernel.errors import KernelError, TargetLost, TargetUnusable
+from probes.attaching.reasons import Why
 from probes.facts import Trouble
 
 _NOISE = 1 << 17
@@ -135,8 +136,10 @@ class Hello:
             return ()
         why = " ".join(self.why.split())[:200] or "sudo and doas are not there"
         user = address.user or "USER"
-        remedy = f"connect as root, or let that user become root without a password: {user} ALL=(root) NOPASSWD: ALL"
-        return (Trouble(f"not root on {address.host}, and no way to become it: {why}", remedy),)
+        rule = f"{user} ALL=(root) NOPASSWD: ALL"
+        remedy = f"connect as root, or let that user become root without a password (visudo there): {rule}"
+        what = f"not root on {address.host}, and no way to become it: {why}"
+        return (Trouble(what, remedy, code=Why.PRIVILEGES),)
 
 
 def greet(door: Door, cancel: threading.Event | None = None) -> Hello:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from events.cut_mark import task_text
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.naming import Namer
 from events.record import Record
@@ -81,7 +82,7 @@ class Known:
     def text(self, record: Record) -> str:
         """A record as one line, as it is shown; see `events.search.Style`."""
         values = " ".join(f"{name}={value}" for name, value in self.values(record))
-        return f"{record.comm}-{record.pid} {record.event} {values}"
+        return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
 
     def fields(self, fmt: EventFormat) -> tuple[Field, ...]:
         """What stands in that line."""

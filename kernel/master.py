@@ -119,13 +119,17 @@ class Master:
         return status == 255 or status < 0
 
     def words(self) -> str:
-        """Return the last lines of what ssh had to say, else of its standard error: foreign text."""
-        self._stderr.join(FAREWELL)
-        text = ""
+        """Return what ssh itself had to say, its last lines: foreign text."""
         with contextlib.suppress(OSError), self._log.open("rb") as file:
             file.seek(max(0, self._log.stat().st_size - 2000))
-            text = file.read().decode(errors="replace").strip()
-        return text or self._stderr.said
+            return file.read().decode(errors="replace").strip()
+        return ""
+
+    @property
+    def heard(self) -> str:
+        """What came on its standard error before the greeting was over: of a jump host or the far side; printable."""
+        self._stderr.join(FAREWELL)
+        return self._stderr.said
 
     def _abandon(self) -> None:
         """We end without close(): in the middle of a question for a password, say. ssh sets the terminal right."""

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel.address import Address
-from kernel.errors import GoneForGood, NotAsked, NotReached, TargetLost, TargetUnusable
+from kernel.errors import GoneForGood, TargetLost
 from kernel.master import FAREWELL, Master
+from kernel.ssh_refused import unusable
 
 if TYPE_CHECKING:
     from kernel.far import FarTarget, Reached
@@ -18,10 +19,6 @@ Progress = Callable[[str, float | None], None]
 Tell = Callable[[str], None]
 _TOUCH = "a hardware key that blinks wants to be touched"
 """ssh itself says that on a standard error that is a terminal, and nowhere else."""
-_ASKED = ("Permission denied", "Host key verification failed")
-"""What ssh says where it would have asked, had it been allowed to."""
-_NEVER = ("No route", "unreachable", "Bad configuration", "Could not resolve", "Unable to negotiate", "command-line")
-"""What ssh says, besides the words in `_unusable`, where no line came about that could be cut."""
 
 
 def open_ssh(
@@ -101,10 +98,9 @@ def reach(
         how = f"{kind} over {hello.via.split()[0]}" if hello.via else kind
         return Reached(dialect, how, hello.troubles(address), master.close)
     except TargetLost as error:
-        failed = master.failed
-        words = master.words()
+        words, heard, failed = master.words(), master.heard, master.failed
         master.close()
-        raise _unusable(address, words, error, asking, failed=failed) from None
+        raise unusable(address, words, heard, error, options, asking=asking, failed=failed) from None
     except BaseException:
         master.close(FAREWELL)
         raise
@@ -117,24 +113,3 @@ def _has_hardware_key() -> bool:
 def _said_by(address: Address, tell: Tell | None) -> Tell | None:
     """Name who says it: a line of a far host must not look like one of ours."""
     return None if tell is None else lambda line: tell(f"{address.host} says: {line}")
-
-
-def _unusable(
-    address: Address, words: str, error: TargetLost, asking: bool = True, *, failed: bool = False
-) -> TargetUnusable:
-    """What ssh's last words mean; `failed`: it ended because of the connection, and not with the far side."""
-    last = words.splitlines()[-1] if words else str(error)
-    by_hand = f"try by hand: ssh {' '.join(word for word in address.words if word != '--')} true"
-    for sign, remedy in (
-        ("Permission denied", f"copy your key there (ssh-copy-id) or check the user's name; {by_hand}"),
-        ("Host key verification failed", f"accept or repair the host's key; {by_hand}"),
-        ("REMOTE HOST IDENTIFICATION", f"the host's key has changed: find out why; {by_hand}"),
-        ("Could not resolve", "check the host's name"),
-        ("Connection refused", "check that sshd runs there, and its port"),
-        ("timed out", "check that the host is up and reached from here"),
-    ):
-        if sign in words:
-            kind = NotAsked if not asking and sign in _ASKED else NotReached
-            return kind(f"{address}: {last}", remedy)
-    never = any(sign in words for sign in _NEVER)
-    return NotReached(f"{address}: {last}", by_hand, cut=failed and not never)

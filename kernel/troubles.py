@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from probes.attaching.reasons import Why
 from probes.facts import UNKNOWN, Feature, TargetFacts, Trouble
@@ -14,6 +14,9 @@ CAP_DAC_OVERRIDE = 1
 CAP_SYS_ADMIN = 21
 
 _BECOME_ROOT = "become root: `sudo probewright`, or `--target ssh://root@HOST`"
+_BECOME_ROOT_THERE = "become root there: `--target ssh://root@HOST`, or let `sudo -n` work for that user on it"
+_COMMANDS = ("sudo ", "mount ", "umount ", "echo ", "sysctl ")
+"""What a remedy begins with that is typed on the machine itself."""
 _ELSEWHERE = "try `--target lab`, or `--target ssh://HOST` for another machine"
 
 
@@ -21,6 +24,10 @@ _ELSEWHERE = "try `--target lab`, or `--target ssh://HOST` for another machine"
 class Sight:
     """What was seen beside the facts proper."""
 
+    host: str = ""
+    """What the user calls the machine; empty: it is this one."""
+    rights: tuple[Trouble, ...] = ()
+    """Why nobody becomes root there."""
     tracefs_known: bool = True
     """/proc/filesystems has tracefs."""
     tracefs_readable: bool = True
@@ -48,8 +55,15 @@ class Sight:
 
 def explain(facts: TargetFacts, sight: Sight) -> tuple[Trouble, ...]:
     """Everything that is in the way, the fatal ones first, and of these what no command can help."""
-    found = [*_build(facts, sight), *_reach(facts, sight), *_policy(facts, sight), *_missing(facts, sight)]
+    found = [*_build(facts, sight), *sight.rights, *_reach(facts, sight)]
+    found += [*_policy(facts, sight), *_missing(facts, sight)]
+    if sight.host:
+        found = [replace(one, remedy=_typed_there(one.remedy, sight.host)) for one in found]
     return tuple(sorted(found, key=lambda trouble: not trouble.fatal))
+
+
+def _typed_there(remedy: str, host: str) -> str:
+    return f"on {host}: {remedy}" if remedy.startswith(_COMMANDS) else remedy
 
 
 def parse_config(text: str) -> dict[str, str]:
@@ -80,7 +94,17 @@ def _reach(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:
     elif "ro" in sight.mount_options:
         yield Trouble("tracefs is mounted read-only", f"{sudo}mount -o remount,rw {facts.tracefs}")
     if not root:
-        yield Trouble("only root arms probes", _BECOME_ROOT, code=Why.PRIVILEGES)
+        yield _not_root(facts, sight)
+
+
+def _not_root(facts: TargetFacts, sight: Sight) -> Trouble:
+    """Return who we are instead of the machine's root, which uid 0 may not be either."""
+    what, remedy = "only root arms probes", _BECOME_ROOT_THERE if sight.host else _BECOME_ROOT
+    if facts.uid == 0 and sight.in_container:
+        what, remedy = f"{what}, and this is root of a container only", "start it outside, as root of the machine"
+    elif facts.uid == 0:
+        what, remedy = f"{what}, and this one has no CAP_DAC_OVERRIDE", "start it with the capabilities of root"
+    return Trouble(what, remedy, code=Why.PRIVILEGES)
 
 
 def _build(facts: TargetFacts, sight: Sight) -> Iterator[Trouble]:

@@ -106,6 +106,11 @@ class TargetFacts:
         return not any(trouble.fatal for trouble in self.troubles)
 
     @property
+    def unseen(self) -> Trouble | None:
+        """What kept us from looking at what this kernel can do, so that nothing is known of it; None: it was seen."""
+        return None if self.readme else next((trouble for trouble in self.troubles if trouble.fatal), None)
+
+    @property
     def arch(self) -> str:
         """The name a person uses: x86-64, arm64."""
         return {"x86_64": "x86-64", "aarch64": "arm64"}.get(self.machine, self.machine)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from probes.facts import TargetFacts
 from probes.verdict import Refusal
 
 _MESSAGES = {
     "missing_capability": "This kernel can't do that",
+    "unseen": "What this kernel can do cannot be seen",
     "not_traceable": "This function can't be traced on this kernel",
     "unknown_function": "This kernel has no such function",
     "blacklisted": "This function is on the kernel's kprobe blacklist",
@@ -22,6 +24,8 @@ _MESSAGES = {
     "outside_function": "No instruction of the function begins there",
     "not_code": "The symbol is no code of this file",
 }
+_OF_WHAT_IS_SEEN = frozenset({"missing_capability", "not_traceable", "NO_MATCHING_TYPE"})
+"""Codes of what README and the lists of functions of tracefs would have to say."""
 
 
 class CannotLower(Exception):
@@ -34,6 +38,14 @@ class CannotLower(Exception):
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.hint or refusal.message)
         self.refusal = refusal
+
+
+def as_seen(refusal: Refusal, facts: TargetFacts) -> Refusal:
+    """Return a refusal for what is missing; where nobody could look whether it is, another one that says so."""
+    if refusal.code not in _OF_WHAT_IS_SEEN or (trouble := facts.unseen) is None:
+        return refusal
+    hint = f"{trouble.what}; {trouble.remedy}" if trouble.remedy else trouble.what
+    return own("unseen", refusal.token, refusal.column, hint[:1].upper() + hint[1:])
 
 
 def own(

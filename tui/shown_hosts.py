@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from events.cut_mark import task_text
 from events.search import Found
 from tui.host_lines import wall_clock
 from tui.shown import detail_of, fields_of
@@ -67,7 +68,7 @@ class ShownHosts:
     def detail(self, seq: int) -> tuple[str, tuple[DetailField, ...]]:
         """Title and fields of a row. Raises IndexError where it was dropped."""
         one = self.record(seq)
-        title = f"{one.host}  {wall_clock(one.ts)}  {one.event} of {one.comm}-{one.pid}"
+        title = f"{one.host}  {wall_clock(one.ts)}  {one.event} of {task_text(one.comm, one.pid, one.event)}"
         return title, detail_of(self._events.watch(one.source), one.record)
 
     def _line(self, event: MergedEvent) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from events.cut_mark import task_text
 from events.decode import Value
 from events.format import EventFormat, Field
 from events.record import Record
@@ -45,7 +46,7 @@ class ShownValues:
     def text(self, record: Record) -> str:
         """A record as one line."""
         values = " ".join(f"{name}={value}" for name, value in self.values(record))
-        return f"{record.comm}-{record.pid} {record.event} {values}"
+        return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
 
     def fields(self, fmt: EventFormat) -> Sequence[Field]:
         """What stands in that line."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 from zlib import crc32
 
+from events.cut_mark import task_text
 from events.event_names import event_name
 from widgets.columns import WHOLE, Columns
 from widgets.line_paint import HUES
@@ -211,7 +212,7 @@ def _fixed(event: Event, name: str, marked: bool) -> str:
     if name == "cpu":
         return str(event.cpu) if event.cpu >= 0 else ""
     if name == "task":
-        return f"{event.comm}-{event.pid}" if event.pid >= 0 else event.comm
+        return task_text(event.comm, event.pid, event.event)
     return event_name(event.event)
 
 

@@ -46,7 +46,8 @@ def attachability(name: str, facts: TargetFacts, btf: Btf | None, ground: Ground
     about = _About(name, facts, btf, ground)
     machine = _machine(facts)
     if machine and not facts.functions:  # what could be traced isn't known: of the function only whether it is there
-        unknown = () if about.in_btf or about.symbols else about.nobody()
+        looked = facts.unseen is None or btf is not None or about.symbols is not None
+        unknown = about.nobody() if looked and not (about.in_btf or about.symbols) else ()
         return Attachability(name, reasons=(*machine, *unknown))
     if about.count and not name.startswith(_WEAK):
         kinds, reasons = about.listed()
@@ -101,7 +102,7 @@ def _machine(facts: TargetFacts) -> tuple[Reason, ...]:
         if trouble.fatal
     ]
     tracers = facts.has(Feature.FPROBE_EVENTS) or facts.has(Feature.KPROBE_EVENTS)
-    if not tracers and not any(reason.why is Why.TRACER for reason in reasons):
+    if not tracers and facts.unseen is None and not any(reason.why is Why.TRACER for reason in reasons):
         reasons.append(Reason(Why.TRACER, "no tracer for functions in this kernel"))
     return tuple(reasons)
 

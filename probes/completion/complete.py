@@ -65,7 +65,7 @@ def complete(text: str, cursor: int, known: Known) -> Completions:
     if len(words) == 1:
         found = _head(word, known)
     elif words[0].text[0] not in dict(_letters(known.facts)):
-        return Completions(cursor, cursor, (), Urge.NEEDED, "this kernel has no such kind of probe")
+        return Completions(cursor, cursor, (), Urge.NEEDED, _no_kind("this kernel has no such kind of probe", known))
     elif condition is not None and cursor > condition.end() and len(words) > 2:
         scope = Scope.of(text[: condition.start()], known)
         found = complete_filter(before, condition.end(), scope) if scope is not None else NOTHING
@@ -109,6 +109,11 @@ def _head(word: Word, known: Known) -> Completions:
     )
 
 
+def _no_kind(why: str, known: Known) -> str:
+    """Return why a kind is not offered; where nobody could look for it, what kept us from that."""
+    return f"what this kernel has cannot be seen: {known.facts.unseen.what}" if known.facts.unseen else why
+
+
 def _place(head: str, word: Word, known: Known) -> Completions:
     if head[0] == "t":
         return _names(word, known.tracepoints(word.text), "tracepoint")
@@ -116,7 +121,8 @@ def _place(head: str, word: Word, known: Known) -> Completions:
         return _names(word, known.events(word.text), "event")
     if head[0] in "pr" and "/" in word.text:
         if not known.facts.has(Feature.UPROBE_EVENTS):
-            return Completions(word.start, word.start, (), Urge.NEEDED, "this kernel has no probes in programs")
+            why = _no_kind("this kernel has no probes in programs", known)
+            return Completions(word.start, word.start, (), Urge.NEEDED, why)
         return complete_program(head, word, known)
     return _functions(head, word, known) if head[0] in "fpr" else NOTHING
 

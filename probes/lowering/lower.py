@@ -19,7 +19,7 @@ from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
 from probes.plan import Plan
 from probes.probe import Kind, Probe
-from probes.refusal import CannotLower
+from probes.refusal import CannotLower, as_seen
 from probes.static_events import Latency, StaticEvent
 
 __all__ = ["CannotLower", "lower"]
@@ -47,7 +47,10 @@ def lower(
     Raises:
         CannotLower: this target can't do it; the refusal says which word is in the way (column in `str(probe)`).
     """
-    plan = _lowered(probe, btf, facts, group, event, environment)
+    try:
+        plan = _lowered(probe, btf, facts, group, event, environment)
+    except CannotLower as error:
+        raise CannotLower(as_seen(error.refusal, facts)) from error
     check_planned(plan, btf, facts, environment)
     return plan
 

@@ -51,7 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(connection: Connection, facts: TargetFacts) -> None:
     btf = connection.btf
-    way_out = "; only BPF programs need it (Debian: apt-get install libbpf1)" if connection.target.owner else ""
+    # Only this machine's is looked for (`kernel.local`).
+    here = "not found; only BPF programs need it (Debian: apt-get install libbpf1)"
+    not_found = here if connection.target.name == "local" else "looked for on this machine only"
     rows = [
         ("target", connection.target.name),
         ("kernel", facts.title),
@@ -60,7 +62,7 @@ def _print(connection: Connection, facts: TargetFacts) -> None:
         ("BTF", connection.btf_error or (f"{len(btf.functions):,} functions" if btf else "none")),
         ("tracers", " ".join(facts.tracers) or "-"),
         ("lockdown", facts.lockdown or "not in this kernel"),
-        ("libbpf", facts.libbpf or f"not found{way_out}"),
+        ("libbpf", facts.libbpf or not_found),
         ("BPF", " ".join(facts.bpf_programs) or "-"),
         ("BPF helpers", " ".join(facts.bpf_helpers) or "-"),
     ]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from events.cut_mark import is_mark
+from events.cut_mark import is_mark, task_text
 from events.export.hosts import HostRecord, host_record, hosts_source
 from events.export.jsonlines import json_object
 from events.export.source import Source
@@ -158,7 +158,8 @@ class Stream:
     def _line(self, event: MergedEvent) -> str:
         watch = self._fleet.events.watch(event.source)
         values = " ".join(f"{name}={value}" for name, value in watch.known.values(event.record))
-        head = f"{wall_clock(event.ts)} {event.host:<{self._wide}} [{event.cpu:03}] {event.comm}-{event.pid}"
+        task = task_text(event.comm, event.pid, event.event)
+        head = f"{wall_clock(event.ts)} {event.host:<{self._wide}} [{event.cpu:03}] {task}"
         late = "  (late)" if event.late else ""
         return line(f"{head} {event.event.rpartition('/')[2]} {values}{late}")
 

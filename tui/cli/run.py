@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Container, Mapping
 
+from events.cut_mark import task_text
 from events.export.jsonlines import json_object
 from events.export.source import Source
 from events.record import Record
@@ -107,4 +108,5 @@ def _export(watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events:
 def _line(watch: Watch, record: Record, unasked: Container[str]) -> str:
     values = " ".join(f"{name}={value}" for name, value in watch.known.values(record) if name not in unasked)
     event = record.event.rpartition("/")[2]
-    return f"{record.ts / 1e9:.6f} [{record.cpu:03}] {record.comm}-{record.pid} {event} {values}"
+    task = task_text(record.comm, record.pid, record.event)
+    return f"{record.ts / 1e9:.6f} [{record.cpu:03}] {task} {event} {values}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from events.cut_mark import task_text
 from tui.shown import detail_of, note_of
 from tui.views.events_pane import EventsPane
 from tui.views.view import Place, TableView
@@ -91,7 +92,8 @@ class EventsView(TableView):
         if self._shown is None:
             raise IndexError(row)
         record = self._shown.record(row)
-        title = f"{seconds(record.ts)}  {record.event} of {record.comm}-{record.pid} on CPU {record.cpu}"
+        task = task_text(record.comm, record.pid, record.event)
+        title = f"{seconds(record.ts)}  {record.event} of {task} on CPU {record.cpu}"
         return title, detail_of(watching, record)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
