@@ -80,10 +80,10 @@ def folders(uid: int, environment: "Mapping[str, str]") -> "list[str]":
 def open_own(path: "bytes | str", how: int = os.O_RDONLY) -> int:
     """Open a journal that nobody but us can have written, nor can change. Raises OSError.
 
-    Its folder and the file belong to who we are, no one else may write to them, and the file is a plain one: what
-    is none is not waited for.
+    Its folder and the file belong to who we are, no one else may write to them, neither is a link, and the file is a
+    plain one: what is none is not waited for.
     """
-    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         own(folder, stat.S_ISDIR)
         flags = how | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -73,9 +73,13 @@ t_empty() { t_there "$1" || return 1; e=$( { : >"$1"; } 2>&1 ); }
 t_mkdir() { e=$(mkdir "$1" 2>&1); }
 t_rmdir() { e=$(rmdir "$1" 2>&1); }
 t_unlink() { e=$(rm "$1" 2>&1); }
-t_own() {  # a journal that someone else has written, or a pipe, is none of ours
+t_alone() {  # it is ours, no link, and neither its group nor others may write to it
+  [ -O "$1" ] && [ ! -h "$1" ] || return 1
+  case $(ls -ld "$1") in ?????w*|????????w*|'') return 1 ;; esac
+}
+t_own() {  # a journal that someone else may have written, or a pipe, is none of ours
   case $1 in */probewright/undo/*|/run/probewright/*) ;; *) return 0 ;; esac
-  [ -f "$1" ] && [ ! -h "$1" ] && [ -O "$1" ] || { e='Operation not permitted'; return 1; }
+  [ -f "$1" ] && t_alone "$1" && t_alone "${1%/*}" || { e='Operation not permitted'; return 1; }
 }
 t_read() {
   t_own "$1" || return 1
