@@ -31,12 +31,12 @@ def slow(monkeypatch):
     """A target `slow` that opens in a second, and one `endless` that has to be cancelled; gives what has ended."""
     ended = []
 
-    def open_slowly(spec, progress=None, cancel=None, default_recording=None):
+    def open_slowly(spec, progress=None, cancel=None, default_recording=None, tell=None):
         if spec == "endless":
             assert cancel.wait(60.0)
             ended.append(spec)
             raise LabCancelled
-        found = choose(str(shipped_recording()), progress, cancel, default_recording)
+        found = choose(str(shipped_recording()), progress, cancel, default_recording, tell)
         if spec == "slow":
             target = found.target
             facts = target.facts()

@@ -173,7 +173,7 @@ def living(monkeypatch):
 
     def make(rate: float) -> tuple[Kernel, Probewright]:
         found = Kernel(rate)
-        monkeypatch.setattr(kernel.open, "choose", lambda *_: Choice(found))
+        monkeypatch.setattr(kernel.open, "choose", lambda *_, **_more: Choice(found))
         return found, application("fake")
 
     return make

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from kernel.errors import TargetUnusable
 from kernel.open import Choice
 from tests.fake_target import FakeTarget
 from tui.cli import early
+from tui.cli.waiting import told
 
 FAR = "ssh://root@far"
 
@@ -33,7 +35,15 @@ class Opener:
         self.waits_for_cancel = False
         self.cancelled = False
 
-    def __call__(self, spec: str, progress: object = None, cancel: threading.Event | None = None) -> Choice:
+    def __call__(
+        self,
+        spec: str,
+        progress: object = None,
+        cancel: threading.Event | None = None,
+        *,
+        tell: Callable[[str], None],
+    ) -> Choice:
+        assert tell is told, "what a far host says is not lost"
         self.asked.append(spec)
         if self.waits_for_cancel:
             assert cancel is not None
