@@ -101,7 +101,9 @@ class HistKernel(FakeTarget):
         folder = posixpath.dirname(path)
         super().read(f"{folder}/trigger")
         texts = [
-            _TEXT.format(listed=hist.listed, key=f"{hist.trigger.keys[0].text}: 1", hits=hist.counts.hits)
+            _TEXT.format(
+                listed=hist.listed, key=f"{hist.trigger.keys[0].text.partition('.')[0]}: 1", hits=hist.counts.hits
+            )
             for hist in self.hists.get(folder, [])
         ]
         return "\n\n".join(texts).encode()

@@ -64,6 +64,14 @@ COMMANDS = (
     Command("view('calls')", "x", "Entry→exit", "Show calls: what each changed, returned and took.", "live"),
     Command("view('summary')", "s", "Summary", "Show latencies, frequent values, rates and processes.", "live"),
     Command(
+        "view('histograms')",
+        "h",
+        "Histograms",
+        "Show the tables of hist triggers that were given to probes (T).",
+        "live",
+        footer=False,
+    ),
+    Command(
         "probe",
         "p",
         "Probe this",

@@ -19,7 +19,8 @@ _HEAD = re.compile(
 )
 _END = re.compile(r"\}(?= |$)(?!.*\})")
 """The bracket behind the keys: what follows it are numbers and bars."""
-_VALUE = re.compile(r"([^\s:]+)( \(%\))?: +(-?[\d.]+)(?=  | *$)")
+_VALUE = re.compile(r"([^\s:]+)( \(%\))?: +(-?[\d.]+|#+)(?=  | *$)")
+"""A number, or the bar that `.graph` makes of one."""
 _LOG2 = re.compile(r"~ 2\^(\d+) *")
 _BUCKET = re.compile(r"~ (\d+)-(\d+) *")
 _BRACKETS = re.compile(r"\[ *([0-9a-f]+)\]")
@@ -71,6 +72,8 @@ class Entry(NamedTuple):
     keys: tuple[Key, ...]
     values: dict[str, float]
     """By name; `hitcount` unless it was left out, shares in percent with ` (%)` behind their name."""
+    shown: tuple[tuple[str, str], ...] = ()
+    """Names and texts of all values in the kernel's order, bars of `.graph` with them."""
 
     @property
     def hits(self) -> int:
@@ -148,9 +151,10 @@ def _entries(text: str, names: list[tuple[str, str]]) -> tuple[Entry, ...]:
             continue  # comments, blank lines, and what onmax() and onchange() keep
         lines.append(line)
         if end := _END.search(line):
-            values = {name + percent: float(number) for name, percent, number in _VALUE.findall(line[end.end() :])}
+            shown = tuple((name + percent, text) for name, percent, text in _VALUE.findall(line[end.end() :]))
+            values = {name: float(text) for name, text in shown if not text.startswith("#")}
             body = "\n".join([*lines[:-1], line[: end.start()]])
-            entries.append(Entry(_keys(body.removeprefix("{ "), names), values))
+            entries.append(Entry(_keys(body.removeprefix("{ "), names), values, shown))
             lines = []
     return tuple(entries)
 
@@ -166,6 +170,8 @@ def _keys(body: str, names: list[tuple[str, str]]) -> tuple[Key, ...]:
             break
         at = found + len(before) + len(name) + 1
         begins.append((found, at))
+    if not begins:  # no kernel writes so; whoever reads entries may rely on a key
+        return (Key(*names[0], body.strip()),)
     ends = [begin for begin, _ in begins[1:]] + [len(body)]
     return tuple(
         Key(name, modifier, body[start:end].strip())

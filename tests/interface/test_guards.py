@@ -24,7 +24,7 @@ from widgets.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 
 HIST = """# event histogram
 #
-# trigger info: hist:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048 [active]
+# trigger info: hist:name=pw_1_2__0_hits0:keys=common_cpu:vals=hitcount:sort=hitcount:size=2048 [active]
 #
 
 

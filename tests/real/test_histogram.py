@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import pytest
@@ -13,6 +15,7 @@ from events.summary.distribution import Power
 from events.summary.hist_text import parse_hist
 from events.summary.summary import Summary
 from kernel.connection import Connection
+from kernel.hist_tables import Table, read_tables
 from kernel.histogram import Histograms
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
@@ -21,7 +24,9 @@ from kernel.watch import Watch
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
 from tests.real.held import bring_in
+from tui.cli.hist_tables import tell_tables
 from tui.ends import ends_of
+from tui.hist_tables import lines_of
 
 WRITES = 300
 SIZE = 77_777
@@ -113,6 +118,44 @@ def test_latencies_in_the_kernel_are_those_of_the_pairs(guest: Guest, watch: Wat
         assert abs(mine - theirs) <= 1
     total = sum(entry.values["lat"] for entry in latencies.entries)
     assert abs(total - ours.total) <= 0.1 * ours.total
+
+
+TABLES = (
+    "hist:keys=count.hex,common_pid.execname:sort=hitcount.descending",
+    "hist:keys=count.log2:vals=count",
+    "hist:keys=stacktrace",
+    "hist:name=mine:keys=common_pid:vals=count:sort=count.descending",
+)
+
+
+@pytest.mark.parametrize("guest", ["7.2", "6.1"], indirect=True)
+def test_tables_of_hist_triggers_are_the_kernels_hist_file(
+    guest: Guest, watch: Watch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    armed = watch.arm(parse_probe("f vfs_write count"))
+    assert isinstance(watch.session, Session)
+    (event,) = armed.plan.events
+    for text in TABLES:
+        watch.add_trigger(armed, event, f"{text} if count == {SIZE}")
+    watch.histograms.begin([armed], [(event.path, "count")])
+    watch.histograms.end()
+    watch.histograms.begin([armed], [(event.path, "count")])  # beside them, with the same keys
+    _work(watch, guest)
+    tell_tables(watch, as_json=True)
+    objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["hits"] for one in objects] == [WRITES] * len(TABLES)
+    text = watch.session.instance.read(f"events/{event.path}/hist")
+    kernels = [one for one in text.split("# event histogram") if one.strip() and "pw_" not in one]
+    assert len(kernels) == len(TABLES)
+    names = re.compile(r"(?:common_pid|common_stacktrace|stacktrace|count|hitcount):|[{},]")
+    for section, found in zip(kernels, lines_by_table(read_tables(watch)), strict=True):
+        body = section.partition("[active]\n#\n")[2].partition("\nTotals:")[0]
+        assert " ".join(sorted(names.sub(" ", body).split())) == " ".join(sorted(" ".join(found).split()))
+
+
+def lines_by_table(tables: Iterable[Table]) -> list[list[str]]:
+    """Lines of the entries of each table: without trigger, titles and totals."""
+    return [[line.text for line in list(lines_of([table]))[2:-1]] for table in tables]
 
 
 def _each(powers) -> list[int]:

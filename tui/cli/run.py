@@ -13,6 +13,7 @@ from events.record import Record
 from kernel.watch import STORE_BYTES, Watch
 from tui.cli.comeback import despite_cuts
 from tui.cli.event_export import REFUSALS, exporting, refuse, refused
+from tui.cli.hist_tables import tell_tables
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
 from tui.cli.presets import ToArm, asked_for, expand, of_any_duration
@@ -68,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
                 unprinted = _print(watch, arguments, events, armed)
         if arguments.count_only:
             tell_counts(watch)
+        tell_tables(watch, as_json=arguments.json, aside=wanted is not None)
         account(watch, unprinted)
     except BrokenPipeError as error:
         unread = error

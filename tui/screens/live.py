@@ -25,7 +25,7 @@ from tui.shown import (
 )
 from tui.views.events import EventsView
 from tui.views.view import View
-from tui.views.views import LABELS, make_view
+from tui.views.views import EXTRA_LABELS, LABELS, make_view
 from widgets.figures import grouped
 from widgets.key_line import KeyLine
 from widgets.status_bar import LiveLine, LiveState, Losses, Status, TopLine
@@ -167,9 +167,10 @@ class LiveScreen(LiveCommands):
     def _state(self, note: str) -> LiveState:
         """Return the view and its place, with a note and no figures."""
         place = self._view.place
+        labels = LABELS | {name: label for name, label in EXTRA_LABELS.items() if name == self._view.name}
         return LiveState(
-            views=tuple(LABELS.values()),
-            view=list(LABELS).index(self._view.name),
+            views=tuple(labels.values()),
+            view=list(labels).index(self._view.name),
             following=place.following,
             new=place.new,
             per_second=None,

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 LABELS: Final = {"events": "events", "graph": "graph", "calls": "entry→exit", "summary": "summary"}
 """Name of each view, and its label in the line above the rows."""
-_CLASSES: Final = {"events": "EventsView", "graph": "GraphView", "calls": "CallsView", "summary": "SummaryView"}
+EXTRA_LABELS: Final = {"histograms": "histograms"}
+"""Views whose labels stand in that line only while they are shown."""
+_CLASSES: Final = {
+    "events": "EventsView",
+    "graph": "GraphView",
+    "calls": "CallsView",
+    "summary": "SummaryView",
+    "histograms": "HistogramsView",
+}
 
 
 def make_view(name: str) -> View:

@@ -1,0 +1,56 @@
+"""Read the histograms of hist triggers that somebody gave to armed probes: `T`, `--trigger`, or a preset.
+
+The kernel sorts them as their trigger says (hist_trigger_show in kernel/trace/trace_events_hist.c). Histograms that a
+session keeps for itself stand in the same files and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from events.summary.hist_text import Histogram, parse_hist
+from kernel.errors import FileRefused
+from kernel.holder import Holder
+from kernel.session import Session
+from probes.hist.kept import is_own
+from probes.plan import PlannedEvent
+
+
+class Table(NamedTuple):
+    """One histogram of one event."""
+
+    event: str
+    """Path."""
+    histogram: Histogram
+
+
+def events_with_tables(watching: Holder) -> tuple[PlannedEvent, ...]:
+    """Return the events of armed probes that have such a trigger, each once. Never waits."""
+    session = watching.session
+    if not isinstance(session, Session):
+        return ()
+    found = {
+        event.path: event
+        for armed in session.armed
+        for event, text in session.triggers(armed)
+        if text.strip().startswith("hist") and not is_own(text)
+    }
+    return tuple(found.values())
+
+
+def read_tables(watching: Holder) -> Iterator[Table]:
+    """Read the tables, event by event; waits for the kernel. Raises FileRefused, TargetLost."""
+    session = watching.session
+    if not isinstance(session, Session):
+        return
+    for event in events_with_tables(watching):
+        try:
+            text = session.instance.read(f"events/{event.path}/hist")
+        except FileRefused:
+            if event not in events_with_tables(watching):
+                continue  # its probe went meanwhile
+            raise
+        for histogram in parse_hist(text):
+            if not is_own(histogram.trigger):
+                yield Table(event.path, histogram)

@@ -1,0 +1,85 @@
+"""Tables of hist triggers, and what the line above the events says while the kernel counts."""
+
+from __future__ import annotations
+
+import pytest
+
+import kernel.open
+from kernel.arming import Mode
+from kernel.open import Choice, shipped_recording
+from tests.fake_hist import HistKernel
+from tests.interface.test_app import SIZE, application
+from tests.interface.test_guards import Kernel, ask_for
+from tests.interface.widget_host import screen_text, until
+from tui.screens.triggers import TriggerScreen
+
+
+class HistLiving(HistKernel, Kernel):
+    """A kernel with hist triggers, on which the application runs."""
+
+
+@pytest.fixture
+def living(monkeypatch):
+    found = HistLiving(0)
+    monkeypatch.setattr(kernel.open, "choose", lambda *_: Choice(found))
+    return found
+
+
+def said(app, text: str) -> bool:
+    return any(text in line for line in screen_text(app))
+
+
+async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(living):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        (armed,) = app.watching.armed
+        event = armed.plan.events[0]
+        await until(lambda: said(app, "● following"), pilot)
+        await pilot.press("h")
+        await until(lambda: said(app, "[histograms]") and said(app, "T gives it one"), pilot)
+        await pilot.press("T")
+        await until(lambda: isinstance(app.screen, TriggerScreen), pilot)
+        await pilot.press(*"hist:keys=common_pid.execname", "enter")
+        await until(lambda: living.on(event.path), pilot)
+        await pilot.press("escape")
+        await until(lambda: said(app, "hist:keys=common_pid.execname:vals=hitcount"), pilot)
+        for _ in range(1234):
+            living.hit(event.path)
+        await until(lambda: said(app, "1,234 hits, 1 entries"), pilot)
+
+        await pilot.press("s", "k")
+        await until(lambda: said(app, "■ counting in the kernel") and said(app, "0 hits since it began"), pilot)
+        assert app.watching.session.mode(armed) is Mode.COUNT
+        living.hit(event.path)
+        await until(lambda: said(app, "in the kernel: 1 hits since it began"), pilot)
+        await pilot.press("c")
+        await until(lambda: said(app, "in the kernel: 0 hits since it began"), pilot)
+        await pilot.press("e")
+        await until(lambda: said(app, "[events]") and said(app, "■ counting in the kernel"), pilot)
+        await pilot.press("h")
+        await until(lambda: said(app, "1,235 hits, 1 entries"), pilot)
+        assert len(living.on(event.path)) > 1 and not said(app, "name=pw_"), "those that the session keeps for itself"
+        await pilot.press("T")
+        await until(lambda: isinstance(app.screen, TriggerScreen), pilot)
+        assert app.screen._list.option_count == 1
+        await pilot.press("escape", "s", "k")
+        await until(lambda: said(app, "● following"), pilot)
+        assert app.watching.session.mode(armed) is Mode.RECORD
+        assert [hist.written for hist in living.on(event.path)] == ["hist:keys=common_pid.execname"]
+        await pilot.press("k")
+        await until(lambda: said(app, "■ counting in the kernel"), pilot)
+        app.disarm(app.watching.armed)
+        await until(lambda: not app.watching.armed, pilot)
+        await until(lambda: not said(app, "counting in the kernel"), pilot)
+    app.watching.close()
+    assert not living.traces and not living.guarded
+
+
+async def test_a_recording_has_no_tables():
+    app = application(shipped_recording())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place is not None and app.watching and app.watching.ended, pilot)
+        await pilot.press("h")
+        await until(lambda: said(app, "[histograms]") and said(app, "no probe has a hist trigger"), pilot)

@@ -1,0 +1,68 @@
+"""Tables of hist triggers that were given to probes: the kernel's own histograms, as it sorts them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from kernel.hist_tables import events_with_tables
+from tui.shown import note_of
+from tui.views.histograms_pane import HistogramsPane
+from tui.views.view import Place, View
+
+if TYPE_CHECKING:
+    from events.store import Store
+    from kernel.watch import Watch
+    from tui.hist_tables import TableLine
+
+_NONE = "no probe has a hist trigger: T gives it one, e.g. hist:keys=common_pid"
+
+
+class HistogramsView(View):
+    """Reads the tables each second while it is on the screen."""
+
+    name: ClassVar[str] = "histograms"
+    pane: HistogramsPane
+
+    def __init__(self) -> None:
+        self.pane = HistogramsPane(self.name)
+        self.pane.came = self.came
+        self._lines: tuple[TableLine, ...] | None = None
+        self._error = ""
+
+    def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Read at once what is new here."""
+        if self.pane.watching is not watching:
+            self.pane.watching, self._lines = watching, None
+            self.pane.look()
+        return False
+
+    def came(self, event: HistogramsPane.Read) -> None:
+        """Show what was read; after an error what was read before stays."""
+        if event.watching is not self.pane.watching:
+            self.pane.look()
+            return
+        self._error = event.error
+        if not event.error and event.lines != self._lines:
+            self._lines = event.lines
+            self.pane.show(event.lines)
+
+    def forget(self) -> None:
+        """Show nothing: the tables are read anew."""
+        self.pane.watching, self._lines, self._error = None, None, ""
+        self.pane.show(())
+
+    @property
+    def place(self) -> Place:
+        """Follows always, and shows no events."""
+        return Place()
+
+    def note(self, watching: Watch) -> str:
+        """What is missing, what failed, else what is going on."""
+        if self._error:
+            return self._error
+        events = events_with_tables(watching)
+        if not events:
+            return _NONE
+        if self._lines is None:
+            return f"reading the histograms of {', '.join(event.event for event in events)} …"
+        return note_of(watching)
