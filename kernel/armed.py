@@ -171,7 +171,7 @@ class ArmedProbes:
                 raise TargetUnusable("this probe is not armed any more")
             with self.stillness.around([text]):
                 self._arming.add_trigger(event, text, self._armed[armed])
-            if by_hand:
+            if by_hand and (event, text) in self._armed[armed].triggers:
                 self._armed[armed].by_hand.append((event, text))
             formats = self._arming.read_formats(armed.plan, stacks=True)
             self._formats |= formats

@@ -18,6 +18,7 @@ from kernel.target import Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
 from kernel.trampolines import refuse_second_start, started
 from kernel.undo import UndoFailure, UndoList
+from probes.hist.trigger import is_of_another
 from probes.plan import Plan, PlannedEvent
 
 _STACK_EVENTS = ("ftrace/kernel_stack", "ftrace/user_stack")
@@ -156,13 +157,21 @@ class Arming:
                 raise said from None
 
     def add_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
-        """A trigger keeps its event busy and has to be taken away. Raises ProbeRefused, TargetLost."""
+        """A trigger keeps its event busy and has to be taken away; one that clears another is not there afterwards.
+
+        Raises ProbeRefused, TargetLost.
+        """
         effect, undo = self._instance.trigger(event.path, text), self._instance.trigger(event.path, f"!{text}")
+        changes = is_of_another(text)  # and its way back would take that histogram away
         try:
-            holding.defined.do(effect, undo)
+            if changes:
+                self._target.perform(effect)
+            else:
+                holding.defined.do(effect, undo)
         except FileRefused as error:
             raise refused(text, error, _log(self._instance)) from None
-        holding.triggers.append((event, text))
+        if not changes:
+            holding.triggers.append((event, text))
 
     def remove_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
         """Take one away; what is not there is no error. Raises FileRefused, TargetLost."""

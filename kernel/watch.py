@@ -20,6 +20,7 @@ from events.cgroups import Cgroups
 from events.cut_mark import cut_of
 from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
+from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import KernelError
@@ -236,6 +237,19 @@ class Watch(Holder):
         `ready` is called with it when everything is there that it records by itself, and is about to be switched on.
         """
         return open_session(self.connection.target)
+
+    def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
+        """As that of a holder; who counts anew later begins at 0, whatever was counted before a cut."""
+        session = self._session
+        counted = session is not None and session.mode(armed) is Mode.COUNT
+        failures = super().switch(armed, mode)
+        if counted and mode is not Mode.COUNT:
+            # Of kprobes the kernel counts hits in every mode.
+            events = [event for event in armed.plan.events if event.line[:1] not in ("p", "r")]
+            with self._accounting:
+                if self._earlier is not None:
+                    self._earlier = self._earlier.without_hits(events)
+        return failures
 
     def exchange(self, make: Callable[[AnySession], tuple[AnySession, LineCut]]) -> LineCut:
         """As that of a holder; what was lost until then still counts."""

@@ -193,6 +193,15 @@ def parse_trigger(text: str) -> Trigger:
         raise ParseError(Refusal(refused.code, refused.message, column, refused.token, refused.hint)) from None
 
 
+def is_of_another(text: str) -> bool:
+    """Return whether a trigger clears or continues a histogram that has to be there, and is none of its own."""
+    try:
+        trigger = parse_trigger(text)
+    except ParseError:
+        return False
+    return isinstance(trigger, HistTrigger) and (trigger.has("clear") or trigger.has("continue"))
+
+
 def read_trigger(text: str, nohitcount: bool = True) -> Trigger:
     """Read a trigger without white space around it as far as the kernel does before it looks at the event.
 

@@ -67,6 +67,17 @@ def test_hits_of_before_are_added_until_the_probe_goes(side: Side, watch: Watch)
     assert hits(side, watch, 3) == {"vfs_read": 3}
 
 
+def test_hits_of_before_are_not_added_to_those_of_another_count(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"), mode=Mode.COUNT)
+    assert hits(side, watch, 1_000_000) == {"vfs_read": 1_000_000}
+    come_back(side, watch)
+    watch.switch(watch.armed[0], Mode.COUNT)
+    assert hits(side, watch, 5) == {"vfs_read": 1_000_005}, "it counts on"
+    watch.switch(watch.armed[0], Mode.RECORD)
+    watch.switch(watch.armed[0], Mode.COUNT)
+    assert hits(side, watch, 7) == {"vfs_read": 7}
+
+
 def test_what_a_queue_dropped_after_the_last_look_is_told(side: Side, watch: Watch) -> None:
     for total in (9, 18):
         (armed,) = watch.armed or (watch.arm(probe("vfs_read")),)

@@ -21,6 +21,7 @@ from kernel.session_start import open_session
 from kernel.target import Step
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
+from tests.fake_hist import HistKernel
 from tests.fake_target import FakeTarget
 from tests.pure.test_kernel_session import Fault
 from tui.losses import maxactive_of, with_maxactive
@@ -306,6 +307,24 @@ def test_a_line_that_is_lost_while_it_is_measured_is_no_refusal() -> None:
     session.close()
     target.vanish()
     assert not target.traces
+
+
+def test_a_trigger_that_clears_a_histogram_is_none_of_its_own() -> None:
+    """Its way back would be that of the histogram, which is still wanted."""
+    target = HistKernel()
+    with open_session(target) as session:
+        armed = session.arm(plan(session))
+        (event,) = armed.plan.events
+        with pytest.raises(ProbeRefused):
+            session.add_trigger(armed, event, "hist:keys=common_pid:clear")
+        session.add_trigger(armed, event, "hist:keys=common_pid")
+        target.hit(event.path)
+        session.add_trigger(armed, event, "hist:keys=common_pid:clear")
+        assert session.triggers(armed) == session.by_hand(armed) == ((event, "hist:keys=common_pid"),)
+        assert [hist.counts.hits for hist in target.on(event.path)] == [0]
+        session.remove_trigger(armed, event, "hist:keys=common_pid")
+        assert target.on(event.path) == []
+    assert not target.traces and not target.guarded
 
 
 def test_only_one_of_the_modes_is_on() -> None:
