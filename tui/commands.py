@@ -65,9 +65,9 @@ COMMANDS = (
     Command("view('summary')", "s", "Summary", "Show latencies, frequent values, rates and processes.", "live"),
     Command(
         "view('histograms')",
-        "h",
+        "b",
         "Histograms",
-        "Show the tables of hist triggers that were given to probes (T).",
+        "Show what hist triggers count: the tables, or buckets, that T gave a probe.",
         "live",
         footer=False,
     ),

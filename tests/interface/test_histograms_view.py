@@ -37,7 +37,7 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
         (armed,) = app.watching.armed
         event = armed.plan.events[0]
         await until(lambda: said(app, "● following"), pilot)
-        await pilot.press("h")
+        await pilot.press("b")
         await until(lambda: said(app, "[histograms]") and said(app, "T gives it one"), pilot)
         await pilot.press("T")
         await until(lambda: isinstance(app.screen, TriggerScreen), pilot)
@@ -58,7 +58,7 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
         await until(lambda: said(app, "in the kernel: 0 hits since it began"), pilot)
         await pilot.press("e")
         await until(lambda: said(app, "[events]") and said(app, "■ counting in the kernel"), pilot)
-        await pilot.press("h")
+        await pilot.press("b")
         await until(lambda: said(app, "1,235 hits, 1 entries"), pilot)
         assert len(living.on(event.path)) > 1 and not said(app, "name=pw_"), "those that the session keeps for itself"
         await pilot.press("T")
@@ -81,5 +81,5 @@ async def test_a_recording_has_no_tables():
     app = application(shipped_recording())
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.live_place is not None and app.watching and app.watching.ended, pilot)
-        await pilot.press("h")
+        await pilot.press("b")
         await until(lambda: said(app, "[histograms]") and said(app, "no probe has a hist trigger"), pilot)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.views.views import LABELS, make_view
+from tui.views.views import EXTRA_LABELS, LABELS, make_view
 
 ROOT = Path(__file__).parents[2]
 CORE = ("btf", "events", "probes", "kernel")
@@ -56,13 +56,14 @@ def test_the_live_place_comes_without_the_kernel_and_the_other_views():
     assert "tui.views.events" in there
     assert not {name for name in there if name.split(".")[0] in ("btf", "numpy", "probes")}
     assert {name for name in there if name.startswith("kernel.")} <= {"kernel.errors"}
-    assert not {f"tui.views.{name}" for name in LABELS if name != "events"} & there
+    assert not {f"tui.views.{name}" for name in (*LABELS, *EXTRA_LABELS) if name != "events"} & there
 
 
 def test_each_view_is_made_by_its_name():
-    views = [make_view(name) for name in LABELS]
-    assert [view.name for view in views] == list(LABELS)
-    assert [view.pane.id for view in views] == list(LABELS)
+    names = [*LABELS, *EXTRA_LABELS]
+    views = [make_view(name) for name in names]
+    assert [view.name for view in views] == names
+    assert [view.pane.id for view in views] == names
 
 
 def test_no_folder_hides_a_module_of_the_standard_library():

@@ -10,6 +10,7 @@ from textual.binding import Binding
 from tui.commands import COMMANDS
 from tui.views.calls import CallsPane
 from tui.views.events_pane import EventsPane
+from tui.views.histograms_pane import HistogramsPane
 from tui.views.summary_pane import SummaryPane
 from widgets.graph_pane import GraphPane
 from widgets.graph_table import GraphTable
@@ -17,7 +18,17 @@ from widgets.hot_rows import HotTable
 from widgets.summary_panel import SummaryList
 from widgets.tail_table import TailTable
 
-KEEPERS = (EventsPane, CallsPane, GraphPane, GraphTable, HotTable, SummaryPane, SummaryList, TailTable)
+KEEPERS = (
+    EventsPane,
+    CallsPane,
+    GraphPane,
+    GraphTable,
+    HistogramsPane,
+    HotTable,
+    SummaryPane,
+    SummaryList,
+    TailTable,
+)
 OF_ALL_LISTS = {"left", "right", "enter", "end"}
 """They go along, and open, what the list is of."""
 

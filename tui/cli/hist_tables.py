@@ -8,7 +8,6 @@ from kernel.errors import KernelError
 from kernel.hist_tables import read_tables
 from kernel.watch import Watch
 from tui.cli.output import emit, line, plain
-from tui.hist_tables import lines_of, object_of
 
 
 def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
@@ -24,6 +23,10 @@ def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
     except KernelError as error:
         print(f"probewright: the tables of hist triggers can't be read: {plain(str(error))}", file=sys.stderr)
         return
+    if not tables:
+        return
+    from tui.hist_tables import lines_of, object_of  # what measures text for a screen comes with it
+
     if as_json and not aside:
         for table in tables:
             emit(object_of(table))
