@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kernel.hist_tables import events_with_tables
 from tui.shown import note_of
-from tui.views.histograms_pane import HistogramsPane
+from tui.views.histograms_pane import HistogramsPane, TableLines
 from tui.views.view import Place, View
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ class HistogramsView(View):
             self.pane.look()
             return
         self._error = event.error
-        if not event.error and event.lines != self._lines:
-            self._lines = event.lines
-            self.pane.show(event.lines)
+        if not event.error and event.rows.lines != self._lines:
+            self._lines = event.rows.lines
+            self.pane.show(event.rows)
 
     def forget(self) -> None:
         """Show nothing: the tables are read anew."""
         self.pane.watching, self._lines, self._error = None, None, ""
-        self.pane.show(())
+        self.pane.show(TableLines())
 
     @property
     def place(self) -> Place:

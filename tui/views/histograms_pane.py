@@ -11,7 +11,7 @@ from textual.message import Message
 from kernel.errors import KernelError
 from widgets.line_list import LineList
 from widgets.rows import Piece
-from widgets.safe_text import fit
+from widgets.safe_text import fit, width
 
 if TYPE_CHECKING:
     from kernel.watch import Watch
@@ -28,6 +28,8 @@ class TableLines:
 
     def __init__(self, lines: tuple[TableLine, ...] = ()) -> None:
         self.lines = lines
+        self.columns = max((width(one.text) for one in lines), default=0)
+        """Of the widest line."""
 
     @property
     def next(self) -> int:
@@ -45,10 +47,10 @@ class HistogramsPane(LineList):
     class Read(Message):
         """Tables as they are now; `error`: why they could not be read."""
 
-        def __init__(self, watching: Watch, lines: tuple[TableLine, ...], error: str = "") -> None:
+        def __init__(self, watching: Watch, rows: TableLines, error: str = "") -> None:
             super().__init__()
             self.watching = watching
-            self.lines = lines
+            self.rows = rows
             self.error = error
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
@@ -71,17 +73,14 @@ class HistogramsPane(LineList):
             self.reading = True
             self._read(self.watching)
 
-    def show(self, lines: tuple[TableLine, ...]) -> None:
+    def show(self, rows: TableLines) -> None:
         """Show other lines; the cursor stays where it is."""
-        self._rows = TableLines(lines)
+        self._rows = rows
         self.rows_changed()
 
     def wanted_columns(self) -> int:
         """Columns of the widest line: the list scrolls sideways."""
-        from widgets.safe_text import width
-
-        rows = self._rows
-        return max((width(one.text) for one in rows.lines), default=0) if isinstance(rows, TableLines) else 0
+        return self._rows.columns if isinstance(self._rows, TableLines) else 0
 
     @work(thread=True, group="hist tables")
     def _read(self, watching: Watch) -> None:
@@ -89,9 +88,9 @@ class HistogramsPane(LineList):
         from tui.hist_tables import lines_of
 
         try:
-            self.post_message(self.Read(watching, tuple(lines_of(read_tables(watching)))))
+            self.post_message(self.Read(watching, TableLines(tuple(lines_of(read_tables(watching))))))
         except KernelError as error:
-            self.post_message(self.Read(watching, (), str(error)))
+            self.post_message(self.Read(watching, TableLines(), str(error)))
 
     @on(Read)
     def _came(self, event: Read) -> None:
