@@ -115,6 +115,11 @@ class Watch(Holder):
         """For how many seconds a far side has said nothing though it owes an answer; None: all is well."""
         return getattr(self.connection.target, "silent", None) if self.live and self.error is None else None
 
+    @property
+    def has_pace(self) -> bool:
+        """Whether its events a second can be told: there is a now, and its far side is not silent."""
+        return self.live and self.silent is None
+
     def tick(self, budget: float = 1.0) -> int:
         """Move what has come into the store; gives the number of new rows.
 

@@ -57,7 +57,7 @@ def _probe(watching: Watch, armed: Armed, counts: Counts | None, name: str) -> P
     session, store = watching.session, watching.store
     paths = [event.path for event in armed.plan.events]
     pace = None
-    if store is not None and watching.live:
+    if store is not None and watching.has_pace:
         rates = store.by_event(store.rates())
         pace = sum(rates.get(path, 0.0) for path in paths)
     hits = [counts.hits[path] for path in paths if path in counts.hits] if counts else []

@@ -135,10 +135,10 @@ def note_of_nothing(connection: Connection | None) -> str:
 
 
 def rates_of(watching: Watch | None) -> dict[str, float | None]:
-    """Name of each armed function, with its events a second; None in a recording, which has no now."""
+    """Name of each armed function, with its events a second; None where nobody can tell them."""
     if watching is None:
         return {}
-    if not watching.live:
+    if not watching.has_pace:
         return {armed.plan.probe.subject: None for armed in watching.armed}
     rates = watching.store.by_event(watching.store.rates()) if watching.store else {}
     found: dict[str, float | None] = {}

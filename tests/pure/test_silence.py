@@ -28,6 +28,8 @@ from tests.pure.test_kernel_watch import Anything, probe
 from tests.pure.test_ssh_reconnect import Side
 from tui.cli.silence import telling_silence
 from tui.cli.watching import follow
+from tui.losses import sheet_of
+from tui.shown import rates_of
 from widgets.status_bar import LiveState, Losses, Status, live_line, top_line
 
 TIMES = st.floats(0, 1e6)
@@ -44,7 +46,7 @@ def test_silent_is_who_owes_an_answer_and_says_nothing(heard: float, asked: floa
         assert found == now - heard >= AFTER
 
 
-@given(st.floats(0, AFTER - BEAT, exclude_max=True), st.floats(0, 1e4))
+@given(st.floats(0, AFTER - BEAT - 0.001), st.floats(0, 1e4))
 def test_an_answer_has_its_time_however_long_nobody_asked(answer: float, quiet: float):
     """A probe that is never hit: nothing was to come before it was asked for."""
     asked = 1e4
@@ -175,6 +177,14 @@ def test_only_where_something_is_armed(silent: _Silent):
     silent.side.cut()
     assert eventually(lambda: silent.watch.error is not None)
     assert silent.watch.silent is None, "what becomes of the line is said instead"
+
+
+def test_no_place_tells_the_pace_of_what_nobody_hears(silent: _Silent):
+    assert rates_of(silent.watch) == {"vfs_read": 0.0}
+    assert [one.rate for one in sheet_of(silent.watch, None, 0, 0).probes] == [0.0]
+    silent.fall_silent()
+    assert rates_of(silent.watch) == {"vfs_read": None}
+    assert [one.rate for one in sheet_of(silent.watch, None, 0, 0).probes] == [None]
 
 
 def test_a_command_says_it_once_in_a_file(silent: _Silent, capfd: pytest.CaptureFixture[str]):

@@ -158,7 +158,7 @@ class LiveScreen(LiveCommands):
         self._line.state = replace(
             self._state(_TRACED if self._only_traced else self._view.note(watching)),
             silent=silent,
-            per_second=sum(store.rates().values()) if watching.live and not silent else None,
+            per_second=sum(store.rates().values()) if watching.has_pace else None,
             losses=self._losses(watching),
             urgent=watching.error is not None,
             instead="" if watching.ended else activity_of(watching).mark,
