@@ -150,6 +150,7 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
 
 def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
+    from events.cut_mark import is_mark, mark_values
     from events.export.stacks import stack_of
     from events.record import detail
     from events.text import show
@@ -157,6 +158,8 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     from tui.stacks import stack_rows
     from widgets.event_detail import DetailField
 
+    if is_mark(record):
+        return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
     named = dict(ShownValues(watching.known).values(record))
     rows = []
     callers = "" if stack_of(record) is None else "caller"  # all of them stand as rows of the stack

@@ -39,7 +39,7 @@ from tests.pure.test_ssh_reconnect import Side, at_once, cut, shown, side
 from tui.__main__ import main
 from tui.event_export import source_of
 from tui.first_rows import first_rows
-from tui.shown import losses_of, status_of
+from tui.shown import detail_of, losses_of, status_of
 from tui.summary import _head
 
 __all__ = ["at_once", "side"]
@@ -293,6 +293,8 @@ def test_a_recording_says_of_its_gap_what_was_said_live(taped, capsys) -> None:
     assert [text for text, _ in status.losses.runs(quiet=True)][-1] == f"  ! gap {seconds_text(gap.seconds)}"
     assert first_rows(watch.connection.target).gap == gap.seconds, "from the first paint on"
     assert f"line cut for {gap.shown}" in _head(watch, Summary(watch.store))
+    told = {field.name: field.value for field in detail_of(watch, watch.store.record(1))}
+    assert told == {"lost": str(gap.lost), "back": str(gap.back), "seconds": str(gap.seconds), "note": gap.text}
     capsys.readouterr()
     assert main([str(path), "--export", "jsonl"]) == 0
     assert gap.text in capsys.readouterr().err

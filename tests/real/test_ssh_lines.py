@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,11 +26,12 @@ from probes.check import armable
 from tests.real import command
 from tests.real.openssh import Server
 from tests.real.processes import PATIENCE, sshs, until, zombies
-from tests.real.test_ssh_guest import DIALECTS, drained, is_clean, is_recording, left, plan, seen, the_master
+from tests.real.test_ssh_guest import DIALECTS, TRACEFS, drained, is_clean, is_recording, left, plan, seen, the_master
 from tests.slow_line import SlowLine
 
 READ = "f vfs_read count"
 NAME = "vfs_read__entry"
+TRACER = b"function_graph"
 
 
 def through(line: SlowLine, guest: Guest) -> list[str]:
@@ -167,23 +167,23 @@ def test_a_graph_comes_back_when_its_line_was_cut(guest_72: Guest, tmp_path: Pat
         assert process.stdout is not None
         out = process.stdout
 
-        def called() -> bool:
-            guest_72.run("mkdir /tmp/one; rmdir /tmp/one")
-            return bool(select.select([out], [], [], 0)[0])
+        def is_tracing() -> bool:
+            folder = f"{TRACEFS}/instances/probewright-*"
+            return guest_72.run(f"cat {folder}/current_tracer {folder}/tracing_on || true").split() == [TRACER, b"1"]
 
-        assert until(called)
-        first = command.Done(0, out.readline(), b"")
+        assert until(is_tracing)
+        guest_72.run("mkdir /tmp/one")
+        first = command.Done(0, out.readline(), b"")  # so it waits for the other one
         line.cut()
+        assert until(lambda: is_clean(guest_72)), "nobody is there: the far side cleans up"
         line.mend()
-
-        def over() -> bool:
-            guest_72.run("mkdir /tmp/one; rmdir /tmp/one")
-            return process.poll() is not None
-
-        assert until(over)
+        assert until(is_tracing)
+        guest_72.run("mkdir /tmp/two")
         done = command.finish(process)
+        guest_72.run("rmdir /tmp/one /tmp/two")
     assert done.status == 0 and "trying again for 300 s" in done.err, done
-    assert {one["function"] for one in (*first.objects, *done.objects)} == {"vfs_mkdir"}
+    calls = [one for one in (*first.objects, *done.objects) if one["level"] == 0]
+    assert [one["function"] for one in calls] == ["vfs_mkdir"] * 2
     assert sum(1 for batch in Recording.open(path).batches() if cut_of(batch) is not None) == 1
     assert until(lambda: is_clean(guest_72)), left(guest_72)
 
