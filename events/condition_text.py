@@ -36,7 +36,7 @@ _LONGEST: Final = 400
 _BITS: Final = range(-(1 << 63), 1 << 64)
 
 
-_LIKE_ONE: Final = re.compile(r"\s*!?\s*\(?\s*[A-Za-z_][\w.]*\s*(==|!=|<=|>=|<|>|~|&)")
+_LIKE_ONE: Final = re.compile(r"\s*+!?\s*+\(?\s*+[A-Za-z_][\w.]*+\s*+(==|!=|<=|>=|<|>|~|&)")
 
 
 class ConditionError(Exception):

@@ -125,10 +125,10 @@ PROBE_FIELDS = frozenset(("__probe_ip", "__probe_func", "__probe_ret_ip"))
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
 _ID = re.compile(r"^ID: *(\d{1,9})\s*$", re.MULTILINE)
 _FIELD = re.compile(
-    r"^[ \t]*field: ?([^;\n]{0,1000});\s*offset:(\d{1,9});\s*size:(\d{1,9});(?:\s*signed:(\d+);)?", re.MULTILINE
+    r"^[ \t]*field: ?([^;\n]{0,1000});\s*offset:(\d{1,9});\s*size:(\d{1,9});(?:\s*signed:(\d{1,9});)?", re.MULTILINE
 )
 _PRINT = re.compile(r"^print fmt: (.*)$", re.MULTILINE)
-_DECLARATION = re.compile(r"^(?P<type>.*?)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<dims>(?:\[[^\]]*\]\s*)*)$", re.DOTALL)
+_DECLARED_NAME = re.compile(r"(?<!\w)[A-Za-z_]\w*+$")
 _ARRAY_TYPE = re.compile(r"\[([^\]]*)\]")
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 _LARGEST = 1 << 24
@@ -189,14 +189,14 @@ _TEXTS = ("char[]", "const char[]")
 
 
 def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field:
-    declaration = _DECLARATION.match(match.group(1).strip())
-    if not declaration:
+    declared, dims = _without_dimensions(match.group(1).strip())
+    named = _DECLARED_NAME.search(declared)
+    if not named:
         raise FormatError(f"no field: {match.group(1)[:80]!r}")
+    ctype, name = declared[: named.start()].strip(), named[0]
     offset, size = int(match.group(2)), int(match.group(3))
     if offset + size > _LARGEST:
-        raise FormatError(f"field {declaration['name']} ends at byte {offset + size}")
-    ctype, dims = declaration["type"].strip(), "".join(declaration["dims"].split())
-    name = declaration["name"]
+        raise FormatError(f"field {name} ends at byte {offset + size}")
     base, loc = ctype, Loc.INLINE
     for candidate in (Loc.DATA, Loc.REL):
         if ctype.startswith(candidate.value):
@@ -212,6 +212,15 @@ def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field
     width = _width(element, size, bounds, loc, long_size)
     kind, count = _shape(element, size, bounds, loc, width, spec)
     return Field(name, ctype + dims, offset, size, signed, kind, width, count, loc, spec)
+
+
+def _without_dimensions(text: str) -> tuple[str, str]:
+    """`char name[2] [4]` -> `char name`, `[2][4]`."""
+    dims = ""
+    while text.endswith("]") and (begin := text.rfind("[")) >= 0:
+        dims = "".join(text[begin:].split()) + dims
+        text = text[:begin].rstrip()
+    return text, dims
 
 
 def _width(element: str, size: int, bounds: list[str], loc: Loc, long_size: int) -> int:

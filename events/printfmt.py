@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-_CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|L|z|t|j|q)?(?:p[A-Za-z0-9]*|[diuxXocs])|%%")
-_TYPE = re.compile(r"[-+ #0\d.%]*(.*)")
+_CONVERSION = re.compile(r"%[-+ #0]*+\d*+(?:\.\d++)?(?:hh|h|ll|l|L|z|t|j|q)?(?:p[A-Za-z0-9]*|[diuxXocs])|%%")
+_TYPE = re.compile(r"[-+ #0\d.%]*+(.*)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
-_REC = re.compile(r"^(?:\(|\([\w ]+\**\)|\s)*REC->(\w+)(?:\[(\d{1,6})\])?\)*$")
+_REC = re.compile(r"^(?:\([\w ]++\*{0,4}\)|\(|\s)*+REC->(\w+)(?:\[(\d{1,6})\])?\)*$")
 _STRING = re.compile(r"^__get_(?:rel_)?str\((\w+)(?:\[(\d{1,6})\])?\)$")
 
 

@@ -19,20 +19,20 @@ from kernel.troubles import Sight, explain, parse_config
 from probes.facts import LARGEST_LIST, MOST_FUNCTIONS, UNKNOWN, Feature, TargetFacts, Trouble
 
 _README_FEATURES = (
-    (Feature.FPROBE_EVENTS, r"^\s*f\[:\[<group>/\]"),
-    (Feature.TPROBE_EVENTS, r"^\s*t\[:\[<group>/\]"),
-    (Feature.EPROBE_EVENTS, r"^\s*e\[:\[<group>/\]"),
-    (Feature.EPROBE_FILTER, r"^\s*e\[:\[<group>/\].*\[if <filter>\]"),
+    (Feature.FPROBE_EVENTS, r"^[ \t]*f\[:\[<group>/\]"),
+    (Feature.TPROBE_EVENTS, r"^[ \t]*t\[:\[<group>/\]"),
+    (Feature.EPROBE_EVENTS, r"^[ \t]*e\[:\[<group>/\]"),
+    (Feature.EPROBE_FILTER, r"^[ \t]*e\[:\[<group>/\].*\[if <filter>\]"),
     (Feature.BTF_ARGS, r"<argname>\[->field"),
     (Feature.ENTRY_ARGS_AT_EXIT, r"kernel return probes support:.*\$arg<N>"),
-    (Feature.CHAR_TYPE, r"^\s*type: .*\bchar\b"),
+    (Feature.CHAR_TYPE, r"^[ \t]*type: .*\bchar\b"),
     (Feature.SYMSTR_TYPE, r"\bsymstr\b"),
     (Feature.USTRING_TYPE, r"\bustring\b"),
     (Feature.DENTRY_TYPE, r"%pd/%pD"),
     (Feature.TYPECAST, r"\[\(structname"),
     (Feature.CURRENT, r"\$current\b"),
     (Feature.THIS_CPU, r"\bthis_cpu_read\("),
-    (Feature.HIST_TRIGGERS, r"^\s*hist trigger\b"),
+    (Feature.HIST_TRIGGERS, r"^[ \t]*hist trigger\b"),
 )
 """What the README says, by the words with which it says it (trace.c, readme_msg)."""
 
@@ -54,6 +54,8 @@ _MACHINES |= {243: "riscv64", 258: "loongarch64"}
 _AT_PAGESZ = 6
 _LARGEST_CONFIG = 4 << 20
 """Bytes of a .config; that of a distribution has 300,000."""
+_LARGEST_README = 64 << 10
+"""Bytes; that of Linux 7.3 has 13,000."""
 _LARGEST_FILE = 1 << 20
 """Bytes of the small files of /proc and /sys."""
 _PAGE_SIZES = frozenset(1 << shift for shift in range(12, 19))
@@ -234,7 +236,7 @@ def _tracing(look: _Look, facts: TargetFacts) -> TargetFacts:
     """What tracefs says."""
     root = facts.tracefs
     names = look.names(root)
-    readme = look.text(f"{root}/README")
+    readme = look.text(f"{root}/README", _LARGEST_README)
     features = set(readme_features(readme))
     features |= {feature for feature, name in _FILE_FEATURES if name in names}
     if "funcgraph-args" in look.names(f"{root}/options"):

@@ -18,7 +18,7 @@ NO_LOG = "refused"
 
 _TOKEN = re.compile(r"[\w$%@*]+|\S+")
 
-_LAST_WORD = re.compile(r"\w+ *$")
+_LAST_WORD = re.compile(r"(?<!\w)\w++ *+$")
 
 _HINTS = {
     errno.E2BIG: "too many arguments, or too much data in one event",

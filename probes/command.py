@@ -18,7 +18,7 @@ from probes.syntax.parse import arguments_of, parse_probe, uses_own, words_of
 from probes.syntax.parse_error import refuse
 from probes.syntax.text import split
 
-_SEPARATOR = re.compile(r"\s*;\s*")
+_SEPARATOR = re.compile(r"(?<!\s)\s*+;\s*+")
 _OFFSET = re.compile(r"([0-9][0-9a-zA-Z]*)(%return)?(?:\(([^()]*)\))?")
 _STATIC = re.compile(r"(.*/.*):(sdt_[A-Za-z0-9_]+:[A-Za-z0-9_]+)()()")
 _FUNCTION = re.compile(r"(.*/.*):([A-Za-z_.$][^:%+()]*)(\+[0-9][0-9a-zA-Z]*)?(%return)?")

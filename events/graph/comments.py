@@ -16,7 +16,7 @@ from events.text import kernel_text, show
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 """enum in include/linux/interrupt.h; names as in /proc/softirqs."""
-_FLAGS = re.compile(r'\{ *(0x[0-9a-fA-F]+|\d+)[uUlL]* *, *"([^"]*)" *\}')
+_FLAGS = re.compile(r'\{ *(0x[0-9a-fA-F]{1,16}|\d{1,20})[uUlL]* *, *"([^"]{0,100})" *\}')
 
 
 def comment(record: Record, symbols: Symbols | None = None) -> str:
@@ -52,7 +52,7 @@ def _switch(record: Record) -> str:
 @lru_cache(maxsize=16)
 def _states(print_fmt: str) -> tuple[tuple[tuple[int, str], ...], int]:
     """Letters by bit, and the bit of a task that was preempted (TASK_REPORT_MAX), one above them."""
-    letters = tuple((int(bit, 0), letter) for bit, letter in _FLAGS.findall(print_fmt))
+    letters = tuple((int(bit, 16 if "x" in bit else 10), letter) for bit, letter in _FLAGS.findall(print_fmt))
     return letters, max((bit for bit, _ in letters), default=0) << 1
 
 

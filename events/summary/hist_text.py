@@ -11,19 +11,21 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_TOTALS_FORM = r"\nTotals:\n +Hits: (\d+)\n +Entries: (\d+)\n +Dropped: (\d+)"
+from foreign.text import whole_number
+
+_TOTALS_FORM = r"\nTotals:\n +Hits: (\d{1,20})\n +Entries: (\d{1,20})\n +Dropped: (\d{1,20})"
 _TOTALS = re.compile(_TOTALS_FORM + r"\n*\Z")
 _HEAD = re.compile(
     rf"(?:\A|{_TOTALS_FORM}\n\n+)(?P<head># event histogram\n#\n# trigger info: (?P<trigger>.*) "
     r"\[(?P<state>active|paused)\]\n#\n)"
 )
-_END = re.compile(r"\}(?= |$)(?!.*\})")
-"""The bracket behind the keys: what follows it are numbers and bars."""
-_VALUE = re.compile(r"([^\s:]+)( \(%\))?: +(-?[\d.]+|#+)(?=  | *$)")
+_VALUE = re.compile(
+    r"(?<![^\s:])([^\s:]++)( \(%\))?: ++(-?\d{1,24}(?:\.\d{1,24})?|#{1,100}+)(?=  | ?$)", re.ASCII
+)
 """A number, or the bar that `.graph` makes of one."""
-_LOG2 = re.compile(r"~ 2\^(\d+) *")
-_BUCKET = re.compile(r"~ (\d+)-(\d+) *")
-_BRACKETS = re.compile(r"\[ *([0-9a-f]+)\]")
+_LOG2 = re.compile(r"~ 2\^(\d{1,20}) *", re.ASCII)
+_BUCKET = re.compile(r"~ (\d{1,20})-(\d{1,20}) *", re.ASCII)
+_BRACKETS = re.compile(r"\[ *+([0-9a-f]{1,20})\]")
 
 
 class Key(NamedTuple):
@@ -53,9 +55,9 @@ class Key(NamedTuple):
         else:
             digits = "0123456789abcdef" if self.modifier == "hex" else "0123456789"
             whole = bool(self.text) and not self.text.strip(digits)
-            return int(self.text, len(digits)) if whole else None
+            return whole_number(self.text, len(digits)) if whole else None
         base = 16 if self.modifier.startswith("sym") else 10
-        return int(match[1], base) if match else None
+        return whole_number(match[1], base) if match else None
 
     @property
     def label(self) -> str:
@@ -150,10 +152,12 @@ def _entries(text: str, names: list[tuple[str, str]]) -> tuple[Entry, ...]:
         if not lines and not line.startswith("{ "):
             continue  # comments, blank lines, and what onmax() and onchange() keep
         lines.append(line)
-        if end := _END.search(line):
-            shown = tuple((name + percent, text) for name, percent, text in _VALUE.findall(line[end.end() :]))
+        # The last bracket is that behind the keys: what follows it are numbers and bars.
+        end = line.rfind("}")
+        if end >= 0 and line[end + 1 : end + 2] in ("", " "):
+            shown = tuple((name + percent, text) for name, percent, text in _VALUE.findall(line[end + 1 :]))
             values = {name: float(text) for name, text in shown if not text.startswith("#")}
-            body = "\n".join([*lines[:-1], line[: end.start()]])
+            body = "\n".join([*lines[:-1], line[:end]])
             entries.append(Entry(_keys(body.removeprefix("{ "), names), values, shown))
             lines = []
     return tuple(entries)

@@ -15,7 +15,7 @@ from kernel.errors import FileRefused
 from kernel.session import Session
 from kernel.target import Target
 
-_NOW = re.compile(rb"^now ts:\s*(\d+)\.(\d{6})\s*$", re.MULTILINE)
+_NOW = re.compile(rb"^now ts:[ \t]*+(\d{1,20})\.(\d{6})[ \t]*+$", re.MULTILINE)
 _MICROSECOND = 1000
 
 

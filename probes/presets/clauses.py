@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_AND = re.compile(r"""("[^"]*"|'[^']*')|\s*&&\s*""")
+_AND = re.compile(r"""("[^"]*"|'[^']*')|(?<!\s)\s*+&&\s*+""")
 _QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
 _PARTS = re.compile(r"""\$\{[^{}]*\}|"[^"]*"|'[^']*'|[{}]| if """)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_TABLE = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+\s*(?:#.*)?$")
+_TABLE = re.compile(r"\s*+\[++\s*+([^\]]++)\]++\s*+(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
 _LONG = re.compile(r'"""|' + r"'''")
 _INLINE = re.compile(r"""(?:[{,]\s*)([A-Za-z0-9_-]+|"[^"]*"|'[^']*')\s*=""")
@@ -26,10 +26,10 @@ def line_of(text: str, path: Sequence[str]) -> int:
             within = "" if within in quotes else within
             continue
         if found := _TABLE.match(line):
-            table = _split(found[1])
+            table = _split(found[1].strip())
             best = _better(best, wanted, table, number)
         elif found := _KEY.match(line):
-            key = (*table, *_split(found[1]))
+            key = (*table, *_split(found[1].strip()))
             best = _better(best, wanted, key, number)
             for inner in _INLINE.findall(line[found.end() :]):
                 best = _better(best, wanted, (*key, inner.strip("\"'")), number)

@@ -102,11 +102,15 @@ def test_a_disk_that_is_full_is_told(words):
     assert (done.returncode, done.stderr[-len(said) :]) == (1, said)
 
 
-def test_a_full_disk_of_another_file_is_not_said_to_be_the_output(monkeypatch):
+def test_a_full_disk_of_another_file_is_not_said_to_be_the_output(monkeypatch, capsys):
     def full(_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(clean, "connect", full)
+    assert main(["clean"]) == 3
+    said = capsys.readouterr().err
+    assert "standard output" not in said and "No space left on device" in said and "Traceback" not in said
+    monkeypatch.setenv("PROBEWRIGHT_TRACEBACK", "1")
     with pytest.raises(OSError, match="No space left"):
         main(["clean"])
 

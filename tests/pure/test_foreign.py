@@ -1,0 +1,297 @@
+"""The door for what comes from outside: each bound, and each way to go past it that was seen."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.batch import Batch, Chunk
+from events.chunks import pack_batch, unpack_batches
+from events.format import FormatError, parse_format
+from events.printfmt import parse_print_fmt
+from events.summary.hist_text import parse_hist
+from foreign.archive import TarBounds, read_tar
+from foreign.document import read_json, read_object
+from foreign.files import read_file
+from foreign.packed import gunzip, inflate, unpack, unxz
+from foreign.refusal import InputRefusal
+from foreign.text import lines_of, whole_number, without_surrogates
+from kernel.facts import gather
+from kernel.tracefs import parse_stats
+from tests import hostile
+from tests.fake_target import ROOT, FakeTarget
+from tests.fuzz import material
+
+PACKED = [(gunzip, gzip.compress), (inflate, zlib.compress), (unxz, lzma.compress)]
+
+
+@pytest.mark.parametrize(("take", "pack"), PACKED)
+@given(data=st.binary(max_size=300), more=st.integers(0, 50))
+def test_what_is_packed_comes_out_whole_or_is_refused(take, pack, data, more):
+    assert take(pack(data), "x", len(data) + more) == data
+    if data:
+        with pytest.raises(InputRefusal, match=f"^x: unpacks to more .at most {len(data) - 1} bytes"):
+            take(pack(data), "x", len(data) - 1)
+        with pytest.raises(InputRefusal, match=r"^x: damaged packed data"):
+            take(pack(data)[:-9], "x", len(data))
+
+
+def test_members_behind_each_other_are_one_and_bounded():
+    assert unpack(gzip.compress(b"ab") + gzip.compress(b"c") + bytes(20), "x") == b"abc"
+    with pytest.raises(InputRefusal, match="packed streams behind each other"):
+        gunzip(gzip.compress(b"") * 2000, "x")
+    with pytest.raises(InputRefusal, match="unpacks to more"):
+        gunzip(gzip.compress(bytes(1 << 20)) * 100, "x", 16 << 20)
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+@pytest.mark.parametrize("how", ["w", "w:gz", "w:xz"])
+def test_a_tar_file_is_read_as_tarfile_reads_it(form, how):
+    names = {"a": b"x" * 700, "b/" + "c" * 90 + "/" + "d" * 60: b"", "ä" * 40: b"y", "./e": bytes(512)}
+    if form != tarfile.USTAR_FORMAT:
+        names["f" * 300] = b"z"
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=how, format=form) as tar:
+        for name, data in names.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    assert read_tar(out.getvalue(), "x") == {name.removeprefix("./"): data for name, data in names.items()}
+
+
+def test_a_tar_file_is_bounded_in_members_bytes_and_names():
+    of_three = hostile.tar_of({name: bytes(1000) for name in "abc"})
+    small = TarBounds(2000, 2000, 2)
+    for bounds, words in (
+        (small._replace(total=9000), "more members"),
+        (small._replace(members=9), "its files have"),
+    ):
+        with pytest.raises(InputRefusal, match=words):
+            read_tar(of_three, "x", bounds)
+    assert read_tar(of_three, "x", TarBounds(999, 9000, 9)) == {}
+    for data in (b"", bytes(100), b"x" * 2000):
+        with pytest.raises(InputRefusal) if data.strip(b"\0") else _nothing():
+            assert read_tar(data, "x") == {}
+    for data, words in ((hostile.many_headers(), "more members"), (hostile.long_header(), "a header of 734003200")):
+        with pytest.raises(InputRefusal, match=words):
+            read_tar(data, "x")
+
+
+def _nothing():
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "[" * 70 + "]" * 70,
+        "Infinity",
+        "NaN",
+        "[1e999]",
+        "9" * 5000,
+        "[" + "1," * (1 << 20) + "1]",
+        "{",
+        "",
+    ],
+)
+def test_json_is_refused_with_its_bound(text):
+    with pytest.raises(InputRefusal) as refused:
+        read_json(text, "x")
+    assert str(refused.value).startswith("x: ") and "\n" not in str(refused.value)
+
+
+def test_json_has_no_lone_surrogates():
+    assert read_object('{"a\\ud800": ["\\udc80", "\\u00e4"]}', "x") == {"a\\ud800": ["\\udc80", "ä"]}
+    with pytest.raises(InputRefusal, match="no object"):
+        read_object("[]", "x")
+    assert read_json(b'"\xff"', "x") == "\\xff"
+
+
+@given(st.text(alphabet=st.characters(codec=None), max_size=20))
+def test_every_text_can_be_written(text):
+    without_surrogates(text).encode()
+
+
+@given(st.text(max_size=50))
+def test_a_number_is_one_or_none(text):
+    found = whole_number(text)
+    assert (found is not None) == (text.isascii() and text.isdigit() and len(text) <= 40)
+    assert lines_of(text, "x", 50) == (text.split("\n")[:-1] if text.endswith("\n") or not text else text.split("\n"))
+
+
+def test_lines_and_files_are_bounded(tmp_path: Path):
+    with pytest.raises(InputRefusal, match=r"x: 3 lines \(at most 2\)"):
+        lines_of("a\nb\nc\n", "x", 2)
+    (tmp_path / "a").write_bytes(bytes(10))
+    assert read_file(tmp_path / "a", 10) == bytes(10)
+    with pytest.raises(InputRefusal, match="10 bytes"):
+        read_file(tmp_path / "a", 9)
+    for place in ("/dev/zero", "/dev/full", str(tmp_path)):
+        with pytest.raises(InputRefusal, match="no regular file"):
+            read_file(place, 10)
+
+
+# -- what stands behind it ---------------------------------------------------------------------------------------
+
+
+def test_empty_passes_cost_nothing_and_small_ones_what_they_weigh():
+    real = Batch((Chunk(0, b"x"),), True)
+    raw = b"\1\0\0\0\0" * 1000 + pack_batch(real) + b"\0\0\0\0\0" * 1000 + pack_batch(real)
+    assert list(unpack_batches(raw, 100)) == [Batch((), True), real, real]
+    with pytest.raises(InputRefusal, match="more passes"):
+        list(unpack_batches(pack_batch(real) * 2000, 100))
+    with pytest.raises(InputRefusal, match="a pass of"):
+        list(unpack_batches(b"\1\xff\xff\xff\0"))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "fact", "value"),
+    [
+        ("/sys/devices/system/cpu/online", "0-", "cpus", 1),
+        ("/sys/devices/system/cpu/online", "0-99999999999", "cpus", 8192),
+        ("/sys/devices/system/cpu/online", "9" * 5000, "cpus", 1),
+        ("/sys/devices/system/cpu/online", "3-1,²", "cpus", 1),
+        ("/sys/kernel/address_bits", "7", "long_size", 8),
+        ("/sys/kernel/address_bits", "9" * 5000, "long_size", 8),
+        ("/proc/self/status", "Uid:\t0\t" + "9" * 5000 + "\nCapEff:\t" + "f" * 5000, "uid", 0),
+    ],
+)
+def test_odd_files_of_a_machine_are_facts(path, text, fact, value):
+    files = {name: data.encode() for name, data in material.machine().items()} | {path: text.encode()}
+    files.pop(f"{ROOT}/events/header_page")
+    assert getattr(gather(FakeTarget(files)), fact) == value
+
+
+def test_a_list_of_functions_is_bounded():
+    files = {name: data.encode() for name, data in material.machine().items()}
+    files[f"{ROOT}/available_filter_functions"] = b"a\n" * 500_000
+    with pytest.raises(InputRefusal, match="available_filter_functions: 500000 lines"):
+        gather(FakeTarget(files))
+
+
+LONG = 200_000
+"""Letters: what takes a step for each pair of them takes longer than a test may."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'print fmt: "%' + "0" * LONG + '!", REC->a',
+        "\tfield: " + "a " * 499 + ";\toffset:0;\tsize:4;",
+        "\tfield: " + "[" * 998 + ";\toffset:0;\tsize:4;",
+    ],
+)
+def test_a_line_of_a_format_file_is_read_once(line):
+    text = f"name: x\nID: 1\nformat:\n\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n{line}\n"
+    with contextlib.suppress(FormatError):
+        parse_format(text)
+    parse_print_fmt(line.partition(": ")[2])
+
+
+def test_numbers_and_long_lines_of_histograms_and_counts():
+    head = "# event histogram\n#\n# trigger info: hist:keys=a:vals=hitcount [active]\n#\n"
+    ends = "\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n"
+    for line in (
+        "{ a: 1 } " + "b" * LONG,
+        "{ a: 1 } hitcount: 1.2.3",
+        "{ a: " + "9" * 5000 + " } hitcount: 1",
+        "} " * LONG,
+    ):
+        for found in parse_hist(f"{head}\n{line}\n{ends}"):
+            for entry in found.entries:
+                assert [key.number for key in entry.keys] in ([1], [None])
+    assert parse_stats(f"entries: {'9' * 5000}\noverrun: x\n").entries == 0
+
+
+# -- what the commands say of it ---------------------------------------------------------------------------------
+
+
+def _empty_field(folder: Path) -> str:
+    page = b"\tfield: ;\toffset:0;\tsize:8;\n"
+    return hostile.write(folder, "x.pwr", material.recording(blobs={("header_page", ""): page}))
+
+
+def _counts(folder: Path) -> str:
+    meta = material.parts().meta | {"counts": {"dropped": float("inf")}}
+    return hostile.write(folder, "x.pwr", material.recording(json.dumps(meta).encode()))
+
+
+def _plans(folder: Path) -> str:
+    meta = material.parts().meta | {"plans": [{"probe": 7, "events": [{"group": []}], "losses": [1]}]}
+    return hostile.write(folder, "x.pwr", material.recording(meta))
+
+
+def _config(folder: Path) -> str:
+    return hostile.write(folder, "x.tar.xz", hostile.packed_config())
+
+
+def _functions(folder: Path) -> str:
+    return hostile.write(folder, "x.tar.xz", hostile.function_list())
+
+
+def _passes(folder: Path) -> str:
+    return hostile.write(folder, "x.pwr", hostile.empty_passes())
+
+
+READ = "f record_read%return n"
+
+
+@pytest.mark.parametrize(
+    ("make", "words", "statuses"),
+    [
+        (_config, ["list", "-t", "FILE"], (0,)),
+        (_functions, ["list", "-t", "FILE"], (3,)),
+        (_passes, ["FILE", "--export", "jsonl:OUT"], (0,)),
+        (_empty_field, ["FILE", "--export", "jsonl:OUT"], (3,)),
+        (_counts, ["FILE", "--export", "jsonl:OUT"], (3,)),
+        (_plans, ["run", "-t", "FILE", READ], (3,)),
+        (lambda folder: "/dev/zero", ["list", "-t", "FILE"], (3,)),
+    ],
+    ids=["config.gz", "functions", "empty passes", "header_page", "Infinity", "plans", "a device"],
+)
+def test_a_command_ends_in_a_line_and_a_status_within_its_memory(tmp_path, make, words, statuses):
+    names = {"FILE": make(tmp_path), "OUT": str(tmp_path / "out")}
+    done = hostile.run(*[word.replace("FILE", names["FILE"]).replace("OUT", names["OUT"]) for word in words])
+    assert done.status in statuses, done
+    assert "Traceback" not in done.err and "error of the program" not in done.err
+    assert done.peak < 512 << 20
+    if done.status:
+        assert done.err.startswith("probewright: ")
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["list", "--help"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_help_to_a_full_disk_is_an_error(words, unbuffered):
+    import os
+    import subprocess
+    import sys
+
+    with open("/dev/full", "w") as full:
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(
+            [sys.executable, "-m", "tui", *words], stdout=full, stderr=subprocess.PIPE, env=environment, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr == "probewright: standard output: No space left on device; not all was given out\n"
+
+
+def test_a_standard_output_of_few_letters_takes_all_words(tmp_path):
+    path = hostile.write(tmp_path, "ä.pwr", material.recording())
+    done = hostile.run("show", "-t", path, "record_read", environment={"PYTHONIOENCODING": "ascii"})
+    assert done.status == 0 and "Traceback" not in done.err
