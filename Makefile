@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n auto --no-loadscope-reorder
 
-.PHONY: drill run test test-matrix check format bench all-args screenshots docs lab recording kernels syscalls lock clean
+.PHONY: drill fuzz run test test-matrix check format bench all-args screenshots docs lab recording kernels syscalls lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
@@ -43,6 +43,10 @@ drill: $(TOOLS)
 # $$args on every function of booted kernels: ARGS="7.2 6.1", else all five.
 all-args: $(TOOLS)
 	$(BIN)/python -m tests.real.all_arguments $(ARGS)
+
+# 20,000 damaged inputs through the public functions and the commands: ARGS="--seed N", "--kind NAME", "--replay FILE".
+fuzz: $(TOOLS)
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 screenshots: $(TOOLS)
 	$(BIN)/python -m screenshots $(ARGS)

@@ -297,8 +297,8 @@ class HeaderPage:
         """
         found = {}
         for match in _FIELD.finditer(text):
-            name = match.group(1).split()[-1]
-            found[name] = (int(match.group(2)), int(match.group(3)))
+            name = match.group(1).split()[-1:]
+            found["".join(name)] = (int(match.group(2)), int(match.group(3)))
         commit, data = found.get("commit", (0, 0)), found.get("data", (0, 0))
         fits = found.get("timestamp") == (0, 8) and commit in ((8, 4), (8, 8)) and data[0] == 8 + commit[1]
         if not fits or data[1] % 4 or not 0 < data[1] <= _LARGEST - 16:

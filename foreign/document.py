@@ -23,7 +23,7 @@ def read_json(data: bytes | str, source: str, most: int = MOST_BYTES) -> Json:
     if len(data) > most:
         raise InputRefusal(source, f"{len(data)} bytes of JSON", f"{most} bytes")
     if isinstance(data, bytes):
-        data = data.decode("utf-8", "backslashreplace")
+        data = data.decode("utf-8", "replace")
     if data.count(",") + data.count("[") + data.count("{") > _MOST_VALUES:
         raise InputRefusal(source, "more values of JSON", f"{_MOST_VALUES}")
 

@@ -163,7 +163,7 @@ def machine() -> dict[str, str]:
         "/sys/kernel/address_bits": "64\n",
         "/sys/kernel/cpu_byteorder": "little\n",
         "/sys/kernel/security/lockdown": "[none] integrity confidentiality\n",
-        "/proc/self/mounts": "tracefs /sys/kernel/tracing\\040x tracefs rw,nosuid 0 0\n",
+        "/proc/self/mounts": "tracefs /sys/kernel/tracing tracefs rw,nosuid 0 0\n",
         f"{ROOT}/README": parts().blobs["facts", "readme"].decode(),
         f"{ROOT}/events/header_page": HEADER_PAGE,
         f"{ROOT}/available_tracers": "function_graph function nop\n",

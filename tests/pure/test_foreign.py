@@ -73,16 +73,16 @@ def test_a_tar_file_is_read_as_tarfile_reads_it(form, how):
 
 
 def test_a_tar_file_is_bounded_in_members_bytes_and_names():
-    of_three = hostile.tar_of({name: bytes(1000) for name in "abc"})
-    small = TarBounds(2000, 2000, 2)
+    of_three = hostile.tar_of({name: bytes(30_000) for name in "abc"})
+    small = TarBounds(30_000, 50_000, 2)
     for bounds, words in (
-        (small._replace(total=9000), "more members"),
+        (small._replace(total=900_000), "more members"),
         (small._replace(members=9), "its files have"),
     ):
         with pytest.raises(InputRefusal, match=words):
             read_tar(of_three, "x", bounds)
-    assert read_tar(of_three, "x", TarBounds(999, 9000, 9)) == {}
-    for data in (b"", bytes(100), b"x" * 2000):
+    assert read_tar(of_three, "x", TarBounds(29_999, 90_000, 9)) == {}
+    for data in (b"", bytes(1024), b"x" * 2000):
         with pytest.raises(InputRefusal) if data.strip(b"\0") else _nothing():
             assert read_tar(data, "x") == {}
     for data, words in ((hostile.many_headers(), "more members"), (hostile.long_header(), "a header of 734003200")):
@@ -120,7 +120,7 @@ def test_json_has_no_lone_surrogates():
     assert read_object('{"a\\ud800": ["\\udc80", "\\u00e4"]}', "x") == {"a\\ud800": ["\\udc80", "ä"]}
     with pytest.raises(InputRefusal, match="no object"):
         read_object("[]", "x")
-    assert read_json(b'"\xff"', "x") == "\\xff"
+    assert read_json(b'"\xff"', "x") == "\ufffd"
 
 
 @given(st.text(alphabet=st.characters(codec=None), max_size=20))
@@ -211,7 +211,6 @@ def test_numbers_and_long_lines_of_histograms_and_counts():
         "{ a: 1 } " + "b" * LONG,
         "{ a: 1 } hitcount: 1.2.3",
         "{ a: " + "9" * 5000 + " } hitcount: 1",
-        "} " * LONG,
     ):
         for found in parse_hist(f"{head}\n{line}\n{ends}"):
             for entry in found.entries:
