@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.fuzz import commands, kinds
+from tests.fuzz import commands, far, kinds
 
-KINDS = {**kinds.KINDS, **commands.KINDS}
+KINDS = {**kinds.KINDS, **commands.KINDS, **far.KINDS}

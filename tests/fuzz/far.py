@@ -1,0 +1,97 @@
+"""A far side whose answers are damaged: frames of the agent over a pair of pipes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import threading
+from random import Random
+from types import SimpleNamespace
+
+from kernel import frames
+from kernel.dialect_agent import AgentDialect
+from kernel.errors import FileRefused, KernelError
+from kernel.target import Effect, Step
+from tests.fuzz.kinds import Kind
+from tests.fuzz.mutation import damaged
+
+_PATIENCE = 0.1
+_ANSWERS = (
+    frames.frame(0, frames.OK, b"1", b"77", b"0"),
+    frames.frame(1, frames.OK),
+    frames.frame(2, frames.MORE, b"", b"content of a file") + frames.frame(2, frames.OK),
+    frames.frame(3, frames.OK, b"a", b"b"),
+    frames.frame(4, frames.MORE, *frames.squeeze(b"text " * 1000)) + frames.frame(4, frames.OK),
+    frames.frame(5, frames.ERROR, b"2"),
+    frames.frame(6, frames.OK, b"a"),
+    frames.frame(7, frames.OK)
+    + frames.frame(7, frames.PASS, b"1", b"4096", *frames.squeeze(frames.pack(b"0", bytes(4096)))),
+    frames.frame(8, frames.OK, b"1"),
+    frames.frame(9, frames.OK),
+)
+
+
+def _answers(random: Random) -> bytes:
+    answers = list(_ANSWERS)
+    for _ in range(random.choice((1, 1, 2))):
+        at = random.randrange(len(answers))
+        answers[at] = damaged(answers[at], random)
+    return json.dumps([one.hex() for one in answers]).encode()
+
+
+def _feed(data: bytes) -> None:
+    """As `_asked`; an error of the line's own threads, which nobody would see, fails too."""
+    told: list[threading.ExceptHookArgs] = []
+    before, threading.excepthook = threading.excepthook, told.append
+    try:
+        _asked(data)
+    finally:
+        threading.excepthook = before
+        assert not told, told[0].exc_value
+
+
+def _asked(data: bytes) -> None:
+    """Ask for one thing after the other; the far side gives an answer each time it hears something, then hangs up."""
+    answers = [bytes.fromhex(one) for one in json.loads(data)]
+    hears, near_writes = os.pipe()
+    near_reads, says = os.pipe()
+    process = SimpleNamespace(
+        stdin=os.fdopen(near_writes, "wb", buffering=0), stdout=os.fdopen(near_reads, "rb", buffering=0)
+    )
+    far = threading.Thread(target=_speak, args=(answers, hears, says), daemon=True)
+    far.start()
+    try:
+        dialect = AgentDialect(process)
+        dialect.read("/x", 1000)
+        dialect.list("/x")
+        dialect.read("/y", 8000)
+        with contextlib.suppress(FileRefused):
+            dialect.read("/none", 100)
+        dialect.links("/x")
+        stream = dialect.stream("/instance")
+        stream.read(0.01)
+        dialect.perform(Step(Effect.WRITE, "/x", b"1"))
+        dialect.close()
+    finally:
+        process.stdin.close()
+        far.join(5)
+        process.stdout.close()
+
+
+def _speak(answers: list[bytes], hears: int, says: int) -> None:
+    try:
+        for one in answers:
+            os.write(says, one[: 1 << 15])
+            # Who waits for an answer waits for two minutes: a far side that hears nothing hangs up.
+            if not select.select([hears], [], [], _PATIENCE)[0] or not os.read(hears, 1 << 16):
+                break
+    except OSError:
+        pass
+    finally:
+        os.close(says)
+        os.close(hears)
+
+
+KINDS: dict[str, Kind] = {"agent": Kind(_answers, _feed, (KernelError,), 2)}
