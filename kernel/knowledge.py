@@ -16,7 +16,8 @@ from btf.btf import Btf
 from btf.errors import BtfError
 from events.kallsyms import Symbols
 from events.naming import Namer
-from kernel.errors import FileRefused, KernelError
+from foreign.refusal import InputRefusal
+from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.recording import RecordingTarget, holds_events
 
 if TYPE_CHECKING:
@@ -40,7 +41,11 @@ class Knowledge:
 
     @cached_property
     def facts(self) -> TargetFacts:
-        return self.target.facts()
+        """What the target can do. Raises TargetUnusable, TargetLost."""
+        try:
+            return self.target.facts()
+        except InputRefusal as error:
+            raise TargetUnusable(f"{self.target.name}: {error}") from None
 
     @cached_property
     def btf(self) -> Btf | None:
