@@ -9,7 +9,7 @@ import pytest
 from tui.views.views import EXTRA_LABELS, LABELS, make_view
 
 ROOT = Path(__file__).parents[2]
-CORE = ("btf", "events", "probes", "kernel")
+CORE = ("foreign", "btf", "events", "probes", "kernel")
 
 
 def modules(folder: str) -> list[str]:

@@ -14,7 +14,7 @@ import platformdirs
 from kernel.lab.guest import Guest
 from tests.real.command import TOP
 
-CORE = ("btf", "events", "kernel", "probes")
+CORE = ("btf", "events", "foreign", "kernel", "probes")
 PROGRAM = (*CORE, "tui")
 
 
