@@ -13,7 +13,7 @@ from kernel.owner import base36
 from kernel.target import Effect, Step, Target
 
 _NAME = re.compile(r"(\d{1,10})-(\d{1,20})(?:-([0-9a-f]{32}))?")
-_UID = re.compile(r"^Uid:\s+\d+\s+(\d+)", re.MULTILINE)
+_UID = re.compile(r"^Uid:\s+\d+\s+(\d{1,10})\b", re.MULTILINE)
 _MOST_BYTES = 4 << 20
 
 

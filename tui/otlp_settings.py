@@ -11,11 +11,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from foreign.text import whole_number
+
 _PATH = "/v1/logs"
 _DEFAULT = "http://localhost:4318"
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i686": "x86", "ppc64le": "ppc64"}
 """`uname -m` -> host.arch of the semantic conventions."""
 
+_LONGEST_TIMEOUT = 86_400_000
+"""Milliseconds: a day."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """What names a header (RFC 9110, 5.6.2)."""
 _OURS = ("content-encoding", "content-length", "content-type", "host", "transfer-encoding")
@@ -66,14 +70,12 @@ def settings_of(url: str, environment: Mapping[str, str]) -> Settings:
         found = _split(environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or _DEFAULT)
         found = found._replace(path=found.path.rstrip("/") + _PATH)
     milliseconds = said("TIMEOUT", "10000")
-    if not milliseconds.isdecimal() or not int(milliseconds):
-        raise BadSetting(f"OTEL_EXPORTER_OTLP_TIMEOUT: {milliseconds} is no number of milliseconds")
+    if not (timeout := whole_number(milliseconds)) or timeout > _LONGEST_TIMEOUT:
+        raise BadSetting(f"OTEL_EXPORTER_OTLP_TIMEOUT: {milliseconds[:40]} is no number of milliseconds")
     compression = said("COMPRESSION", "gzip")
     if compression not in ("gzip", "none"):
         raise BadSetting(f"OTEL_EXPORTER_OTLP_COMPRESSION: {compression} is neither gzip nor none")
-    return Settings(
-        found, _headers(said("HEADERS")), int(milliseconds) / 1000, compression == "gzip", said("CERTIFICATE")
-    )
+    return Settings(found, _headers(said("HEADERS")), timeout / 1000, compression == "gzip", said("CERTIFICATE"))
 
 
 def resource_of(

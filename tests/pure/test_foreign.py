@@ -31,6 +31,7 @@ from kernel.tracefs import parse_stats
 from tests import hostile
 from tests.fake_target import ROOT, FakeTarget
 from tests.fuzz import material
+from tui.otlp_settings import BadSetting, settings_of
 
 PACKED = [(gunzip, gzip.compress), (inflate, zlib.compress), (unxz, lzma.compress)]
 
@@ -294,3 +295,9 @@ def test_a_standard_output_of_few_letters_takes_all_words(tmp_path):
     path = hostile.write(tmp_path, "ä.pwr", material.recording())
     done = hostile.run("show", "-t", path, "record_read", environment={"PYTHONIOENCODING": "ascii"})
     assert done.status == 0 and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "²", "1" * 30])
+def test_a_number_of_the_environment_is_bounded(digits):
+    with pytest.raises(BadSetting, match="no number of milliseconds"):
+        settings_of("", {"OTEL_EXPORTER_OTLP_TIMEOUT": digits})
