@@ -20,6 +20,7 @@ pytest_plugins = ["tests.second_try", "tests.lab_kernels"]
 # How fast an example runs says nothing here. `--hypothesis-profile=fixed` gives every run the same examples.
 settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("fixed", settings.get_profile("random"), derandomize=True, database=None)
+settings.register_profile("typing", settings.get_profile("random"))
 settings.load_profile("random")
 
 _RUN_FOLDER = pytest.StashKey[Path]()

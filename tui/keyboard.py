@@ -98,7 +98,10 @@ class Keyboard:
             if self._held and stroke.key == "enter":
                 self._held.append((event, stroke))
                 continue
-            fate = self.rule.fate(stroke, in_text=self._in_text, careful=self._is_careful(event.key))
+            command = self._command(event.key)
+            fate = self.rule.fate(
+                stroke, in_text=self._in_text, careful=command in CAREFUL, meant=command not in ("", "why_not")
+            )
             if fate is Fate.HOLD:
                 self._held.append((event, stroke))
                 self._look_in(PAUSE)
@@ -152,11 +155,11 @@ class Keyboard:
     def _in_text(self) -> bool:
         return isinstance(self._app.focused, Input | TextArea)
 
-    def _is_careful(self, key: str) -> bool:
-        """Return whether the command of a key, where it has the keyboard now, is one of those."""
+    def _command(self, key: str) -> str:
+        """Return the name of the action that a key has, where it has the keyboard now; empty: none."""
         for node, bound in self._app.screen._modal_binding_chain:
             for binding in bound.key_to_bindings.get(key, ()):
                 _, name, parameters = actions.parse(binding.action)
                 if node.check_action(name, parameters):
-                    return name in CAREFUL
-        return False
+                    return name
+        return ""

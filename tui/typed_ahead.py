@@ -5,7 +5,7 @@ A letter belongs to the text line that has the keyboard. Elsewhere it is a comma
 - while an operation is under way that will change the screen, or just after the screen has changed, until nobody has
   typed for `PAUSE`: such letters are for the text line that the change ends at, or for nobody;
 - within a word, where the command destroys, writes or changes the kernel (`tui.commands.CAREFUL`): the rest of that
-  word is for nobody.
+  word is for nobody, as it is behind a letter that has no command.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class TypedAhead:
         """Whether a letter came before that change."""
         self._in_word = False
         """Whether a word is being typed that is for nobody."""
+        self._by_careful = False
+        """Whether a careful command was begun by a letter of what is being typed: Enter behind it answers nothing."""
 
     @property
     def pending(self) -> bool:
@@ -94,19 +96,20 @@ class TypedAhead:
         self._by_letter = self._before.printable and self._changed_at - self._before.at < PAUSE
         self._in_word = False
 
-    def fate(self, stroke: Stroke, *, in_text: bool, careful: bool) -> Fate:
+    def fate(self, stroke: Stroke, *, in_text: bool, careful: bool, meant: bool = True) -> Fate:
         """Return the way of a key, the next one typed.
 
         Args:
             stroke: the key.
             in_text: a text line has the keyboard.
             careful: the key's command destroys, writes or changes the kernel.
+            meant: the key has a command.
         """
         typing = stroke.at - self._before.at < PAUSE
         if self._changed_at is not None and stroke.at - max(self._changed_at, self._before.at) >= PAUSE:
             self._changed_at = None
         if not typing:
-            self._in_word = False
+            self._in_word = self._by_careful = False
         if not stroke.printable:
             return self._of_no_letter(stroke, typing)
         before, self._before = self._before, stroke
@@ -115,14 +118,18 @@ class TypedAhead:
         if self.pending or self._changed_at is not None:
             return Fate.HOLD
         self._in_word |= careful and typing and before.in_word
-        return Fate.DROP if self._in_word else Fate.GIVE
+        if self._in_word:
+            return Fate.DROP
+        self._in_word, self._by_careful = not meant, self._by_careful or careful
+        return Fate.GIVE
 
     def _of_no_letter(self, stroke: Stroke, typing: bool) -> Fate:
         """Enter behind letters goes where they went; behind a letter that changed the screen it answers nothing."""
         if stroke.key != "enter":
-            self._before, self._changed_at, self._in_word = _NOTHING_YET, None, False
+            self._before, self._changed_at = _NOTHING_YET, None
+            self._in_word = self._by_careful = False
             return Fate.GIVE
-        answers = self._changed_at is not None and self._by_letter
+        answers = self._by_careful or (self._changed_at is not None and self._by_letter)
         if self._in_word or answers:
             self._before = self._before._replace(at=stroke.at) if typing else self._before
             return Fate.DROP
