@@ -31,6 +31,10 @@ class ColumnChoice:
         current = self.current if self.current in there else None
         return ColumnChoice((*kept, *new), self.hidden & there, current)
 
+    def at(self, number: int) -> ColumnChoice:
+        """The keys are about the column of this number among those that are shown."""
+        return replace(self, current=self.shown[number])
+
     def turned(self, step: int) -> ColumnChoice:
         """The keys are about the next column, or the one before; the first field comes first."""
         shown = self.shown

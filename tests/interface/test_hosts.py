@@ -23,6 +23,7 @@ from tui.app import Probewright
 from tui.hosting import LentOpening
 from tui.screens.detail import DetailScreen
 from tui.screens.hosts import HostsScreen
+from widgets.confirm import Confirm
 from widgets.help import HelpScreen
 from widgets.host_table import HostLine, HostTable, detail_lines
 from widgets.status_bar import Losses
@@ -173,6 +174,8 @@ async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, 
         await pilot.press("shift+tab", "down")
         await until(lambda: "vfs_open is not there" in text(app), pilot)
         await pilot.press("D")
+        await until(lambda: isinstance(app.screen, Confirm), pilot)
+        await pilot.press("y")
         await until(lambda: text(app).count("○ open") == 2, pilot)
         assert "f:" not in lan.hosts["web1"].files["/sys/kernel/tracing/dynamic_events"].decode()
 

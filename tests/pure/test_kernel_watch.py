@@ -213,6 +213,26 @@ def test_a_cleared_store_knows_what_an_id_means_now(watch, target):
     assert rows(watch, 1) == ["vfs_write"]
 
 
+def test_what_was_cleared_comes_back_with_what_came_since(watch, target):
+    armed = watch.arm(probe("vfs_read"))
+    for ts in (1000, 2000):
+        target.event(ts, id_of(armed))
+    rows(watch, 2)
+    for ts in (3000, 4000):
+        watch.forget()
+        assert (len(watch.store), watch.store.evicted, dict(watch.store.totals)) == (0, 0, {})
+        target.event(ts, id_of(armed))
+        rows(watch, 1)
+        assert watch.store.totals[id_of(armed)] == 1
+    for expected in ([3000, 4000], [1000, 2000, 3000, 4000]):
+        watch.recall()
+        store = watch.store
+        assert [store.row(seq).ts for seq in range(store.first_seq, store.next_seq)] == expected
+        assert store.totals[id_of(armed)] == len(expected)
+    watch.recall()
+    assert len(watch.store) == 4
+
+
 def test_events_of_one_probe_under_several_ids_are_its_own(watch, target):
     """Ids are used again: what is armed anew beside another has one that is not its first."""
     read, write = watch.arm(probe("vfs_read")), watch.arm(probe("vfs_write"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from tui import dialogs
 from tui.saying import SayingApp
 from tui.views.chosen_pane import SORT, ChosenPane
 from tui.views.preview_rows import PreviewRows
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
     from tui.shown_events import ShownEvents
 
 _HUES: Final = ("", "task", "event")
-_COLUMN_FIRST: Final = "first choose a column (right)"
 _EVENT_FIRST: Final = "first put the cursor on an event (space)"
-_BOTH_FIRST: Final = "first put the cursor on an event (space) and on a column (right)"
 
 
 class EventsPane(ChosenPane):
@@ -127,12 +126,8 @@ class EventsPane(ChosenPane):
 
     def _done_first(self) -> None:
         """Ask no more for what has been chosen."""
-        if not isinstance(self.app, SayingApp):
-            return
-        column, event = self.choice.current is not None, self.record is not None
-        for there, wanted in ((column, _COLUMN_FIRST), (event, _EVENT_FIRST), (column and event, _BOTH_FIRST)):
-            if there:
-                self.app.take_back(wanted)
+        if isinstance(self.app, SayingApp) and self.record is not None:
+            self.app.take_back(_EVENT_FIRST)
 
     def action_move_column(self, step: int) -> None:
         """Elsewhere."""
@@ -185,7 +180,7 @@ class EventsPane(ChosenPane):
 
         record, column = self.record, self.choice.current
         if record is None or column is None:
-            self.notify(_BOTH_FIRST, markup=False)
+            self._choose_first(lambda: self.action_only(same), of_event=True)
             return
         self._done_first()
         try:
@@ -201,7 +196,7 @@ class EventsPane(ChosenPane):
 
         record, column = self.record, self.choice.current
         if record is None or column is None:
-            self.notify(_BOTH_FIRST, markup=False)
+            self._choose_first(self.action_in_kernel, of_event=True)
             return
         self._done_first()
         try:
@@ -212,8 +207,10 @@ class EventsPane(ChosenPane):
     def action_sort(self) -> None:
         """By the current column: up, down, by time again."""
         column = self.choice.current
-        if self.shown is None or column is None:
-            self.notify(_COLUMN_FIRST, markup=False)
+        if self.shown is None:
+            return
+        if column is None:
+            self._choose_first(self.action_sort)
             return
         by, descending = self.shown.order or (None, False)
         if by == column and descending:
@@ -221,6 +218,18 @@ class EventsPane(ChosenPane):
         else:
             self.shown.sort(column, by == column)
         self.refill()
+
+    def _choose_first(self, then: Callable[[], object], *, of_event: bool = False) -> None:
+        """Have a column chosen for what needs one; `of_event`: and the cursor is to be on an event before."""
+        if of_event and self.record is None:
+            self.notify(_EVENT_FIRST, markup=False)
+            return
+
+        def chosen(number: int) -> None:
+            self._change(self.choice.at(number))
+            then()
+
+        dialogs.pick(self.app, "which column?", [column.name for column in self.choice.shown], chosen)
 
     @property
     def note(self) -> str:
