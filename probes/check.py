@@ -21,6 +21,7 @@ from probes.lowering.lower import lower
 from probes.plan import Plan
 from probes.probe import Kind, Probe
 from probes.refusal import CannotLower
+from probes.rules.filter_meaning import MISREAD
 from probes.rules.hints import hint_for
 from probes.syntax.parse_error import ParseError, refuse
 from probes.verdict import Refusal, Verdict
@@ -67,7 +68,7 @@ def check_plan(
     if isinstance(probe, str):
         if not is_own(probe):
             verdict = kernel_verdict(probe, btf, facts, existing, environment=environment)
-            return Checked(verdict, _plan_of(probe, btf, facts, group, environment) if verdict.ok else None)
+            return _taken(probe, verdict, btf, facts, group, environment) if verdict.ok else Checked(verdict, None)
         text = probe
         try:
             probe = armable(text)
@@ -175,9 +176,14 @@ def armable(text: str) -> Armable:
     return command
 
 
-def _plan_of(text: str, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment) -> Plan | None:
-    """The plan for a text the kernel takes; None for what is lowered nowhere."""
+def _taken(
+    text: str, verdict: Verdict, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment
+) -> Checked:
+    """The plan for a text the kernel takes; without one for what is lowered nowhere."""
     try:
-        return lower(armable(text), btf, facts, group, environment=environment)
-    except (ParseError, CannotLower):
-        return None
+        return Checked(verdict, lower(armable(text), btf, facts, group, environment=environment))
+    except ParseError:
+        return Checked(verdict, None)
+    except CannotLower as error:
+        refusal = error.refusal
+        return Checked(replace(verdict, error=refusal) if refusal.code in MISREAD else verdict, None)

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from btf.btf import Btf
+from probes.command import SyntheticEvent
 from probes.dialect import dialect_of
 from probes.environment import Environment
 from probes.facts import TargetFacts
 from probes.kernel_verdict import built_events, kernel_verdict
+from probes.lowering.filter_words import column_written
+from probes.lowering.planned_filters import misread_filter, misread_trigger
 from probes.plan import Plan, PlannedEvent
 from probes.refusal import CannotLower
 from probes.rules.readers import Reading
@@ -30,14 +33,19 @@ def check_planned(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: 
             continue
         refusal = _refusal(event, "filter", event.filter, there, btf, facts, environment) if event.filter else None
         if refusal is not None:
-            start = len(str(plan.probe)) - len(event.filter)
-            column = None if refusal.column is None else start + _place(event.filter, refusal.column, refusal.token)
-            raise CannotLower(replace(refusal, column=column))
+            column = None if refusal.column is None else _place(event.filter, refusal.column, refusal.token)
+            raise CannotLower(replace(refusal, column=_in_probe(plan, event.filter, column)))
         for trigger in event.triggers:
             refusal = _refusal(event, "trigger", trigger, there, btf, facts, environment)
             there.append(f"events/{event.path}/trigger|{trigger}")
             if refusal is not None:
                 raise CannotLower(replace(refusal, column=None, token=trigger))
+
+
+def _in_probe(plan: Plan, lowered: str, column: int | None) -> int | None:
+    """The column in the probe's text, which ends in the filter as it was written."""
+    written = "" if isinstance(plan.probe, SyntheticEvent) else plan.probe.filter
+    return None if column is None else len(str(plan.probe)) - len(written) + column_written(written, lowered, column)
 
 
 def trigger_refusal(
@@ -52,7 +60,9 @@ def trigger_refusal(
     there = [*event.lines, *(f"events/{event.path}/trigger|{trigger}" for trigger in event.triggers)]
     verdict = kernel_verdict(text, btf, facts, there, f"events/{event.path}/trigger", environment)
     error = verdict.error
-    if error is None or error.column is None or not text.endswith(verdict.command):
+    if error is None:
+        return misread_trigger(event, text, Reading(dialect_of(facts, btf), btf, facts, environment))
+    if error.column is None or not text.endswith(verdict.command):
         return error
     # Of a trigger's filter the kernel shows the filter alone, and counts from where that begins.
     start = len(text) - len(verdict.command)
@@ -82,4 +92,8 @@ def _refusal(
     facts: TargetFacts,
     environment: Environment,
 ) -> Refusal | None:
-    return kernel_verdict(text, btf, facts, there, f"events/{event.path}/{file}", environment).error
+    error = kernel_verdict(text, btf, facts, there, f"events/{event.path}/{file}", environment).error
+    if error is not None:
+        return error
+    reading = Reading(dialect_of(facts, btf), btf, facts, environment)
+    return misread_filter(event, text, reading) if file == "filter" else misread_trigger(event, text, reading)

@@ -15,6 +15,7 @@ from probes.facts import Feature, TargetFacts
 from probes.fetcharg import AllArguments, Comm, FetchArg
 from probes.fetcharg import EventField as FieldValue
 from probes.lowering.capture import type_there, word_of
+from probes.lowering.event_condition import checked_condition
 from probes.lowering.field_types import btf_type, field_type
 from probes.lowering.selection import Selection, Wanted
 from probes.lowering.words import Captured, capture, name_fields
@@ -22,11 +23,9 @@ from probes.names import event_name, split_name
 from probes.plan import DEFAULT_GROUP, Column, Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own
-from probes.rules.event_filter import check_filter
 from probes.rules.hints import hint_for
 from probes.rules.predicate import is_text
 from probes.rules.site import Site
-from probes.syntax.refused import At
 from probes.syntax.text import collapsed
 from probes.verdict import Refusal
 
@@ -75,19 +74,19 @@ def lower_event(
         raise CannotLower(own("missing_capability", "e", 0, "This kernel has no event probes"))
     system, name = split_name(probe.place.symbol)
     site = event_site(probe, system, name, btf, facts, environment)
-    _check_condition(probe, site, facts)
+    condition = _condition(probe, system, site, facts)
     chosen = select(probe, system, site)
-    condition = _SPACE.sub(" ", probe.filter)  # as the kernel joins its words; a line's end would begin a command
     captured = capture(probe, name_fields(chosen), EventWriter(site, system), f"{system}.{name} if {condition}")
     planned = event_probe(probe, system, name, captured, group, event)
     if probe.filter:
         planned = replace(planned, line=f"{planned.line} if {condition}")
-    losses = dict.fromkeys((*chosen.losses, *captured.losses, *_blanks(probe.filter, condition)))
+    losses = dict.fromkeys((*chosen.losses, *captured.losses, *_blanks(probe.filter)))
     return Plan(probe, (planned,), tuple(losses))
 
 
-def _blanks(written: str, condition: str) -> list[str]:
+def _blanks(written: str) -> list[str]:
     """Text in a condition that is compared with other text than was written (trace_eprobe_parse_filter)."""
+    condition = _SPACE.sub(" ", written)
     if collapsed(written) == condition:
         return []
     return [f"if {condition}: the kernel takes white space in an event probe's condition for one blank, in text too"]
@@ -183,19 +182,14 @@ def event_probe(
     )
 
 
-def _check_condition(probe: Probe, site: Site, facts: TargetFacts) -> None:
-    """Check the filter, which sees the event's own fields. Raises CannotLower."""
+def _condition(probe: Probe, system: str, site: Site, facts: TargetFacts) -> str:
+    """Give the filter, which sees the event's own fields, as the kernel reads it. Raises CannotLower."""
     if not probe.filter:
-        return
+        return ""
     start = len(str(probe)) - len(probe.filter)
     if not facts.has(Feature.EPROBE_FILTER):
         raise CannotLower(own("missing_capability", "if", start - 3, "This kernel's event probes take no filter"))
-    try:
-        check_filter(probe.filter, site.fields, site.environment, site.dialect, facts.cpus)
-    except At as error:
-        refused = error.refused
-        hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
-        column = start + refused.offset
-        raise CannotLower(
-            Refusal(refused.code, message_of(refused.code) or refused.code, column, refused.token, hint, nearest)
-        ) from None
+    condition = checked_condition(
+        probe.filter, start, system, site.fields, site.btf, site.environment, site.dialect, facts.cpus
+    )
+    return _SPACE.sub(" ", condition)  # as the kernel joins its words; a line's end would begin a command

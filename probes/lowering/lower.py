@@ -13,6 +13,7 @@ from probes.lowering.check_planned import check_planned
 from probes.lowering.event import lower_event
 from probes.lowering.function import lower_function
 from probes.lowering.latency import lower_latency
+from probes.lowering.planned_filters import in_kernel_words
 from probes.lowering.static_events import lower_static
 from probes.lowering.synthetic import lower_synthetic
 from probes.lowering.tracepoint import lower_tracepoint
@@ -48,7 +49,7 @@ def lower(
         CannotLower: this target can't do it; the refusal says which word is in the way (column in `str(probe)`).
     """
     try:
-        plan = _lowered(probe, btf, facts, group, event, environment)
+        plan = in_kernel_words(_lowered(probe, btf, facts, group, event, environment), btf, facts, environment)
     except CannotLower as error:
         raise CannotLower(as_seen(error.refusal, facts)) from error
     check_planned(plan, btf, facts, environment)

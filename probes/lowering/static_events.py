@@ -10,14 +10,13 @@ from probes.dialect import dialect_of
 from probes.environment import Environment, EventField
 from probes.errors_table import message_of
 from probes.facts import TargetFacts
+from probes.lowering.event_condition import checked_condition
 from probes.lowering.field_types import btf_type
 from probes.names import split_name
 from probes.plan import Column, Plan, PlannedEvent
 from probes.refusal import CannotLower
-from probes.rules.event_filter import check_filter
 from probes.rules.hints import hint_for
 from probes.static_events import StaticEvent
-from probes.syntax.refused import At
 from probes.verdict import Refusal
 
 _OF_KERNEL = re.compile(r"common_\w+")
@@ -28,8 +27,10 @@ def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, enviro
     """See `lower`. Raises CannotLower: there is no such event, or its filter is none of this event's."""
     group, name = split_name(event.path)
     fields = fields_of(event.path, str(event), environment)
-    if event.filter:
-        _check(event, fields, btf, facts, environment)
+    condition = event.filter
+    if condition:
+        start, dialect = len(str(event)) - len(condition), dialect_of(facts, btf)
+        condition = checked_condition(condition, start, group, fields, btf, environment, dialect, facts.cpus)
     columns = tuple(
         Column(
             field.name,
@@ -41,7 +42,7 @@ def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, enviro
         for field in (fields or {}).values()
         if not _OF_KERNEL.fullmatch(field.name)
     )
-    return Plan(event, (PlannedEvent(group, name, "", "", filter=event.filter, columns=columns),))
+    return Plan(event, (PlannedEvent(group, name, "", "", filter=condition, columns=columns),))
 
 
 def is_returned(path: str, field: str) -> bool:
@@ -68,22 +69,3 @@ def fields_of(path: str, text: str, environment: Environment) -> dict[str, Event
         column = max(text.find(path), 0)
         raise CannotLower(Refusal("BAD_ATTACH_EVENT", message_of("BAD_ATTACH_EVENT"), column, path, hint))
     return {field.name: field for field in found}
-
-
-def _check(
-    event: StaticEvent,
-    fields: dict[str, EventField] | None,
-    btf: Btf | None,
-    facts: TargetFacts,
-    environment: Environment,
-) -> None:
-    """Check the filter by the kernel's rules. Raises CannotLower."""
-    start = len(str(event)) - len(event.filter)
-    try:
-        check_filter(event.filter, fields, environment, dialect_of(facts, btf), facts.cpus)
-    except At as error:
-        refused = error.refused
-        hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
-        message = message_of(refused.code) or refused.code
-        column = start + refused.offset
-        raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None

@@ -6,11 +6,11 @@ process_preds, calc_stack and predicate_parse in kernel/trace/trace_events_filte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from probes.dialect import Dialect
 from probes.environment import Environment, EventField
-from probes.rules.predicate import Predicates
+from probes.rules.predicate import Predicate, Predicates
 from probes.syntax.refused import At, Refused
 
 _SPACE = " \t\n\v\f\r"
@@ -18,8 +18,8 @@ _SPACE = " \t\n\v\f\r"
 
 def check_filter(
     text: str, fields: Mapping[str, EventField] | None, environment: Environment, dialect: Dialect, cpus: int
-) -> None:
-    """Check a filter as it is written to an event's `filter`, or behind an event probe's `if`.
+) -> Sequence[Predicate]:
+    """Check a filter as it is written to an event's `filter`, or behind an event probe's `if`; give its predicates.
 
     Args:
         text: the filter.
@@ -35,9 +35,11 @@ def check_filter(
         open_count, count = _count(text)
         if not count:
             raise Refused("ERRNO", 0, text)
-        _read(text, open_count, count, Predicates(fields, environment, dialect.btf_args, cpus), dialect.whole_filters)
+        predicates = Predicates(fields, environment, dialect.btf_args, cpus)
+        _read(text, open_count, count, predicates, dialect.whole_filters)
     except Refused as error:
         raise At(error, command=text) from None
+    return predicates.found
 
 
 def _count(text: str) -> tuple[int, int]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
+from events.errnos import errno_names, errno_of
 from probes.environment import Environment, EventField
 from probes.syntax.refused import Refused
 from probes.syntax.text import LETTERS, LONG_MAX, kstrtol, kstrtoul
@@ -36,6 +38,17 @@ COMMON = {
 """Fields of every event, and those that are none of the record (trace_events.c, trace_define_generic_fields)."""
 
 
+class Predicate(NamedTuple):
+    """A field compared with a number or a text."""
+
+    field: EventField
+    operator: str
+    value: str
+    """As written, a text with its quotes."""
+    column: int
+    """Of the value in the filter, from 0."""
+
+
 class Predicates:
     """Reads predicates on the fields of one event."""
 
@@ -46,6 +59,8 @@ class Predicates:
         self._fields = fields
         self._environment = environment
         self._cpus = cpus
+        self.found: list[Predicate] = []
+        """Those that were read, lists of CPUs and functions left out."""
 
     def read(self, text: str, base: int) -> int:
         """Read the predicate a text begins with; gives its length. Raises Refused, columns counted from `base`."""
@@ -70,13 +85,19 @@ class Predicates:
         if self._newer and text.startswith("CPUS", at):
             return self._cpu_list(text, at, base, field, operator)
         if text[at : at + 1] in ("'", '"'):
-            return _string(text, at, base, field, operator)
-        if re.match(r"[0-9-]", text[at:]):
-            return _number(text, at, base, field, operator)
-        raise Refused("INVALID_VALUE", base + at, text[at:], hint=self._two_fields(text[at:]))
+            end = _string(text, at, base, field, operator)
+        elif re.match(r"[0-9-]", text[at:]):
+            end = _number(text, at, base, field, operator)
+        else:
+            raise Refused("INVALID_VALUE", base + at, text[at:], hint=self._of_a_word(text[at:]))
+        self.found.append(Predicate(field, operator, text[at:end], base - 1 + at))
+        return end
 
-    def _two_fields(self, value: str) -> str:
+    def _of_a_word(self, value: str) -> str:
+        """Say what is wrong with a word as a value; empty: nothing is known of it."""
         word = re.match(r"\w*", value)
+        if word and errno_of(f"-{word[0]}") is not None:
+            return f"An error is below 0: -{word[0]}"
         return TWO_FIELDS if word and word[0] in {**(self._fields or {}), **COMMON} else ""
 
     def _field(self, name: str) -> EventField | None:
@@ -168,6 +189,18 @@ def _string(text: str, at: int, base: int, field: EventField, operator: str) -> 
     return end + 1
 
 
+def _why_no_number(word: str, field: EventField) -> str:
+    if not word.startswith("-") or field.signed:
+        return ""
+    width = re.fullmatch(r"u(8|16|32|64)", field.type)
+    return f"This field has no sign: nothing in it is below 0{f'; as s{width[1]} it has one' if width else ''}"
+
+
+def _names_like(word: str) -> tuple[str, ...]:
+    """The names of errors, where a word may be meant for one."""
+    return tuple(f"-{name}" for name in errno_names()) if re.match("-[A-Z]", word) else ()
+
+
 def _number(text: str, at: int, base: int, field: EventField, operator: str) -> int:
     if _is_string(field):
         raise Refused("EXPECT_STRING", base + at, text[at:])
@@ -180,6 +213,5 @@ def _number(text: str, at: int, base: int, field: EventField, operator: str) -> 
         raise Refused("OPERAND_TOO_LONG", base + end, word)
     value = kstrtol(word) if field.signed or not field.type else kstrtoul(word)
     if value is None and not (not field.type and (kstrtoul(word) or 0) > LONG_MAX):
-        hint = "This field has no sign: nothing in it is below 0" if word.startswith("-") and not field.signed else ""
-        raise Refused("ILLEGAL_INTVAL", base + at, word, hint=hint)
+        raise Refused("ILLEGAL_INTVAL", base + at, word, names=_names_like(word), hint=_why_no_number(word, field))
     return end

@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from events.errnos import errno_of
 from probes.rules.predicate import TWO_FIELDS
 from probes.slips.slip import FILTER, Slip
 
 _BARE_VALUE = re.compile(r"[^\s\"'&|()]+")
+_COMPARED = re.compile(r"(\w+)\s*(?:==|!=|<=|>=|<|>|&)\s*$")
 _QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
 _UNQUOTED_WORD = re.compile(r"[^\s&|()]+")
 _UNSAID = re.compile(
@@ -98,6 +100,26 @@ def unsaid(slip: Slip) -> Iterator[str]:
     if len(re.findall(rf"\b{name}\b", found["before"])) == 0:
         sign = found["sign"] or "=="
         yield f"{found['before']}{found['word']} if {name} {sign} {found['rest']}"
+
+
+def wider(slip: Slip) -> Iterator[str]:
+    """A number that needs more bits than the field's type has: the same type with more."""
+    field = _COMPARED.search(slip.text[: slip.column])
+    argument = field and re.search(rf" (?:{field[1]}=\S+|\S*\b{field[1]}):([usx])(?:8|16|32)(?= )", slip.text)
+    if argument:
+        for bits in (16, 32, 64):
+            yield f"{slip.text[: argument.end(1)]}{bits}{slip.text[argument.end() :]}"
+
+
+def error(slip: Slip) -> Iterator[str]:
+    """The name of an error without its minus."""
+    if errno_of(f"-{_word_at(slip)}") is not None:
+        yield f"{slip.text[: slip.column]}-{slip.text[slip.column :]}"
+
+
+def _word_at(slip: Slip) -> str:
+    found = _BARE_VALUE.match(slip.text, slip.column)
+    return found[0] if found else ""
 
 
 def number(slip: Slip) -> Iterator[str]:
