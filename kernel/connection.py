@@ -126,20 +126,24 @@ class Connection(Knowledge):
 
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
-        from probes.lowering.check_planned import trigger_refusal
+        from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 
         if not triggers:
             return plan
         btf, around = self.types_of(plan.probe), self._around(plan.probe)
         events = list(plan.events)
         for text in (trigger.strip() for trigger in triggers):
-            refusals = [trigger_refusal(event, text, btf, self.facts, around) for event in events]
+            texts = [lowered_trigger(event, text, btf, self.facts, around) for event in events]
+            refusals = [
+                trigger_refusal(event, lowered, btf, self.facts, around)
+                for event, lowered in zip(events, texts, strict=True)
+            ]
             refused = [refusal for refusal in refusals if refusal is not None]
             if len(refused) == len(events):
                 raise CannotLower(replace(refused[0], column=None, token=text))
             for number, event in enumerate(events):
                 if refusals[number] is None:
-                    events[number] = replace(event, triggers=(*event.triggers, text))
+                    events[number] = replace(event, triggers=(*event.triggers, texts[number]))
         return replace(plan, events=tuple(events))
 
     def trigger_verdict(self, plan: Plan, event: PlannedEvent, text: str) -> Verdict:

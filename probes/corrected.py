@@ -90,6 +90,8 @@ def _meant(error: Refusal) -> Iterator[str]:
         return
     if error.code in ("unknown_filter_field", "FIELD_NOT_FOUND") and error.token in _IN_EVERY_EVENT:
         yield _IN_EVERY_EVENT[error.token]
+    if error.code == "ILLEGAL_INTVAL":  # -ENONT is as near to -ENONET as to -ENOENT
+        return
     for name in error.nearest:
         if error.code == "BAD_TYPE" or len(_WORD.findall(name)) >= len(_WORD.findall(error.token)):
             yield name

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from btf.types import Enum, Enum64
-from btf.walk import strip
+from events.errnos import errno_names, errno_of
 from probes.completion.choice import Completion, Completions, Urge, What, ranked
 from probes.completion.scope import Scope
 from probes.kernel_verdict import built_events
+from probes.lowering.field_types import btf_type
+from probes.lowering.filter_words import enum_names
+from probes.lowering.static_events import is_returned
 from probes.plan import Plan
 from probes.rules.readers import Reading
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<value>"[^"]*(?:"|$)|'[^']*(?:'|$)|-?[0-9]\w*)
+    r"""\s*(?:(?P<value>"[^"]*(?:"|$)|'[^']*(?:'|$)|-?[0-9]\w*|-\w*)
       |(?P<connective>&&|\|\||[()]|!(?![=~]))
       |(?P<operator>[=!<>]=?|[~&|])
       |(?P<name>\w+(?:\.\w*)?))""",
@@ -41,6 +43,8 @@ class _Field(NamedTuple):
     """Of the kernel: `u64`, `string`."""
     about: str = ""
     btf_type: int | None = None
+    is_result: bool = False
+    """It is what a function returned, so that it may be an error."""
 
     @property
     def is_text(self) -> bool:
@@ -106,20 +110,20 @@ def _fields(fields: tuple[_Field, ...], typed: str) -> tuple[Completion, ...]:
 
 
 def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Completions:
-    """Names of an enum's values stand for their numbers, which is what the kernel takes."""
+    """Names of an enum's values, and of errors behind a minus or for what was returned."""
     start = end - len(typed)
     if field is not None and field.is_text:
         if not typed:
             return Completions(end, end, (Completion('"', What.VALUE, '"…"', about="text in quotes"),), Urge.NEEDED)
         return Completions(end, end, (Completion(f"{typed[0]} ", What.VALUE, f"{typed}{typed[0]}"),), Urge.NEEDED)
-    kind = scope.btf.type(strip(scope.btf, field.btf_type)) if scope.btf and field and field.btf_type else None
-    found: list[Completion] = []
-    if isinstance(kind, Enum | Enum64):
-        named = [value for value in kind.values if value.name.lower().startswith(typed.lower())]
-        found = [
-            Completion(f"{value.value} ", What.VALUE, value.name, about=str(value.value))
-            for value in named[:_MOST_VALUES]
-        ]
+    names = dict(enum_names(scope.btf, field.btf_type)) if field else {}
+    if typed.startswith("-") or (field and field.is_result and not names):
+        names |= {f"-{name}": errno_of(f"-{name}") or 0 for name in errno_names()}
+    found = [
+        Completion(f"{name} ", What.VALUE, name, about=str(number))
+        for name, number in names.items()
+        if name.lower().startswith(typed.lower())
+    ][:_MOST_VALUES]
     if re.fullmatch(r"-?[0-9]\w*", typed):
         return Completions(start, end)
     return Completions(start, end, tuple(found), Urge.NEEDED, "" if found else "a number")
@@ -128,7 +132,11 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
 def _recorded(scope: Scope) -> tuple[_Field, ...]:
     """What the event records by the text before the filter."""
     if scope.letter == "e":
-        return tuple(_Field(field.name, field.type) for field in scope.fields())
+        path = scope.text.split(" ")[1].replace(".", "/")
+        return tuple(
+            _Field(one.name, one.type, "", btf_type(scope.btf, one), is_returned(path, one.name))
+            for one in scope.fields()
+        )
     plan = scope.checked().plan
     return (*(_of_plan(plan, scope) if plan is not None else ()), *_EVERYWHERE)
 
@@ -142,5 +150,5 @@ def _of_plan(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
             column = labels.get(argument.name)
             if column is not None and not argument.elements:
                 label = column.label if column.label != argument.name else ""
-                fields[argument.name] = _Field(argument.name, argument.type, label, column.btf_type)
+                fields[argument.name] = _Field(argument.name, argument.type, label, column.btf_type, column.is_retval)
     return tuple(fields.values())

@@ -81,8 +81,9 @@ def _predicate(name: str, operator: str, operand: tuple[str, str], fields: Mappi
         raise CannotExport(f"{name}: the text can't be said: {words}")
     quoted = '"' + words.replace('"', '\\"') + '"'
     if operator == "~":
+        words = re.sub(r"\A\[(\d)\]", r"\1", words)  # how the kernel is told a digit in front
         stem = words.removesuffix("*")
-        if not words.endswith("*") or re.search(r"[*?\[]", stem) or not stem:
+        if not words.endswith("*") or re.search(r"^!|[*?\[]", stem) or not stem:
             raise CannotExport(f"{name}: of patterns bpftrace knows a beginning only (abc*), not {words}")
         return f'strncmp({field.compared}, "{stem.replace(chr(34), chr(92) + chr(34))}", {len(stem)}) == 0'
     if operator not in ("==", "!="):

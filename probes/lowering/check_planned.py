@@ -12,7 +12,7 @@ from probes.environment import Environment
 from probes.facts import TargetFacts
 from probes.kernel_verdict import built_events, kernel_verdict
 from probes.lowering.filter_words import column_written
-from probes.lowering.planned_filters import misread_filter, misread_trigger
+from probes.lowering.planned_filters import misread_filter, misread_trigger, trigger_in_kernel_words
 from probes.plan import Plan, PlannedEvent
 from probes.refusal import CannotLower
 from probes.rules.readers import Reading
@@ -67,6 +67,13 @@ def trigger_refusal(
     # Of a trigger's filter the kernel shows the filter alone, and counts from where that begins.
     start = len(text) - len(verdict.command)
     return replace(error, column=start + _place(verdict.command, error.column, error.token)) if start else error
+
+
+def lowered_trigger(
+    event: PlannedEvent, text: str, btf: Btf | None, facts: TargetFacts, environment: Environment
+) -> str:
+    """Return a trigger as it is written for an event: in its filter numbers for names of errors and enums."""
+    return trigger_in_kernel_words(event, text, Reading(dialect_of(facts, btf), btf, facts, environment))
 
 
 def _place(text: str, column: int, token: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _TOKEN = re.compile(
-    r"""(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    r"""(?P<string>"[^"]*"|'[^']*')
       | (?P<cpus>CPUS\s*\{[^}]*\})
       | (?P<number>[0-9][0-9A-Za-z_]*)
       | (?P<name>\$?[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_]+)?)

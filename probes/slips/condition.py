@@ -111,6 +111,19 @@ def wider(slip: Slip) -> Iterator[str]:
             yield f"{slip.text[: argument.end(1)]}{bits}{slip.text[argument.end() :]}"
 
 
+def signed(slip: Slip) -> Iterator[str]:
+    """A number below 0 for a value without a sign, and one that a pattern's functions return."""
+    field = _COMPARED.search(slip.text[: slip.column])
+    if field is None or not _word_at(slip).startswith("-"):
+        return
+    typed = re.search(rf" (?:{field[1]}=\S+|\S*\b{field[1]}|\$retval):([ux])(?:8|16|32|64)(?= )", slip.text)
+    bare = re.search(r" (?:\w+=)?\$retval(?= )", slip.text)
+    if typed:
+        yield f"{slip.text[: typed.start(1)]}s{slip.text[typed.end(1) :]}"
+    elif bare:
+        yield f"{slip.text[: bare.end()]}:s32{slip.text[bare.end() :]}"
+
+
 def error(slip: Slip) -> Iterator[str]:
     """The name of an error without its minus."""
     if errno_of(f"-{_word_at(slip)}") is not None:

@@ -53,7 +53,7 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "EXPECT_STRING": condition.quotes,
     "INVALID_VALUE": lambda slip: itertools.chain(condition.error(slip), condition.quotes(slip)),
     "number_too_wide": condition.wider,
-    "ILLEGAL_INTVAL": condition.number,
+    "ILLEGAL_INTVAL": lambda slip: itertools.chain(condition.number(slip), condition.signed(slip)),
     "INVALID_OP": condition.operator,
     "TOO_MANY_PREDS": condition.operator,
     "INVALID_FILTER": condition.operator,

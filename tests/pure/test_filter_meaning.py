@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from events.glob import Glob
 from probes.check import check_plan, check_typed
 from probes.environment import UNKNOWN, EventField
-from probes.lowering.check_planned import trigger_refusal
+from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.lowering.filter_words import column_written, in_words_of_kernel
+from probes.lowering.filters import names_in
 from probes.rules.filter_meaning import misread, pattern_as_meant
 from probes.rules.predicate import Predicate
 from tests.probes_data import KERNELS, environment, kernel
@@ -181,6 +182,23 @@ def test_an_older_kernel_takes_the_end_of_a_text_for_a_letter():
         btf, facts, _ = kernel(name)
         error = check_plan(text, btf, facts, "", environment(name)).verdict.error
         assert (error.code if error else "") == ("pattern_misread" if name == "6.1" else "")
+
+
+def test_a_triggers_names_are_lowered():
+    btf, facts, _ = kernel("7.2")
+    plan = check_plan("f vfs_read%return $retval", btf, facts, "", UNKNOWN).plan
+    assert plan is not None
+    for text, lowered in (
+        ("hist:keys=common_pid if ret == -ENOENT", "hist:keys=common_pid if ret == -2"),
+        ('traceoff:1 if COMM ~ "*sh"', 'traceoff:1 if COMM ~ "**sh"'),
+        ("stacktrace", "stacktrace"),
+    ):
+        assert lowered_trigger(plan.events[0], text, btf, facts, UNKNOWN) == lowered
+        assert trigger_refusal(plan.events[0], lowered, btf, facts, UNKNOWN) is None
+
+
+def test_a_backslash_ends_no_text_later():
+    assert [name.text for name in names_in('name ~ "a\\" && count > 1')] == ["name", "count"]
 
 
 @pytest.mark.parametrize(

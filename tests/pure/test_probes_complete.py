@@ -316,7 +316,19 @@ def test_values_of_an_enum_have_names() -> None:
     assert offered(name).items
     found = [item for item in _enum_values() if item.label]
     assert found
-    assert all(item.text.strip().lstrip("-").isdigit() for item in found)
+    assert all(item.text.strip() == item.label and item.about.lstrip("-").isdigit() for item in found)
+
+
+def test_names_of_errors_are_completed_where_something_was_returned() -> None:
+    text = "f vfs_read%return $retval if ret == "
+    assert "-ENOENT" in [item.label for item in offered(text).items]
+    found = offered(f"{text}-eno")
+    assert [item.label for item in found.items][:2] == ["-ENOENT", "-ENOEXEC"]
+    taken = found.taken(f"{text}-eno", found.items[0])[0]
+    checked = check_typed(taken, known("7.2").btf(""), known("7.2").facts)
+    assert checked.plan is not None, checked.verdict
+    assert checked.plan.events[0].filter == "ret == -2"
+    assert not offered("f vfs_read count if count == ").items
 
 
 def _enum_values() -> Sequence[Completion]:

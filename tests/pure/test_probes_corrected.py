@@ -46,7 +46,6 @@ def put_right(text: str, name: str = "7.2") -> str:
         ("f vfs_read count:s8 if count > 4096", "f vfs_read count:s16 if count > 4096"),
         ("f vfs_read n=$arg3:x8 pos if n == 0x12345678", "f vfs_read n=$arg3:x32 pos if n == 0x12345678"),
         ("f vfs_read%return $retval if ret == ENOENT", "f vfs_read%return $retval if ret == -ENOENT"),
-        ("f vfs_read%return $retval if ret == -ENONT", "f vfs_read%return $retval if ret == -ENOENT"),
         ("f vfs_read $comm if comm == bash", 'f vfs_read $comm if comm == "bash"'),
         ("t sched/sched_switch prev->pid", "t sched_switch prev->pid"),
         ("e sched/sched_swich $prev_comm", "e sched/sched_switch $prev_comm"),
@@ -60,6 +59,13 @@ def test_one_slip_or_some(wrong: str, right: str) -> None:
     assert not verdict(wrong).ok
     assert put_right(wrong) == right
     assert verdict(right).ok
+
+
+def test_the_name_of_an_error_becomes_no_other_by_itself() -> None:
+    wrong = verdict("f vfs_read%return $retval if ret == -ENONT")
+    assert wrong.error is not None
+    assert "-ENOENT" in wrong.error.nearest
+    assert put_right(wrong.command) == ""
 
 
 @pytest.mark.parametrize(
