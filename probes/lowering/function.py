@@ -15,6 +15,7 @@ from probes.lowering.capture import Capturer, needs_entry, needs_exit
 from probes.lowering.doubt import doubt, sign_lost
 from probes.lowering.filter import filtered
 from probes.lowering.mechanism import Mechanism, choose
+from probes.lowering.pattern_result import typed_results
 from probes.lowering.selection import UNKNOWN_ARGUMENTS, Selection, expand
 from probes.lowering.words import NamedField, capture, name_fields, refused_at
 from probes.names import event_name, unique_field
@@ -46,7 +47,8 @@ def lower_function(
         if btf is not None and signature is not None
         else Where()
     )
-    fetchargs = _alike(probe.fetchargs, facts) if mechanism.others else probe.fetchargs
+    fetchargs, told = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
+    fetchargs = _alike(fetchargs, facts) if mechanism.others else fetchargs
     within = _within(probe)
     chosen = expand(fetchargs, signature, where, within or UNKNOWN_ARGUMENTS)
     if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
@@ -54,7 +56,7 @@ def lower_function(
     fields = name_fields(chosen)
     if within:
         _check_within(probe, fields, within)
-    losses = [*_by_value(probe), *mechanism.losses, *_of_symbols(probe, facts, environment), *chosen.losses]
+    losses = [*_by_value(probe), *mechanism.losses, *told, *_of_symbols(probe, facts, environment), *chosen.losses]
     ends, split_losses = _ends(probe, fields, facts)
     losses += split_losses
     events = []

@@ -34,6 +34,8 @@ class Mechanism:
     maxactive: str = ""
     others: tuple[str, ...] = ()
     """Functions that get the same probe, on the same event: a pattern stood for them."""
+    functions: tuple[str, ...] = ()
+    """All that a pattern stands for."""
 
     def letter(self, at_exit: bool) -> str:
         """First word of the command, without the name."""
@@ -157,7 +159,7 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
         raise CannotLower(own("not_traceable", pattern, column, "No name in available_filter_functions fits"))
     if probe.kind in (Kind.AUTO, Kind.FPROBE) and facts.has(Feature.FPROBE_EVENTS):
         told = f"{pattern}: {len(names)} functions are probed"
-        return Mechanism(True, probe.place, by_name=False, losses=(told,))
+        return Mechanism(True, probe.place, by_name=False, losses=(told,), functions=tuple(names))
     left = {name: "its name is not unique" for name in names if index.count(name) > 1}
     left |= {name: "it is on the kernel's kprobe blacklist" for name in names if name in facts.blacklist}
     good = sorted(name for name in names if name not in left)
@@ -168,7 +170,7 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
         raise CannotLower(own("too_many_functions", pattern, column, hint))
     losses = (f"{pattern}: {len(good)} functions are probed", *(f"{name}: {why}" for name, why in left.items()))
     first = _kprobe(replace(probe, place=Place(good[0])), facts, by_name=False)
-    return replace(first, losses=losses, others=tuple(good[1:]))
+    return replace(first, losses=losses, others=tuple(good[1:]), functions=tuple(good))
 
 
 def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:
