@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from btf.btf import Btf
+from probes.command import SyntheticEvent
 from probes.dialect import dialect_of
 from probes.environment import Environment, EventField
 from probes.facts import TargetFacts
@@ -26,7 +27,10 @@ def in_kernel_words(plan: Plan, btf: Btf | None, facts: TargetFacts, environment
     if not any(event.filter or event.triggers for event in plan.events):
         return plan
     reading = Reading(dialect_of(facts, btf), btf, facts, environment)
-    return replace(plan, events=tuple(_in_kernel_words(event, reading) for event in plan.events))
+    events = tuple(_in_kernel_words(event, reading) for event in plan.events)
+    written = "" if isinstance(plan.probe, SyntheticEvent) else plan.probe.filter
+    told = dict.fromkeys(f"the kernel's filter: {one.filter}" for one in events if one.filter not in ("", written))
+    return replace(plan, events=events, losses=(*plan.losses, *told))
 
 
 def trigger_in_kernel_words(event: PlannedEvent, text: str, reading: Reading) -> str:

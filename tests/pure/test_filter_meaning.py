@@ -165,6 +165,7 @@ def test_names_and_patterns_are_lowered(name, text, filter_):
     assert checked.plan is not None, checked.verdict
     assert [event.filter for event in checked.plan.events if event.filter] == [filter_]
     assert str(checked.plan.probe) == text
+    assert (f"the kernel's filter: {filter_}" in checked.plan.losses) == (not text.endswith(filter_))
 
 
 @pytest.mark.parametrize("name", KERNELS)
