@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n auto --no-loadscope-reorder
 
-.PHONY: drill fuzz run test test-matrix check format bench all-args screenshots docs lab recording kernels syscalls lock clean
+.PHONY: drill fuzz soak run test test-matrix check format bench all-args screenshots docs lab recording kernels syscalls lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
@@ -35,6 +35,10 @@ format: $(TOOLS)
 
 bench: $(TOOLS)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+# The memory of the commands at 20,000 events/s: ten minutes each, two at a time; ARGS: seconds, events/s.
+soak: $(TOOLS)
+	$(BIN)/python -m tests.soak $(ARGS)
 
 # Fifty kills at random moments of a session: PROBEWRIGHT_DRILL_SEED=N for others than the usual.
 drill: $(TOOLS)

@@ -69,6 +69,11 @@ class CallMatching:
         """Calls that have begun and not ended yet."""
         return self._pairing.open
 
+    @property
+    def open_entries(self) -> list[int]:
+        """Sequence numbers of their entries."""
+        return self._pairing.open_entries
+
     def use(self, ends: Mapping[str, EndOf]) -> None:
         """Take what the events are, by their `group/name`."""
         self._ends = ends

@@ -84,6 +84,11 @@ class Calls:
         return self._matching.open
 
     @property
+    def open_entries(self) -> list[int]:
+        """Sequence numbers of their entries."""
+        return self._matching.open_entries
+
+    @property
     def behind(self) -> int:
         """Events that were not looked at yet."""
         return self._store.next_seq - max(self._matching.at, self._store.first_seq)

@@ -25,7 +25,7 @@ TELLING: Final = frozenset((FORK, MOVE))
 """Paths of the events that say what becomes of tasks."""
 _ALWAYS: Final = -(1 << 62)
 _MOST_TASKS: Final = 1 << 17
-"""Of more, what came first is forgotten."""
+"""Of more, what came first is forgotten; of more cgroups, the path of those that come last is not known."""
 _MOST_CHANGES: Final = 256
 """Of one thread id; where it was before those is not known any more."""
 _FARTHEST: Final = 256
@@ -90,24 +90,29 @@ class _Boot(NamedTuple):
     """By thread id, the oldest first."""
 
 
-def _insert(known: list[_Since], since: _Since) -> None:
-    """Behind what is as old: a look may have been younger than what is read only now."""
-    insort(known, since, key=lambda one: one.ts)
-    if len(known) > _MOST_CHANGES:
-        del known[0]
-
-
 class Cgroups:
     """Belongs to the thread that reads the store."""
 
-    def __init__(self, recorded: Mapping[int, Home] | None = None) -> None:
-        """Take what was looked up while the events were recorded, that is of each thread the last."""
+    def __init__(
+        self,
+        recorded: Mapping[int, Home] | None = None,
+        most_tasks: int = _MOST_TASKS,
+        most_changes: int = _MOST_CHANGES,
+    ) -> None:
+        """Take what was looked up while the events were recorded, that is of each thread the last.
+
+        At most so many tasks and cgroups are known, and so many moves of one task.
+        """
         self.paths: list[str] = []
         """Those that are known, by the numbers that `numbers_of` gives."""
         self.unknown: set[int] = set()
         """Threads of which nothing is known, though it was asked for."""
         self.revision = 0
         """Grows when there is another answer to what was asked before."""
+        self.forgotten = 0
+        """Tasks, moves and paths of cgroups that there was no room for."""
+        self._most_tasks = most_tasks
+        self._most_changes = most_changes
         self._recorded = recorded or {}
         self._numbers: dict[str, int] = {}
         self._hierarchy = 0
@@ -150,7 +155,7 @@ class Cgroups:
             if again:  # no event told of a move: it did not begin where its parent was (CLONE_INTO_CGROUP)
                 known[-1] = last._replace(cgroup=cgroup)
             else:
-                _insert(known, _Since(max(now, last.ts), cgroup))
+                self._insert(known, _Since(max(now, last.ts), cgroup))
             again = again or before < 0
         if again:
             self.unknown.clear()  # what was looked for may be known by this one, its parent
@@ -177,14 +182,26 @@ class Cgroups:
         if known is None:
             self._keep(pid, [since])
             return
-        _insert(known, since)
+        self._insert(known, since)
+
+    def _insert(self, known: list[_Since], since: _Since) -> None:
+        """Behind what is as old: a look may have been younger than what is read only now."""
+        insort(known, since, key=lambda one: one.ts)
+        if len(known) > self._most_changes:
+            del known[0]
+            self.forgotten += 1
 
     def _keep(self, pid: int, known: list[_Since]) -> None:
         self._tasks[pid] = known
-        while len(self._tasks) > _MOST_TASKS:
+        while len(self._tasks) > self._most_tasks:
             del self._tasks[next(iter(self._tasks))]
+            self.forgotten += 1
 
     def _number(self, path: str) -> int:
+        """Number of a path; -1: there are too many to know it."""
+        if path not in self._numbers and len(self.paths) >= self._most_tasks:
+            self.forgotten += 1
+            return -1
         number = self._numbers.setdefault(path, len(self.paths))
         if number == len(self.paths):
             self.paths.append(path)
@@ -210,7 +227,7 @@ class Cgroups:
             if known[at].cgroup >= 0:
                 return known[at].cgroup
             pid, ts = known[at].parent, known[at].ts
-        if ask:
+        if ask and pid >= 0 and len(self.unknown) < self._most_tasks:
             self.unknown.add(pid)
         return -1
 

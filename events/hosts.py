@@ -23,7 +23,7 @@ _MOST_HELD = 1_000_000
 _LATE = 1 << 30
 """In the host's number of a row."""
 ROWS_BYTES = 48 << 20
-"""What the merged rows may take; the oldest go first."""
+"""What the merged rows may take before more are added; the oldest go first."""
 
 
 class MergedRow(NamedTuple):
@@ -115,8 +115,8 @@ class MergedRows:
     def append(self, run: Run) -> int:
         """Add what a merger gave; gives the number of rows."""
         if len(run.stamps):
+            self._blocks.evict(self._limit, None)  # before: what comes now was shown to nobody
             self._blocks.append(run)
-            self._blocks.evict(self._limit, None)
         return len(run.stamps)
 
     def row(self, number: int) -> MergedRow:

@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+MOST_OPEN: Final = 1 << 16
+"""Calls that are open at once, if nothing else is said."""
 STACK_BITS: Final = 14
 """THREAD_SIZE of the kernel is not smaller."""
 
@@ -98,7 +100,7 @@ def _is_over(call: End, entry: End) -> bool:
 class Pairing:
     """Takes the ends in the order of time. Bounded: at most `limit` calls are open at once."""
 
-    def __init__(self, lost_between: Callable[[int, int], bool], limit: int = 1 << 16) -> None:
+    def __init__(self, lost_between: Callable[[int, int], bool], limit: int = MOST_OPEN) -> None:
         """Take who knows whether events were lost between two time stamps, and the most calls that are open."""
         self.limit = limit
         self._lost_between = lost_between
@@ -108,6 +110,11 @@ class Pairing:
         """Nanoseconds from entry to exit of the pair that was made last."""
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
         """Task -> its open entries, the outermost first; the task that entered a call last comes last."""
+
+    @property
+    def open_entries(self) -> list[int]:
+        """Rows of the entries of open calls."""
+        return [entry.seq for stack in self._stacks.values() for entry in stack]
 
     def take(self, end: End) -> list[Call]:
         """What became of it, and of the calls that it shows to be over."""

@@ -8,20 +8,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
+from kernel.bounds import SCREEN, Bounds
 from kernel.connection import Connection
 from kernel.errors import KernelError
 from kernel.function_graph import GraphTracing, open_graph
 from kernel.session import Session
 from kernel.sessions import AnySession
-from kernel.watch import STORE_BYTES, Entry, Watch
+from kernel.watch import Entry, Watch
 from probes.graph_plan import GraphPlan, GraphSupport
 
 
 class GraphWatch(Watch):
     """`begin` starts the tracer, `close` puts everything back."""
 
-    def __init__(self, connection: Connection, plan: GraphPlan, limit_bytes: int = STORE_BYTES) -> None:
-        super().__init__(connection, limit_bytes)
+    def __init__(self, connection: Connection, plan: GraphPlan, bounds: Bounds = SCREEN) -> None:
+        super().__init__(connection, bounds)
         self.plan = plan
         """What is followed."""
         self._tracing: GraphTracing | None = None
@@ -38,7 +39,7 @@ class GraphWatch(Watch):
 
     def _open(self) -> AnySession:
         if self._session is None and not self._closed:
-            tracing = open_graph(self.connection.target, self.plan)
+            tracing = open_graph(self.connection.target, self.plan, limit_bytes=self.bounds.queued)
             session = tracing.session
             session.pump.on_data = self._tell
             self._tracing, self._session = tracing, session

@@ -16,6 +16,7 @@ from events.batch import Batch
 from events.format import EventFormat
 from kernel.again import Again, Told, arm_again, told
 from kernel.arming import Mode
+from kernel.bounds import SCREEN, Bounds
 from kernel.connection import Connection, kind_of
 from kernel.counting import Phase
 from kernel.errors import GoneForGood, KernelError, TargetLost, TargetUnusable
@@ -40,8 +41,10 @@ Entry = Batch | Mapping[int, EventFormat] | Armed | LineCut
 class Holder:
     """See the module; `kernel.watch.Watch` reads what comes."""
 
-    def __init__(self, connection: Connection, limits: Limits) -> None:
+    def __init__(self, connection: Connection, limits: Limits, bounds: Bounds = SCREEN) -> None:
         self.connection = connection
+        self.bounds = bounds
+        """How much of what comes is held."""
         self.limits = limits
         """How fast a probe may be."""
         self.guard = Guard(limits.storm)
@@ -310,7 +313,7 @@ class Holder:
         if self._closed:
             raise TargetUnusable(f"{self.connection.target.name} was left meanwhile")
         if self._session is None:
-            self._session = open_session(self.connection.target)
+            self._session = open_session(self.connection.target, self.bounds.queued)
             self._session.pump.on_data = self._tell
             self._opened(self._session)
             for armed in self._session.armed:

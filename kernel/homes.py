@@ -20,20 +20,22 @@ _AT_ONCE: Final = 0.05
 _LARGEST: Final = 1 << 14
 """Bytes of a /proc/TID/cgroup that are read."""
 _MOST: Final = 1 << 15
-"""Tasks that are remembered."""
+"""Tasks that are remembered, at most."""
 
 
 class Homes:
     """Looks at /proc/TID/cgroup for the tasks that have names, those that are new or another program first."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, most: int = _MOST) -> None:
+        """Remember at most so many tasks, those that were looked at last."""
         self.known: dict[int, Home] = {}
-        """What was found, the youngest `_MOST`; of a task that has gone the last."""
+        """What was found; of a task that has gone the last."""
         self.recorded: Mapping[int, Home] = _recorded(target)
         """Of a recording what was known at its end."""
         self.wanted: Collection[int] = ()
         """Threads that are asked for; set by any thread."""
         self._target = target
+        self._most = min(most, _MOST)
         self._found: dict[int, Home] = {}
         self._names: dict[int, str] = {}
         """What each thread was called when it was looked at."""
@@ -60,13 +62,19 @@ class Homes:
 
     def _look(self, pid: int, name: str) -> None:
         self._alive.pop(pid, None)
-        _remember(self._names, pid, name)
+        self._remember(self._names, pid, name)
         with contextlib.suppress(FileRefused):  # it has gone
             text = self._target.read(f"/proc/{pid}/cgroup", _LARGEST).decode("utf-8", "surrogateescape")
             if (home := parse_home(text)) is not None:
-                _remember(self._alive, pid, None)
-                _remember(self.known, pid, home)
-                _remember(self._found, pid, home)
+                self._remember(self._alive, pid, None)
+                self._remember(self.known, pid, home)
+                self._remember(self._found, pid, home)
+
+    def _remember(self, kept: dict[int, _T], pid: int, what: _T) -> None:
+        kept.pop(pid, None)
+        kept[pid] = what
+        if len(kept) > self._most:
+            del kept[next(iter(kept))]
 
     def begin_anew(self) -> None:
         """The machine was booted: thread ids are those of other tasks now, and what was found is of no use."""
@@ -87,10 +95,3 @@ def _recorded(target: Target) -> dict[int, Home]:
         with contextlib.suppress(RecordingError):  # damaged: whoever opens its events says so
             return unpack(target.recording.blob("cgroups") or b"")
     return {}
-
-
-def _remember(kept: dict[int, _T], pid: int, what: _T) -> None:
-    kept.pop(pid, None)
-    kept[pid] = what
-    if len(kept) > _MOST:
-        del kept[next(iter(kept))]

@@ -35,8 +35,8 @@ _FLUSH_EVERY = 1.0
 """Seconds."""
 MOST_WAITING = 64 << 20
 """Bytes of events that may wait to be written; what comes then is dropped, and counted."""
-_HURRY = 8 << 20
-"""Bytes that wait, from which on events are written as they are."""
+_HURRY = 8
+"""Part of them that waits, from which on events are written as they are."""
 _TEXT_SYMBOLS = frozenset(b"tTwW")
 """Types of kallsyms that a probe or a return address can name; data would double the file."""
 
@@ -47,8 +47,8 @@ class Recorder:
     All may raise OSError, which may be that of something written before.
     """
 
-    def __init__(self, path: Path, connection: Connection) -> None:
-        """Write what is known of the kernel, which takes a second or two.
+    def __init__(self, path: Path, connection: Connection, most_waiting: int = MOST_WAITING) -> None:
+        """Write what is known of the kernel, which takes a second or two; `most_waiting` bytes of events may wait.
 
         Raises OSError, TargetLost; no file is left then.
         """
@@ -64,6 +64,7 @@ class Recorder:
         self._flushed = time.monotonic()
         self._work: queue.SimpleQueue[Batch | Armed | Mapping[int, EventFormat] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
+        self._most_waiting = most_waiting
         self._waiting = 0
         """Bytes in the queue."""
         self._after_gap = False
@@ -120,8 +121,9 @@ class Recorder:
         self._check()
         size = sum(len(chunk.data) for chunk in batch.chunks)
         with self._lock:
+            room = min(self._most_waiting, MOST_WAITING) - self._waiting
             # What a mark says holds of all that comes behind it.
-            if self._waiting + size > MOST_WAITING and not batch.booted and cut_of(batch) is None:
+            if size > room and not batch.booted and cut_of(batch) is None:
                 self.dropped += sum(events_in(chunk, self._header) for chunk in batch.chunks)
                 self.dropped_bytes += size
                 self._after_gap = True
@@ -188,7 +190,7 @@ class Recorder:
             self._cuts.append(cut)
             self._writer.meta({CUTS: [cut._asdict() for cut in self._cuts]})
         # What waits comes faster than it can be packed: a larger file is better than a gap in it.
-        self._writer.pages(batch, Codec.NONE if self._waiting > _HURRY else None)
+        self._writer.pages(batch, Codec.NONE if self._waiting > self._most_waiting // _HURRY else None)
         with self._lock:
             self._waiting -= sum(len(chunk.data) for chunk in batch.chunks)
         if time.monotonic() - self._flushed > _FLUSH_EVERY:

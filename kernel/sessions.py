@@ -9,6 +9,7 @@ from events.batch import Batch
 from events.format import EventFormat, HeaderPage
 from kernel import session_start
 from kernel.arming import Mode
+from kernel.bounds import SCREEN
 from kernel.counts import Counts
 from kernel.errors import KernelError
 from kernel.limits import Limits
@@ -72,8 +73,8 @@ class AnySession(Protocol):
     def close(self) -> list[UndoFailure]: ...
 
 
-def open_session(target: Target) -> AnySession:
-    """Open a session. Raises TargetUnusable, TargetLost."""
+def open_session(target: Target, limit_bytes: int = SCREEN.queued) -> AnySession:
+    """Open a session in which so many bytes of events may wait. Raises TargetUnusable, TargetLost."""
     if isinstance(target, RecordingTarget):
         return ReplaySession(target)
-    return session_start.open_session(target)
+    return session_start.open_session(target, limit_bytes=limit_bytes)

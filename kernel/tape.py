@@ -16,7 +16,7 @@ from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import KernelError
 from kernel.homes import Homes
-from kernel.recorder import Recorder
+from kernel.recorder import MOST_WAITING, Recorder
 from kernel.session import Armed
 from kernel.sessions import AnySession
 
@@ -26,7 +26,8 @@ Key = TypeVar("Key", int, str)
 class Tape:
     """One recording at a time."""
 
-    def __init__(self, connection: Connection, homes: Homes) -> None:
+    def __init__(self, connection: Connection, homes: Homes, most_waiting: int = MOST_WAITING) -> None:
+        """Take what is recorded, and how many bytes may wait for the file."""
         self.recorder: Recorder | None = None
         """What is written to; None: nothing is wanted."""
         self.error = ""
@@ -35,6 +36,7 @@ class Tape:
         self._homes = homes
         self._ready: Recorder | None = None
         """One that was prepared; nothing is written to it yet."""
+        self._most_waiting = most_waiting
         self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
         self._written = 0
         """How much of what comes next the recording before has already; what ids mean stands in each of them."""
@@ -45,7 +47,7 @@ class Tape:
         """Begin the file of a recording with what is known of the kernel. Raises OSError, TargetLost."""
         with self._changing:
             self._drop_ready()
-            self._ready = Recorder(path, self._connection)
+            self._ready = Recorder(path, self._connection, self._most_waiting)
 
     def discard(self) -> None:
         """Take away a file that was prepared and not begun."""
@@ -82,7 +84,7 @@ class Tape:
             if self._ready is not None and self._ready.path == path:
                 recorder, self._ready = self._ready, None
             else:
-                recorder = Recorder(path, self._connection)
+                recorder = Recorder(path, self._connection, self._most_waiting)
             with known() as (armed, formats):
                 recorder.begin(session.header, armed, formats)
                 self.recorder = recorder

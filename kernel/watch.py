@@ -11,7 +11,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,6 +21,7 @@ from events.cut_mark import cut_of
 from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
 from kernel.arming import Mode
+from kernel.bounds import SCREEN, Bounds
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import KernelError
@@ -38,11 +39,7 @@ from kernel.undo import UndoFailure
 if TYPE_CHECKING:
     from events.store import Store
 
-__all__ = ["STORE_BYTES", "Entry", "Watch"]
-
-STORE_BYTES = 256 << 20
-"""What the store may keep; the oldest events go first, and are counted."""
-
+__all__ = ["Entry", "Watch"]
 
 Kept = Batch | Mapping[int, EventFormat] | Armed
 """What stands in a recording."""
@@ -56,10 +53,10 @@ class Watch(Holder):
     def __init__(
         self,
         connection: Connection,
-        limit_bytes: int = STORE_BYTES,
+        bounds: Bounds = SCREEN,
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
-        super().__init__(connection, limits)
+        super().__init__(connection, limits, bounds)
         self.behind = False
         """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
         self.at_once = _AT_ONCE
@@ -68,10 +65,13 @@ class Watch(Holder):
         """None until something was armed."""
         self._forgotten: list[Store] = []
         """Stores before each `forget`, the oldest first: they have the same rows, and those of before."""
-        self.homes = Homes(connection.target)
+        self.homes = Homes(connection.target, bounds.tasks)
         """In which cgroups the tasks are."""
-        self._tape = Tape(connection, self.homes)
-        self._limit = limit_bytes
+        self.unshown = 0
+        """Events that the store had to drop before they were shown, where all are to be."""
+        self.forgotten_names = 0
+        """Of tasks, which the kernel had forgotten too."""
+        self._tape = Tape(connection, self.homes, bounds.unwritten)
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
         self._told = False
@@ -241,7 +241,7 @@ class Watch(Holder):
 
         `ready` is called with it when everything is there that it records by itself, and is about to be switched on.
         """
-        return open_session(self.connection.target)
+        return open_session(self.connection.target, limit_bytes=self.bounds.queued)
 
     def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
         """As that of a holder; who counts anew later begins at 0, whatever was counted before a cut."""
@@ -286,7 +286,12 @@ class Watch(Holder):
     def know_names(self, names: Mapping[int, str]) -> None:
         """Show these names of tasks from now on; belongs to the thread of `tick`."""
         if self.store is not None:
-            self.store.cmdlines = {**self.store.cmdlines, **names}
+            known = {pid: name for pid, name in self.store.cmdlines.items() if pid not in names}
+            gone = list(islice(known, max(0, len(known) + len(names) - max(self.bounds.tasks, len(names)))))
+            for pid in gone:
+                del known[pid]
+            self.forgotten_names += len(gone)
+            self.store.cmdlines = {**known, **names}
             self.store.cgroups.know(self.homes.take(), max(self.store.latest, 0))
             self.homes.wanted = frozenset(self.store.cgroups.unknown)
 
@@ -366,7 +371,7 @@ class Watch(Holder):
     ) -> Store:
         from events.store import Store  # and numpy, which who only looks at a kernel does not need
 
-        store = Store(Decoder(formats, header), self._limit)
+        store = Store(Decoder(formats, header), self.bounds.rows)
         store.cmdlines = cmdlines
-        store.cgroups = Cgroups(self.homes.recorded)
+        store.cgroups = Cgroups(self.homes.recorded, self.bounds.tasks, self.bounds.moves)
         return store

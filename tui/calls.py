@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from events.pairing import Alone, Call
+from events.pairing import MOST_OPEN, Alone, Call
 from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
@@ -64,10 +64,13 @@ def detail_of_call(
 class ShownCalls:
     """Calls as the table shows them."""
 
-    def __init__(self, watching: Watch, store: Store) -> None:
+    def __init__(self, watching: Watch, store: Store, most_open: int = MOST_OPEN) -> None:
+        """Take whose events they are, and how many calls may be open at once."""
         from events.calls import Calls  # numpy comes with it
 
-        self.calls = Calls(store)
+        self.calls = Calls(store, most_open)
+        self.held: Mapping[int, Record] = {}
+        """Events that are shown though the store may have dropped them, by their sequence numbers."""
         self._watching = watching
         self._store = store
         self._plans: tuple[Plan, ...] = ()
@@ -159,7 +162,9 @@ class ShownCalls:
         return dict(self._watching.known.values(record)) if record else {}
 
     def _record(self, seq: int | None) -> Record | None:
-        try:
-            return None if seq is None else self._store.record(seq)
-        except IndexError:
+        if seq is None:
             return None
+        try:
+            return self._store.record(seq)
+        except IndexError:
+            return self.held.get(seq)

@@ -9,7 +9,7 @@ import numpy as np
 
 from events.graph.brackets import What
 from events.graph.growing import GrowingTree, has_graph
-from events.graph.tree import CallTree, Flag, Row
+from events.graph.tree import LIMIT, CallTree, Flag, Row
 from events.graph.visible import Visible, Wanted
 from events.search import Found
 from tui.ends import ends_of
@@ -33,10 +33,17 @@ _COUNTED: Final = {Flag.NO_ENTRY: "without entry", Flag.NO_EXIT: "without exit",
 class ShownGraph:
     """The calls of a store as a tree that can be walked; a `widgets.graph_table.Tree`."""
 
-    def __init__(self, watching: Watch, store: Store, names: GraphNames, call_text: ShownCalls | None = None) -> None:
-        """`call_text` says what our own probes recorded of a call."""
+    def __init__(
+        self,
+        watching: Watch,
+        store: Store,
+        names: GraphNames,
+        call_text: ShownCalls | None = None,
+        limit: int = LIMIT,
+    ) -> None:
+        """`call_text` says what our own probes recorded of a call; at most `limit` calls are kept."""
         self.store = store
-        self.growing = GrowingTree(store, ends_of(watching.known.plans))
+        self.growing = GrowingTree(store, ends_of(watching.known.plans), limit)
         self.lines = GraphLines(watching, store, names, call_text, traced=self.growing.traced)
         self.visible = Visible(self.growing.tree)
         self.slow = 0

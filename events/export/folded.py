@@ -20,7 +20,7 @@ from events.export.stacks import stack_of, stacks_in
 from events.pairing import idle_task
 from events.record import Record
 
-_MOST = 1 << 18
+_MOST = 1 << 16
 """Different stacks that are kept; what comes behind them is one line of its own."""
 _REST = ("[more different stacks than are kept]",)
 _UNNAMED = "\0"

@@ -43,6 +43,8 @@ _ROOT, _LINE = 1, 2
 """Tracks of all that was probed, and of the line to it."""
 _FIRST_TASK, _FIRST_IDLE = 1 << 33, 1 << 34
 """Tracks of tasks by their thread ids, and of idle tasks by their CPUs."""
+_MOST_TRACKS = 1 << 16
+"""Of which it is known that they were described."""
 _PLACE_BITS = 40
 """All tracks of one trace are below this."""
 
@@ -135,6 +137,8 @@ class PerfettoTrace:
         track = self._base + (_FIRST_TASK + task if task > 0 else _FIRST_IDLE - task)
         known = self._tracks.get(track)
         if known is None or (known == UNNAMED and record.comm != known):
+            if known is None and len(self._tracks) >= _MOST_TRACKS:  # that of the oldest is described again
+                del self._tracks[next(iter(self._tracks))]
             self._tracks[track] = record.comm
             name = f"{record.comm}-{record.pid}" + ("" if record.pid else f" on CPU {record.cpu}")
             described = number(_UUID, track) + string(_TRACK_NAME, name) + number(_PARENT_UUID, self._base + _ROOT)

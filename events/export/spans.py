@@ -44,21 +44,23 @@ class Item(NamedTuple):
     """Why an end of a call has no other end."""
 
 
-MOST_WAITING = 1 << 14
+MOST_WAITING = 1 << 12
 """Events that are held back, if nothing else is said."""
+MOST_OPEN = 1 << 13
+"""Calls that may be open at once, of which the entries are kept."""
 NOT_OVER = "it had not ended"
 """Why an entry is alone at the end of what is given out."""
 
 
 class Spans:
-    """See the module. At most `waiting` events are held back, and as many entries as a `Pairing` keeps open."""
+    """See the module. At most `waiting` events are held back, and the entries of `MOST_OPEN` calls."""
 
     def __init__(
         self, ends: Mapping[str, EndOf], lost_between: Callable[[int, int], bool], waiting: int = MOST_WAITING
     ) -> None:
         """Take what the events are, by their `group/name`; and see `events.pairing`."""
         self._ends = ends
-        self._pairing = Pairing(lost_between)
+        self._pairing = Pairing(lost_between, MOST_OPEN)
         self._most = waiting
         self._queue: deque[Record] = deque()
         self._undecided: set[int] = set()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from events.call_matching import CallMatching
 from events.columns import PIECE, Columns
-from events.pairing import EndOf
+from events.pairing import MOST_OPEN, EndOf
 from events.record import Record
 from events.summary.distribution import Distribution
 from events.summary.frequent import Count, Frequent, Keys
@@ -53,13 +53,16 @@ class Scan:
 class Summary:
     """Counts all events, the values of one field at a time, and the latencies of calls."""
 
-    def __init__(self, store: Store, limit: int = 4096, only: Container[str] | None = None) -> None:
+    def __init__(
+        self, store: Store, limit: int = 4096, only: Container[str] | None = None, most_open: int = MOST_OPEN
+    ) -> None:
         """Count the rows of a store.
 
         Args:
             store: where they are.
             limit: how many values and processes are told apart at least.
             only: paths of the events to count; None: all.
+            most_open: how many calls may be open at once.
         """
         self.seen = 0
         """Events that were counted."""
@@ -69,11 +72,12 @@ class Summary:
         """By thread id."""
         self.values: FieldValues | None = None
         """Of the field that was chosen."""
-        self.calls = CallMatching(store)
+        self.calls = CallMatching(store, most_open)
         """Of the store's events; its counts say what has no pair."""
         self._latencies: dict[int, Distribution] = {}
         self._store = store
         self._limit = limit
+        self._most_open = most_open
         self._only = only
         self._events = Scan(store, self._count)
         self._anew_at = -1
@@ -102,7 +106,7 @@ class Summary:
         """Take what the events are, by their `group/name`; `EndOf.function` tells latencies apart."""
         self._ends = {path: end for path, end in ends.items() if self._wants(path)}
         if self._ends and self._pairs is None:
-            self.calls = CallMatching(self._store)
+            self.calls = CallMatching(self._store, self._most_open)
             self._pairs = Scan(self._store, self._time_calls)
         self.calls.use(self._ends)
 

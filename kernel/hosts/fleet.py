@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from events.hosts import WINDOW_NS
+from events.hosts import ROWS_BYTES, WINDOW_NS
+from kernel.bounds import SCREEN, Bounds
 from kernel.hosts.clocks import near_clock
 from kernel.hosts.comebacks import Comebacks
 from kernel.hosts.host import Host, Opener, State
@@ -21,9 +22,6 @@ from kernel.hosts.order import Order
 from kernel.hosts.services import Services
 from kernel.limits import Limits
 from kernel.reconnect import PATIENCE, Reconnecting, can_come_back
-from kernel.watch import STORE_BYTES
-
-_LEAST_STORE = 8 << 20
 
 
 class Fleet:
@@ -37,6 +35,7 @@ class Fleet:
         window: int = WINDOW_NS,
         patience: float | None = None,
         opener: Opener = open_host,
+        bounds: Bounds = SCREEN,
     ) -> None:
         """Take words of `--target`; nothing is opened yet.
 
@@ -47,14 +46,15 @@ class Fleet:
             patience: seconds for which a host is tried again whose line was cut; 0: not at all; None: until
                 somebody gives it up.
             opener: opens a target.
+            bounds: how much is held of the events of all hosts.
         """
         self.now = near_clock()
         """Our clock, in nanoseconds since 1970."""
-        self.events = Merged(window)
+        self.events = Merged(window, min(ROWS_BYTES, bounds.rows))
         self.on_change: Callable[[], None] = lambda: None
         """Called from any thread when there is something to tick for, or a host is in another state."""
         self._limits = limits
-        self._bytes = max(_LEAST_STORE, STORE_BYTES // max(1, len(specs)))
+        self._bounds = bounds.shared(max(1, len(specs)))
         self._patience = PATIENCE if patience is None else patience
         """Seconds for a line that is cut while a host is opened."""
         self._changed = threading.Condition()
@@ -231,7 +231,7 @@ class Fleet:
     # -- their life --------------------------------------------------------------------------------------------------
 
     def _new_host(self, spec: str, name: str, before: Host | None = None) -> Host:
-        host = Host(spec, name, self._limits, self._bytes, self._patience)
+        host = Host(spec, name, self._limits, self._bounds, self._patience)
         self._services.add(host, before)
         return host
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from events.clock import Clock, Offset
+from kernel.bounds import SCREEN, Bounds
 from kernel.counts import Counts
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable, TooFast
 from kernel.hosts.clocks import read_clock
@@ -71,8 +72,10 @@ class Answer(enum.Enum):
 class Host:
     """See the module. `open`, `arm`, `disarm`, `look`, `come_back` and `close` wait for the far side."""
 
-    def __init__(self, spec: str, name: str, limits: Limits, limit_bytes: int, patience: float = 0.0) -> None:
-        """Take a word of `--target`, what the host is called, and what its events may take.
+    def __init__(
+        self, spec: str, name: str, limits: Limits, bounds: Bounds = SCREEN, patience: float = 0.0
+    ) -> None:
+        """Take a word of `--target`, what the host is called, and how much of its events is held.
 
         `patience`: seconds for which a line is made anew that is cut while the host is opened.
         """
@@ -104,7 +107,7 @@ class Host:
         self._before = (State.OPEN, "", "")
         """State, reason and remedy before the line was cut."""
         self._limits = limits
-        self._limit_bytes = limit_bytes
+        self._bounds = bounds
         self._patience = patience
         self._busy = threading.Lock()
         """One worker at a time; who only looks does not wait for it."""
@@ -136,7 +139,7 @@ class Host:
 
     def _open(self, opener: Opener, now: Callable[[], int], cancel: threading.Event) -> None:
         connection = opener(self.spec, self._progress, cancel)
-        watch = Watch(connection, self._limit_bytes, self._limits)
+        watch = Watch(connection, self._bounds, self._limits)
         try:
             self.kernel = connection.facts.title
             watch.begin()

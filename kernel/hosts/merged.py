@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.clock import Timeline
-from events.hosts import HostMerger, MergedRows
+from events.hosts import ROWS_BYTES, HostMerger, MergedRows
 from events.record import Record
 from events.search import Found
 from kernel.line_cut import EVENT
@@ -72,9 +72,10 @@ class _Source:
 class Merged:
     """Belongs to the thread that ticks, as the stores do."""
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, window: int, rows_bytes: int = ROWS_BYTES) -> None:
+        """Take the nanoseconds that an event waits, and what the rows of the list may take."""
         self.merger = HostMerger(window)
-        self._rows = MergedRows()
+        self._rows = MergedRows(rows_bytes)
         self._sources: list[_Source | None] = []
         """By the number that rows have; None: no row is of it any more."""
 

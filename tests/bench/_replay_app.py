@@ -29,6 +29,7 @@ from events.batch import Batch, Chunk
 from events.format import EventFormat, HeaderPage
 from events.recording import Recording
 from events.subbuffer import events_in, walk
+from kernel.bounds import SCREEN
 from kernel.drain import PERIOD
 from kernel.errors import KernelError
 from kernel.open import shipped_recording
@@ -218,12 +219,12 @@ def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -
     }
     sessions: list[RateSession] = []
 
-    def session_of(target: RecordingTarget) -> RateSession:
+    def session_of(target: RecordingTarget, _: int) -> RateSession:
         sessions.append(RateSession(target, rate))
         return sessions[0]
 
     kernel.holder.open_session = session_of  # type: ignore[assignment]
-    Watch.__init__.__defaults__ = (store_bytes, *(Watch.__init__.__defaults__ or ())[1:])
+    Watch.__init__.__defaults__ = (SCREEN._replace(rows=store_bytes), *(Watch.__init__.__defaults__ or ())[1:])
     opening = Opening(str(shipped_recording()))
     opening.start()
     app = tui.app.Probewright(opening)

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-import kernel.hosts.fleet
 import tui.cli.hosts
 import tui.cli.hosts_stream
 from events.cut_mark import LineCut
 from kernel import reconnect
+from kernel.bounds import HEADLESS
 from kernel.errors import TargetUnusable
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
@@ -377,11 +377,9 @@ def test_nobody_tries_again_where_that_is_not_wanted(lan, capsys):
     assert (hosts["two"]["state"], two.tried) == ("lost", 0)
 
 
-def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, capsys, monkeypatch):
-    monkeypatch.setattr(kernel.hosts.fleet, "STORE_BYTES", 1)
-    monkeypatch.setattr(kernel.hosts.fleet, "_LEAST_STORE", 1)
+def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, capsys):
     order = Order(("f vfs_read",))
-    fleet = Fleet(["one"], window=100 * SECOND, opener=lan.open)
+    fleet = Fleet(["one"], window=100 * SECOND, opener=lan.open, bounds=HEADLESS._replace(rows=1))
     stream = tui.cli.hosts_stream.Stream(fleet, order, as_json=True, most=0)
     try:
         fleet.open()
@@ -410,5 +408,5 @@ def test_hits_of_all_hosts_are_by_one_name():
     for group in ("pw_169_8p", "pw_136_a9"):
         hits = {f"{group}/read__entry": 7, f"synthetic/{group}__slow_open": 2, "sched/sched_switch": 1}
         account = Account(0, Lost(), 0, 0, None, hits)
-        names.append(account.json(Host("ssh://one", "one", Limits(), 1))["hits"])
+        names.append(account.json(Host("ssh://one", "one", Limits()))["hits"])
     assert names == [{"read__entry": 7, "slow_open": 2, "sched/sched_switch": 1}] * 2

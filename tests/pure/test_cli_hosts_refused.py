@@ -122,7 +122,7 @@ def test_a_guest_that_has_ended_has_nothing_to_be_cleaned():
     assert what_becomes(guest) == said
     assert "`clean` there looks again" in what_becomes(FarTarget(Reached(FakeHost("far"), "agent"), "ssh://far"))
 
-    host = Host("lab:6.12", "lab:6.12", Limits(), 1 << 20)
+    host = Host("lab:6.12", "lab:6.12", Limits())
     host.open(lambda *_: Connection(guest), lambda: 0, threading.Event())
     assert host.watch is not None, host.why
     host.lost(TargetLost("lab:6.12 has ended"))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from events.record import Record
+from kernel.bounds import HEADLESS
 from kernel.watch import Watch
 from tui.cli.output import emit, line
 
@@ -59,7 +60,7 @@ class Calls:
         if self._calls is None:
             if self._watch.store is None:
                 return
-            self._calls = ShownCalls(self._watch, self._watch.store)
+            self._calls = ShownCalls(self._watch, self._watch.store, HEADLESS.calls)
         ends = {event.path for plan in self._watch.known.plans for event in plan.events if event.frame}
         is_end = record.event in ends
         if not is_end:
@@ -70,7 +71,9 @@ class Calls:
 
     def _catch_up(self, calls: ShownCalls) -> None:
         """Print all calls that have ended by now: of the last event there is no later one that would do it."""
-        behind = True
+        behind = calls.calls.behind > 0
+        if not behind:
+            return
         while behind:
             calls.tick()
             behind = calls.calls.behind > 0
@@ -78,6 +81,18 @@ class Calls:
             for row in range(max(self._row, calls.first), calls.next):
                 self._print(calls, row)
             self._row = calls.next
+        self._hold_open(calls)
+
+    def _hold_open(self, calls: ShownCalls) -> None:
+        """Keep the entries of calls that have not ended: their rows are dropped before those of long calls end."""
+        store = self._watch.store
+        if store is not None:
+            known, first = calls.held, store.first_seq
+            calls.held = {
+                seq: known.get(seq) or store.record(seq)
+                for seq in calls.calls.open_entries
+                if seq in known or seq >= first
+            }
 
     def _print(self, calls: ShownCalls, row: int) -> None:
         try:

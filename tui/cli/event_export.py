@@ -18,6 +18,7 @@ from events.export.parquet import NoPyarrow
 from events.export.source import Writer
 from events.export.stacks import STACK_EVENT
 from events.record import Record
+from kernel.bounds import HEADLESS, SCREEN
 from kernel.errors import KernelError
 from kernel.watch import Watch
 from tui.cli.journal import Level, saying
@@ -61,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _all_of(connection: Connection, wanted: Wanted) -> int:
     from tui.cli.watching import account
 
-    watch = Watch(connection)
+    # What a recording knows of tasks is bounded by its end; its events are given out as they are read.
+    watch = Watch(connection, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
     watch.begin()
     if any(watch.known.wants_symbols(armed) for armed in watch.armed):
         connection.load_symbols()
@@ -72,7 +74,7 @@ def _all_of(connection: Connection, wanted: Wanted) -> int:
             export.follow(watch, bounds, every)
     except REFUSALS as error:
         return refused(wanted, error)
-    account(watch)
+    account(watch, unshown=watch.unshown)
     return export.tell()
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 0.2
 """Seconds between two looks."""
 _NAMES_EVERY: Final = 1.0
+_MOST_ROWS: Final = 1 << 17
+"""Of calls on a kernel that runs: those of one that has not returned are kept until it has."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -120,13 +122,14 @@ def _nothing(arguments: argparse.Namespace, *, recorded: bool) -> str:
 def _watch(connection: Connection, arguments: argparse.Namespace) -> Watch:
     if connection.holds_events:
         return Watch(connection)
+    from kernel.bounds import HEADLESS_GRAPH
     from kernel.graph_watch import GraphWatch
     from probes.graph_plan import GraphPlan
 
     plan = GraphPlan(
         tuple(arguments.functions), max_depth=arguments.depth, threshold_us=arguments.slower, switches=True
     )
-    return GraphWatch(connection, plan)
+    return GraphWatch(connection, plan, HEADLESS_GRAPH)
 
 
 class Following:
@@ -203,13 +206,16 @@ class Following:
     def _print(self) -> bool:
         store = self._watch.store
         if self._printer is None and store is not None and len(store):
+            from events.graph.tree import LIMIT
             from tui.calls import ShownCalls
             from tui.graph import ShownGraph
             from tui.graph_names import GraphNames
 
             calls = ShownCalls(self._watch, store)
             calls.learn()
-            shown = ShownGraph(self._watch, store, GraphNames(self._watch.connection), calls)
+            live = not self._watch.connection.holds_events
+            most = _MOST_ROWS if live else LIMIT
+            shown = ShownGraph(self._watch, store, GraphNames(self._watch.connection), calls, most)
             self._printer = _Printer(shown, self._arguments)
         return self._printer is not None and self._printer.tick()
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 
 from events.hosts import WINDOW_NS
+from kernel.bounds import HEADLESS_HOSTS
 from kernel.errors import ProbeRefused
 from kernel.hosts.chosen import specs_of
 from kernel.hosts.fleet import Fleet
@@ -58,7 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
     order = order_of(arguments)
     specs = specs_of(arguments.targets, arguments.groups)
     fleet = Fleet(
-        specs, limits=limits_of(arguments), window=window_of(arguments.window), patience=arguments.reconnect
+        specs,
+        limits=limits_of(arguments),
+        window=window_of(arguments.window),
+        patience=arguments.reconnect,
+        bounds=HEADLESS_HOSTS,
     )
     stream = Stream(fleet, order, as_json=arguments.json, most=arguments.count or 0)
     failed = DONE

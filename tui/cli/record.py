@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from events.record import Record
+from kernel.bounds import HEADLESS
 from kernel.errors import TargetLost
 from kernel.watch import Watch
 from tui.cli.comeback import despite_cuts
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = asked_for(arguments)
     importing_store()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
-    watch = Watch(connection, limits=limits_of(arguments))
+    watch = Watch(connection, HEADLESS, limits_of(arguments))
     if arguments.count:
         watch.at_once = 1  # what came while the file was begun is more than is wanted
     held, enough = 0, False

@@ -10,7 +10,8 @@ from events.cut_mark import task_text
 from events.export.jsonlines import json_object
 from events.export.source import Source
 from events.record import Record
-from kernel.watch import STORE_BYTES, Watch
+from kernel.bounds import HEADLESS
+from kernel.watch import Watch
 from tui.cli.comeback import despite_cuts
 from tui.cli.event_export import REFUSALS, exporting, refuse, refused
 from tui.cli.hist_tables import tell_tables
@@ -34,9 +35,6 @@ from tui.cli.watching import (
 )
 from tui.event_export import source_of
 
-_EXPORTED_BYTES = 64 << 20
-"""What the store may keep of events that are on their way out."""
-
 
 def run(arguments: argparse.Namespace) -> int:
     if len(arguments.targets) > 1 or arguments.groups:
@@ -50,8 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = asked_for(arguments)
     importing_store()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
-    # What is given out has not to be kept: a service shall not take what a screen may.
-    watch = Watch(connection, _EXPORTED_BYTES if wanted else STORE_BYTES, limits_of(arguments))
+    watch = Watch(connection, HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
     unread: BrokenPipeError | None = None
     try:
@@ -70,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.count_only:
             tell_counts(watch)
         tell_tables(watch, as_json=arguments.json, aside=wanted is not None)
-        account(watch, unprinted)
+        account(watch, unprinted, unshown=watch.unshown)
     except BrokenPipeError as error:
         unread = error
     finally:

@@ -112,13 +112,18 @@ class Showing:
     def _has_to_wait(self) -> bool:
         """Whether one of the new events lacks a name that may be had; then all do, so that their order stays."""
         store = self._watch.store
-        if store is None or not self._names_come or store.next_seq - self._next_seq > _MOST_WAITING:
+        if store is None or not self._names_come or self._have_no_room(store):
             self._since = None
             return False
         if self._since is None and any(self._lacks_name(store, seq) for seq in self._unlooked(store)):
             self._since = time.monotonic()
         self._looked = store.next_seq
         return self.waiting
+
+    def _have_no_room(self, store: Store) -> bool:
+        """Whether so many wait that what comes next could put them out of the store."""
+        new = store.next_seq - self._next_seq
+        return new > _MOST_WAITING or new * store.bytes > len(store) * store.limit_bytes // 2
 
     def _unlooked(self, store: Store) -> range:
         return range(max(self._looked, store.first_seq), store.next_seq)
@@ -144,7 +149,10 @@ class Showing:
         if self._count is not None:
             self.number = self._count()
             return
-        for seq in range(max(self._next_seq, store.first_seq), store.next_seq):
+        if self._next_seq < store.first_seq:
+            self._watch.unshown += store.first_seq - self._next_seq
+            self._next_seq = store.first_seq
+        for seq in range(self._next_seq, store.next_seq):
             if self.enough:
                 break
             record = store.record(seq)

@@ -56,6 +56,9 @@ def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[st
     counting.finish()
     for found in counting.found():
         _print(found, as_json=arguments.json)
+    if watch.forgotten_names:
+        many = f"{grouped(watch.forgotten_names)} names of tasks were forgotten"
+        print(f"probewright: {many}: there is room for {grouped(watch.bounds.tasks)}", file=sys.stderr)
     if ended_by is not None:
         raise ended_by
 
@@ -79,7 +82,7 @@ class _Counting:
         if self._summary is None:
             from events.summary.summary import Summary  # numpy comes with it
 
-            self._summary, self._store = Summary(store, only=self._events), store
+            self._summary, self._store = Summary(store, only=self._events, most_open=self._watch.bounds.calls), store
         self._summary.use(ends_of(self._watch.known.plans))
         for subject in subjects_of(self._watch, store):
             wanted = subject.field == self._field and subject.event in self._events

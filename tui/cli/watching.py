@@ -206,13 +206,14 @@ def _until_over(watch: Watch, end: float, showing: Showing, idle: Callable[[], N
                 tell_stopped(watch)
 
 
-def account(watch: Watch, unprinted: int = 0, unwritten: int = 0) -> None:
+def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int = 0) -> None:
     """Say on standard error what did not reach us, where something did not.
 
     Args:
         watch: what is armed.
         unprinted: calls, or events of calls, that were dropped before they were printed.
         unwritten: events that a recording had no time for.
+        unshown: events that had to go before they were printed or given out.
     """
     tell_cuts(watch)
     counts = last_counts(watch)
@@ -227,6 +228,7 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0) -> None:
         (lost.unread, "events that could not be decoded"),
         (watch.store.late, "events came late: they stand behind younger ones"),
         (unprinted, "calls or events of calls dropped before they were printed"),
+        (unshown, "events came too fast to be given out: they are left out"),
         (unwritten, "events came too fast to be written: they are missing in the recording"),
     )
     for number, what in losses:

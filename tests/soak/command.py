@@ -1,0 +1,25 @@
+"""`python -m tests.soak.command RATE WORDS…`: the command line, with a kernel that is a dict for every target."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+import tui.cli.hosts
+import tui.cli.output
+from kernel.connection import Connection
+from kernel.hosts.fleet import Fleet
+from kernel.open import Choice
+from tests.soak.busy_target import BusyTarget
+from tui.__main__ import main
+
+
+def _host(rate: int, spec: str, *_: object) -> Connection:
+    return Connection(BusyTarget(rate, spec.rpartition("/")[2]))
+
+
+if __name__ == "__main__":
+    events_per_second = int(sys.argv[1])
+    tui.cli.output.opened = lambda spec: Choice(BusyTarget(events_per_second))
+    tui.cli.hosts.Fleet = partial(Fleet, opener=partial(_host, events_per_second // 2))  # type: ignore[misc, assignment]
+    sys.exit(main(sys.argv[2:]))
