@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import events.calls
+from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import HeaderPage
 from events.record import Record
@@ -14,8 +15,9 @@ from events.store import Store
 from kernel.open import shipped_recording
 from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
+from tests.events_data import event, page
 from tests.pure.test_cli_preset import OWN
-from tests.pure.test_events_calls import FORMATS, _fill
+from tests.pure.test_events_calls import FORMATS, _fill, _record
 from tui.__main__ import main
 from tui.calls import ShownCalls
 from tui.cli.calls import _MOST_BEHIND, Calls
@@ -91,3 +93,19 @@ def test_what_was_not_printed_is_said_at_the_end(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(Calls, "dropped", 4321)
     assert main(command) == 0
     assert "4,321 calls or events of calls dropped before they were printed" in capsys.readouterr().err
+
+
+def test_a_call_that_outlasts_its_entry_in_the_store_is_printed_with_both_ends(capsys):
+    store, others, shown = Store(Decoder(dict(FORMATS), HeaderPage()), 2_000_000), list[Record](), 0
+    calls = calls_in(store, others)
+    calls._leasts = {"vfs_read": 1000}
+    for n, number in enumerate([ENTRY, *[OTHER] * 800, EXIT]):
+        data = event(_record(5, number, 0, 0), 0) * (100 if number == OTHER else 1)
+        store.feed(Batch((Chunk(0, page(1000 * n + 1000, data, HeaderPage())),), drained=True))
+        store.flush()
+        for seq in range(shown, store.next_seq):
+            calls.show(store.record(seq))
+        shown = store.next_seq
+    assert store.first_seq > 0, "the entry is gone"
+    assert " 801.0us " in capsys.readouterr().out
+    assert calls.dropped == 0 and not calls._calls.held

@@ -66,8 +66,15 @@ class Calls:
         if not is_end:
             self._other(record)
         # Also where ends are rare: what nobody looks at would be dropped for what comes next.
-        if is_end or self._calls.calls.behind > _MOST_BEHIND:
+        if is_end or self._is_far_behind(self._calls):
             self._catch_up(self._calls)
+
+    def _is_far_behind(self, calls: ShownCalls) -> bool:
+        """Whether events that were not looked at are many, or much of what the store may keep."""
+        store, behind = self._watch.store, calls.calls.behind
+        return behind > _MOST_BEHIND or (
+            store is not None and behind * store.bytes > len(store) * store.limit_bytes // 4
+        )
 
     def _catch_up(self, calls: ShownCalls) -> None:
         """Print all calls that have ended by now: of the last event there is no later one that would do it."""
