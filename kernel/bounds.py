@@ -31,7 +31,7 @@ _LEAST: Final = 2 << 20
 """Bytes: some passes over the CPUs."""
 SCREEN: Final = Bounds(rows=256 << 20, queued=64 << 20, unwritten=64 << 20, tasks=1 << 17, moves=256, calls=1 << 16)
 """Whoever watches goes back to what came."""
-HEADLESS: Final = Bounds(rows=8 << 20, queued=16 << 20, unwritten=16 << 20, tasks=1 << 12, moves=16, calls=1 << 13)
+HEADLESS: Final = Bounds(rows=6 << 20, queued=10 << 20, unwritten=12 << 20, tasks=1 << 12, moves=16, calls=1 << 13)
 """What was given out is asked for by nobody."""
 HEADLESS_GRAPH: Final = HEADLESS._replace(rows=16 << 20)
 """A call is printed when it has returned: what is inside has to be there until then."""
