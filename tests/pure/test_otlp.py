@@ -23,8 +23,12 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 from events.export.otlp import LogEncoder, any_value
 from events.export.source import Source, is_name
+from kernel.line_cut import LineCut
 from kernel.open import shipped_recording
+from kernel.watch import Watch
 from tests.pure.export_events import record_of
+from tests.pure.fake_hosts import FakeHost
+from tests.pure.test_kernel_watch import Anything, probe
 from tui.__main__ import main
 from tui.cli.outlets import _wall
 from tui.otlp_http import OtlpHttp, retry_after
@@ -531,3 +535,26 @@ def test_when_an_event_happened_is_known_where_its_clock_is_ours():
     assert now is not None and abs(now - time.time_ns()) < 60 * 10**9
     for target, clocks in (("local", "[local] global mono"), ("ssh://there", "local [mono]"), ("x.pwr", "[mono]")):
         assert _wall(_Watch(target, clocks))(1_000) is None
+
+
+def test_events_of_another_clock_have_their_time_by_its_offset():
+    """Behind a cut line too, where that clock may have begun again."""
+    host = FakeHost("far", behind=50 * 10**9)
+    watch = Watch(Anything(host))
+    watch.arm(probe("vfs_read"))
+    try:
+        wall = _wall(watch)
+        now = wall(time.time_ns() - host.behind)
+        assert now is not None and abs(now - time.time_ns()) < 30 * 10**9
+        first, later = wall(1_000), wall(2_000)
+        assert first is not None and later == first + 1_000
+        host.behind = 5000 * 10**9
+        watch.cuts = (LineCut(1.0, booted=True),)
+        now = wall(time.time_ns() - host.behind)
+        assert now is not None and abs(now - time.time_ns()) < 30 * 10**9
+    finally:
+        watch.close()
+
+
+def test_a_clock_that_nobody_can_read_gives_no_time():
+    assert _wall(_Watch("x.pwr", ""))(1_000) is None

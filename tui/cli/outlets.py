@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import time
@@ -29,6 +30,8 @@ OTLP = Format("otlp", "OTLP logs", "", "every field of every event, to a collect
 """No file holds it."""
 _LOOK_EVERY = 10_000_000_000
 """Nanoseconds between two looks at how far two clocks are apart."""
+_LOOKS = 3
+"""Readings of a far clock at each."""
 Unasked = Mapping[str, frozenset[str]]
 
 
@@ -132,15 +135,13 @@ def _host(watch: Watch) -> str:
 
 
 def _wall(watch: Watch) -> Callable[[int], int | None]:
-    """Tells when an event happened: known where its clock is one that this process can read too."""
+    """Tells when an event happened: by this process' own clock, or by how far the kernel's is from it; else None."""
     target, session = watch.connection.target, watch.session
     try:
         is_ours = target.name == "local" and session is not None and "[mono]" in _clocks(watch)
     except KernelError:
         is_ours = False
-    if not is_ours:
-        return lambda _: None
-    return _Wall()
+    return _Wall() if is_ours else _FarWall(watch)
 
 
 class _Wall:
@@ -155,6 +156,35 @@ class _Wall:
             self._offset = time.time_ns() - time.monotonic_ns()
             self._due = ts + _LOOK_EVERY
         return ts + self._offset
+
+
+class _FarWall:
+    """Times of another clock as time since 1970; it is looked at now and then, and again behind a cut line."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._due = 0
+        """By time.monotonic_ns()."""
+        self._cuts = 0
+        self._offset: int | None = None
+
+    def __call__(self, ts: int) -> int | None:
+        cuts = len(getattr(self._watch, "cuts", ()))
+        if cuts != self._cuts:  # that clock may have begun again
+            self._cuts, self._offset, self._due = cuts, None, 0
+        if (now := time.monotonic_ns()) >= self._due:
+            self._due = now + _LOOK_EVERY
+            self._look()
+        return None if self._offset is None else ts + self._offset
+
+    def _look(self) -> None:
+        from events.clock import offset_of
+        from kernel.hosts.clocks import read_clock
+
+        with contextlib.suppress(KernelError):  # the pump tells of a line that is gone
+            offsets = [offset_of(one) for one in read_clock(self._watch.session, time.time_ns, _LOOKS)]
+            if offsets:
+                self._offset = min(offsets, key=lambda one: one.uncertainty).ns
 
 
 def _clocks(watch: Watch) -> str:
