@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n auto --no-loadscope-reorder
 
-.PHONY: drill fuzz soak run test test-matrix check format bench all-args screenshots docs lab recording kernels syscalls lock clean
+.PHONY: drill fuzz monkey soak run test test-matrix check format bench all-args screenshots docs lab recording kernels syscalls lock clean
 
 run: $(STAMP)
 	$(BIN)/probewright $(ARGS)
@@ -51,6 +51,10 @@ all-args: $(TOOLS)
 # 20,000 damaged inputs through the public functions and the commands: ARGS="--seed N", "--kind NAME", "--replay FILE".
 fuzz: $(TOOLS)
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+# Random keys, words, pastes, clicks and sizes, 20,000 of them: ARGS="--seed S --session N" for one again.
+monkey: $(TOOLS)
+	$(BIN)/python -m tests.monkey $(ARGS)
 
 screenshots: $(TOOLS)
 	$(BIN)/python -m screenshots $(ARGS)

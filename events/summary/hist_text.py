@@ -19,9 +19,7 @@ _HEAD = re.compile(
     rf"(?:\A|{_TOTALS_FORM}\n\n+)(?P<head># event histogram\n#\n# trigger info: (?P<trigger>.*) "
     r"\[(?P<state>active|paused)\]\n#\n)"
 )
-_VALUE = re.compile(
-    r"(?<![^\s:])([^\s:]++)( \(%\))?: ++(-?\d{1,24}(?:\.\d{1,24})?|#{1,100}+)(?=  | ?$)", re.ASCII
-)
+_VALUE = re.compile(r"(?<![^\s:])([^\s:]++)( \(%\))?: ++(-?\d{1,24}(?:\.\d{1,24})?|#{1,100}+)(?=  | ?$)", re.ASCII)
 """A number, or the bar that `.graph` makes of one."""
 _LOG2 = re.compile(r"~ 2\^(\d{1,20}) *", re.ASCII)
 _BUCKET = re.compile(r"~ (\d{1,20})-(\d{1,20}) *", re.ASCII)

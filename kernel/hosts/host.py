@@ -72,9 +72,7 @@ class Answer(enum.Enum):
 class Host:
     """See the module. `open`, `arm`, `disarm`, `look`, `come_back` and `close` wait for the far side."""
 
-    def __init__(
-        self, spec: str, name: str, limits: Limits, bounds: Bounds = SCREEN, patience: float = 0.0
-    ) -> None:
+    def __init__(self, spec: str, name: str, limits: Limits, bounds: Bounds = SCREEN, patience: float = 0.0) -> None:
         """Take a word of `--target`, what the host is called, and how much of its events is held.
 
         `patience`: seconds for which a line is made anew that is cut while the host is opened.
