@@ -48,11 +48,12 @@ drill: $(TOOLS)
 all-args: $(TOOLS)
 	$(BIN)/python -m tests.real.all_arguments $(ARGS)
 
-# 20,000 damaged inputs through the public functions and the commands: ARGS="--seed N", "--kind NAME", "--replay FILE".
+# 20,000 damaged inputs through the public functions and the commands, then make monkey: ARGS="--seed N", "--kind NAME", "--replay FILE".
 fuzz: $(TOOLS)
 	$(BIN)/python -m tests.fuzz $(ARGS)
+	$(if $(ARGS),,$(BIN)/python -m tests.monkey)
 
-# Random keys, words, pastes, clicks and sizes, 20,000 of them: ARGS="--seed S --session N" for one again.
+# Random keys, words, pastes, clicks and sizes on every kind of recording, 20,000 of them (in make fuzz too): ARGS="--seed S --session N" for one again.
 monkey: $(TOOLS)
 	$(BIN)/python -m tests.monkey $(ARGS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
@@ -11,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 
+from tui import dialogs
 from tui.commands import bindings
 from tui.feed import SLOWEST
 from tui.live_commands import LiveCommands
@@ -263,13 +265,21 @@ class LiveScreen(LiveCommands):
 
     def action_clear(self) -> None:
         """Show only what comes from now on."""
-        watching = self.seen
-        if watching is None or watching.store is None or not len(watching.store):
+        watching, summary = self.seen, cast("SummaryView | None", self._views.get("summary"))
+        if watching is None or watching.store is None:
             return
-        gone = f"cleared: {grouped(len(watching.store))} events"
+        if summary is not None and summary.counts_in_kernel:
+            details = ("What the kernel has counted can't be taken back.",)
+            dialogs.ask(
+                self.bench, "Count from 0 on?", details, "Clear", lambda: self._clear(watching, summary.clear)
+            )
+        elif len(watching.store):
+            self._clear(watching)
+
+    def _clear(self, watching: Watch, also: Callable[[], object] = lambda: None) -> None:
+        gone = f"cleared: {grouped(len(watching.store or ()))} events"
         watching.forget()
-        if "summary" in self._views:
-            cast("SummaryView", self._views["summary"]).clear()
+        also()
         self._begin_anew()
         self.bench.can_take_back(gone, lambda: self._recall(watching))
 

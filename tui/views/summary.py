@@ -128,7 +128,7 @@ class SummaryView(View):
         at = self._subjects.index(self._subject) if self._subject in self._subjects else 0
         self.choose(self._subjects[(at + step) % len(self._subjects)])
         self._picked = True
-        if self._counts:
+        if self.counts_in_kernel:
             self._begin()
         self._drawn = 0.0
         self._go_on()
@@ -136,7 +136,7 @@ class SummaryView(View):
     def other_source(self) -> str:
         """Count in the kernel, or events again; gives why that can't be, empty where it can."""
         histograms, watching = self.pane.histograms, self._watching
-        if self._counts and histograms is not None:
+        if self.counts_in_kernel and histograms is not None:
             self._asked = False
             self.pane.change(histograms, histograms.end)
             return ""
@@ -147,7 +147,7 @@ class SummaryView(View):
         return ""
 
     @property
-    def _counts(self) -> bool:
+    def counts_in_kernel(self) -> bool:
         """Whether the kernel counts, or a worker is about to have it count."""
         return self._asked and (self.pane.changing > 0 or self.in_kernel)
 
@@ -160,7 +160,7 @@ class SummaryView(View):
     def clear(self) -> None:
         """Count from 0 on, also in the kernel."""
         histograms = self.pane.histograms
-        if self._counts and histograms is not None:
+        if self.counts_in_kernel and histograms is not None:
             self._reads = ()
             self.pane.change(histograms, histograms.clear)
 
