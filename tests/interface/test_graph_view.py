@@ -14,6 +14,7 @@ from events.graph.tree import Flag
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
+from tui.graph import ShownGraph
 from tui.views.graph import GraphView
 from widgets.figures import duration, grouped
 from widgets.graph_pane import GraphPane
@@ -190,7 +191,7 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
 
 async def test_hot_spots_tell_what_they_leave_out(recording, monkeypatch):
     """Rows are dropped when there are too many: what was in them is not forgotten silently."""
-    monkeypatch.setattr("tui.graph.GrowingTree", partial(GrowingTree, limit=100))
+    monkeypatch.setattr("tui.views.graph.ShownGraph", partial(ShownGraph, limit=100))
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view, pane = await open_hot_spots(app, pilot)
@@ -258,7 +259,7 @@ async def test_counts_of_what_goes_on_coming_are_not_said_of_a_held_picture(reco
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
-        live = SimpleNamespace(live=True, armed=(), recorder=None, recording_error="")
+        live = SimpleNamespace(live=True, armed=(), recorder=None, recording_error="", cuts=())
         calls = f"{view.shown.tree.closed:,} calls"
         assert calls in view.note(live)
         await pilot.press("space")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import kernel.open
@@ -21,7 +23,7 @@ class HistLiving(HistKernel, Kernel):
 @pytest.fixture
 def living(monkeypatch):
     found = HistLiving(0)
-    monkeypatch.setattr(kernel.open, "choose", lambda *_: Choice(found))
+    monkeypatch.setattr(kernel.open, "choose", lambda *_, **_more: Choice(found))
     return found
 
 
@@ -58,7 +60,7 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
             await pilot.press("c")
             await until(lambda: said(app, "Count from 0 on?"), pilot)
             await pilot.press(answer)
-            await until(lambda hits=hits: said(app, f"in the kernel: {hits} hits since it began"), pilot)
+            await until(partial(said, app, f"in the kernel: {hits} hits since it began"), pilot)
         await pilot.press("e")
         await until(lambda: said(app, "[events]") and said(app, "■ counting in the kernel"), pilot)
         await pilot.press("b")

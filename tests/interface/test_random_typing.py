@@ -205,7 +205,7 @@ async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
             free.wait(60)
             return arm(*args, **options)
 
-        patch.setattr(kernel.open, "choose", lambda *_: Choice(found))
+        patch.setattr(kernel.open, "choose", lambda *_, **_more: Choice(found))
         patch.setattr(arming, "arm", slow)
         app, clock, chance = application("fake"), tui.keyboard.CLOCK, random.Random(seed)
         async with app.run_test(size=SIZE) as pilot:

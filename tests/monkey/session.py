@@ -113,12 +113,12 @@ def _require_safe_text(app: Probewright) -> None:
 def _far_from_kernels(folder: Path) -> Iterator[None]:
     """Let nothing leave the folder, open a kernel or start a program."""
 
-    def choose_files_alone(spec: str, *rest: Any) -> Choice:
+    def choose_files_alone(spec: str, *rest: Any, **more: Any) -> Choice:
         if not names_file(spec) or not spec:
             if spec.startswith("ssh://"):
-                return choose(spec, *rest)  # without a PATH: there is no ssh
+                return choose(spec, *rest, **more)  # without a PATH: there is no ssh
             raise TargetUnusable(f"{spec}: not here", "a recording")
-        return choose(spec, *rest)
+        return choose(spec, *rest, **more)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel.open, "choose", choose_files_alone)
