@@ -23,6 +23,17 @@ DEFAULT = Path(__file__).parent.parent / "tui/default.pwr"
 _CHUNK = struct.Struct("<4sBBHIII")
 
 
+_MEASURED = """
+import os, sys
+if not (child := os.fork()):
+    os.execv(sys.argv[2], sys.argv[2:])
+_, status, usage = os.wait4(child, 0)
+os.write(int(sys.argv[1]), b"%d %d" % (os.waitstatus_to_exitcode(status), usage.ru_maxrss))
+"""
+"""Runs a program and tells its status and peak (KiB). The peak of a process begins with that of whom it was forked
+from, here a small one: a worker of pytest has more than the bound (kernel: `exec_mmap`)."""
+
+
 class Ended(NamedTuple):
     status: int
     out: str
@@ -38,18 +49,22 @@ def run(*words: str, stdin: bytes = b"", environment: Mapping[str, str] | None =
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
         resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
 
+    told, tells = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", "tui", *words],
+        [sys.executable, "-S", "-c", _MEASURED, str(tells), sys.executable, "-m", "tui", *words],
+        pass_fds=[tells],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=bound,  # noqa: PLW1509 - no lock is taken there
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})},
     )
+    os.close(tells)
     out, err = _drained(process, stdin)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return Ended(process.returncode, out, err, usage.ru_maxrss << 10)
+    process.wait()
+    with open(told, "rb") as pipe:
+        status, peak = pipe.read().split()
+    return Ended(int(status), out, err, int(peak) << 10)
 
 
 def _drained(process: subprocess.Popen[bytes], stdin: bytes) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from kernel import reconnect
+from kernel.bounds import SCREEN
 from kernel.errors import FileRefused, GoneForGood, NotReached, TargetLost, TargetUnusable
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, State
@@ -261,7 +262,7 @@ def opened_with(errors: dict[int, Exception], patience: float = 60.0) -> tuple[H
         reached[-1].before = lambda _: message()
         return AnyProbe(reached[-1])
 
-    host = Host("ssh://one", "one", Limits(), 1 << 20, patience)
+    host = Host("ssh://one", "one", Limits(), SCREEN, patience)
     host.open(opener, time.time_ns, threading.Event())
     return host, reached, messages[0]
 

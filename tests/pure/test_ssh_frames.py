@@ -57,7 +57,7 @@ def test_squeezed_data_come_back(data: bytes) -> None:
 
 def test_a_bomb_does_not_go_off() -> None:
     bomb = zlib.compress(bytes(50 << 20), 9)
-    with pytest.raises(ValueError, match="more bytes than were asked for"):
+    with pytest.raises(ValueError, match="unpacks to more"):
         expand(b"z", bomb, 1 << 20)
 
 
