@@ -26,8 +26,6 @@ Search = Callable[[str], tuple[Sequence[int], int]]
 class _NameLine(PickLine):
     """Where part of a function's name is typed."""
 
-    MOVING_KEYS = PickLine.MOVING_KEYS | {"colon"}
-
 
 class FunctionList(Vertical):
     """Search line, list and a line that says more of the row under the cursor."""

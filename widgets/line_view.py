@@ -11,10 +11,9 @@ from textual.strip import Strip
 
 from widgets.line_paint import COMPONENTS, LinePainter
 from widgets.rows import NoRows, Piece, Rows
-from widgets.type_ahead import TypeAhead
 
 
-class LineView(TypeAhead, ScrollView):
+class LineView(ScrollView):
     """Lines of `Rows`, scrolled; 1,000,000 rows cost what 40 do."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"line-list--{look}" for look in COMPONENTS}
@@ -40,7 +39,6 @@ class LineView(TypeAhead, ScrollView):
     """
 
     ALLOW_SELECT = False
-    MOVING_KEYS: ClassVar[frozenset[str]] = frozenset({"enter", "slash"})
 
     def __init__(
         self,

@@ -11,10 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from widgets.safe_text import stand_ins
-from widgets.type_ahead import TypeAhead
 
 
-class SearchLine(TypeAhead, Input):
+class SearchLine(Input):
     """An `Input` of one row without a blinking cursor."""
 
     DEFAULT_CSS = """

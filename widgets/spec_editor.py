@@ -18,12 +18,11 @@ from textual.widgets.input import Selection
 from widgets.history import History, State
 from widgets.safe_text import safe
 from widgets.spec_text import Laid, Specification, head, unfinished
-from widgets.type_ahead import TypeAhead
 
 _EMPTY = "what is ticked forms a probe here; : or F6 to type one"
 
 
-class SpecEditor(TypeAhead, Input):
+class SpecEditor(Input):
     """An `Input` of as many rows as its text and the verdict on it take."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -87,7 +86,7 @@ class SpecEditor(TypeAhead, Input):
     async def _on_key(self, event: events.Key) -> None:
         # A binding runs only when the key has gone up through all parents, and letters behind it are in the text by
         # then: what the list needs is done here.
-        if self._hold is None and self._press(event.key):
+        if self._press(event.key):
             event.stop()
             event.prevent_default()
 

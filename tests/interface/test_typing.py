@@ -9,9 +9,10 @@ import tui.keyboard
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
 from tests.interface.test_guards import living
 from tests.interface.widget_host import paste, screen_text, until
+from tui.screens.event_export import EventExportScreen
 from widgets.function_list import FunctionList
 from widgets.pasted_probes import PastedProbes
-from widgets.search_line import PickLine
+from widgets.search_line import PickLine, SearchLine
 from widgets.spec_editor import SpecEditor
 
 __all__ = ["kernel_only", "living", "recording"]
@@ -61,6 +62,32 @@ async def test_f2_from_live_begins_at_the_search_line_and_takes_what_was_typed_a
         await until(lambda: functions.query_text == "do_sys_open", pilot)
         assert isinstance(app.focused, PickLine)
         assert app.screen is app.compose_place
+
+
+async def test_keys_behind_enter_are_for_what_has_the_keyboard_when_their_turn_comes(recording, clock, tmp_path):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        clock.pause()
+        await pilot.press("o")
+        await until(lambda: isinstance(app.screen, EventExportScreen), pilot)
+        line = app.screen.query_one(SearchLine)
+        line.value = str(tmp_path / "there.jsonl")
+        (tmp_path / "there.jsonl").write_text("")
+        clock.pause()
+        type_at_once(app, "enter", "tab", "end", "y", "backspace", "backspace", "s")
+        await until(lambda: line.value.endswith("there.jsons"), pilot)
+        assert line.has_focus
+
+
+async def test_a_field_is_found_and_ticked_by_keys_of_one_packet(kernel_only, clock):
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        clock.pause()
+        type_at_once(app, "slash", *"f_p", "enter")
+        await until(lambda: says(app, "[x] ->f_pos"), pilot)
 
 
 async def test_a_word_typed_among_the_events_does_nothing_that_destroys(recording, clock):

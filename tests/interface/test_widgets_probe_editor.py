@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from textual import events
 
 from probes.probe import Place, Probe, When
 from tests.interface.fields_of_vfs_read import VFS_READ
-from tests.interface.widget_host import Host, count_paints, until
+from tests.interface.widget_host import Host, count_paints
 from widgets.field_list import FieldList
 from widgets.probe_editor import ProbeEditor
 from widgets.signature import Signature
@@ -43,17 +42,6 @@ async def test_the_keys_of_the_story():
         assert [str(m.probe) for m in armed] == ["f vfs_read%return file->f_pos count ret=$retval"]
         assert "[x] ->f_pos" in app.text
         assert app.widget.query_one(FieldList).has_focus
-
-
-async def test_the_same_keys_in_one_packet():
-    app = host()
-    async with app.shown() as pilot:
-        await pilot.pause()
-        for key in ["x", "3", "/", "f", "_", "p", "\r", "\r"]:
-            app.post_message(events.Key({"/": "slash", "\r": "enter", "_": "underscore"}.get(key, key), key))
-        await until(lambda: any(isinstance(m, ProbeEditor.ArmRequested) for m in app.heard), pilot)
-        armed = [m for m in app.heard if isinstance(m, ProbeEditor.ArmRequested)]
-        assert [str(m.probe) for m in armed] == ["f vfs_read%return file->f_pos count ret=$retval"]
 
 
 async def test_exit_ticks_the_return_value_only_where_nothing_was_chosen():
