@@ -87,8 +87,7 @@ async def starting(read: Read) -> AsyncIterator[tuple[Probewright, Pilot[Any], H
         finally:
             read.finish()
             opening.free.set()
-            if not opening.is_alive() and opening.ident is None:
-                opening.start()
+            await until(lambda: opening.ident is not None, pilot)  # the application opens it now
 
 
 def table_of(app: Probewright) -> TailTable:

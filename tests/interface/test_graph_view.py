@@ -146,13 +146,11 @@ async def test_short_calls_are_hidden(recording):
         await pilot.press("minus", *"soon", "enter")
         assert "that is no time" in "\n".join(screen_text(app))
         await pilot.press(*["backspace"] * 4, *"100us", "enter")
-        await pilot.pause()
-        assert 0 < view.shown.next < every
+        await until(lambda: 0 < view.shown.next < every, pilot)
         assert all(row.duration >= 100_000 or row.flags for row in rows(view))
         assert "from 100 us on" in view.note(app.watching)
         await pilot.press("minus", "enter")
-        await pilot.pause()
-        assert view.shown.next == every
+        await until(lambda: view.shown.next == every, pilot)
 
 
 async def test_one_task_is_shown_alone(recording):
