@@ -8,6 +8,7 @@ came as text are in no table.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -230,6 +231,15 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.run.ids)
+
+    def only(self, rows: Mask) -> Columns:
+        """Return the same range of rows, of which `tables` holds those of a mask alone."""
+        part = copy.copy(self)
+        places = {number: table.places[rows[table.places]] for number, table in self.tables.items()}
+        part.tables = {
+            number: Table(self, self.tables[number].layout, kept) for number, kept in places.items() if len(kept)
+        }
+        return part
 
     @cached_property
     def at(self) -> Ints:

@@ -27,7 +27,7 @@ OF_ALL: Final = {
 }
 """What every event has; a field of the event's own with such a name comes first."""
 LATENCY: Final = "latency"
-"""Of a call from its entry to its exit, in nanoseconds; events alone have none."""
+"""Of a call from its entry to its exit, in nanoseconds; see `events.together`."""
 
 
 class Term(Protocol):
@@ -103,6 +103,11 @@ class Condition:
     def fields(self) -> frozenset[str]:
         """Names that are compared."""
         return frozenset(part.field for part in self.term.parts())
+
+    @property
+    def of_calls(self) -> bool:
+        """Whether it may hold of both ends of a call together, and of neither alone."""
+        return LATENCY in self.fields or len(self.fields - OF_ALL.keys()) > 1
 
     def __call__(self, record: Record) -> bool:
         return self.term.of_record(record)

@@ -1,20 +1,27 @@
-"""The rows of a store that a condition holds of, found as they come.
+"""The rows of a store that a filter passes, found as they come.
 
-A selection numbers its rows and never shifts them, as the store does with its own.
+An event passes where the condition holds of it. Where it holds of neither end of a call but of both together, the
+exit passes (`events.together`); a stack passes with the event it is of (`events.stack_rows`), and the mark of a cut
+line always. A selection numbers its rows and never shifts them, as the store does with its own.
 """
 
 from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from events.columns import PIECE, Ints
+from events.columns import PIECE, Columns, Ints, Mask
+from events.cut_mark import is_mark
+from events.stack_rows import with_stacks
+from events.together import Together
 
 if TYPE_CHECKING:
     from events.condition import Condition
+    from events.pairing import EndOf
     from events.store import Store
 
 _LEAST: Final = 1 << 10
@@ -62,23 +69,27 @@ class Everything:
 
 
 class Selected:
-    """Rows that a condition holds of: 8 bytes each, dropped with their events."""
+    """Rows that pass: 8 bytes each, dropped with their events."""
 
-    def __init__(self, store: Store, condition: Condition) -> None:
+    def __init__(
+        self, store: Store, condition: Condition, ends: Callable[[], Mapping[str, EndOf]] | None = None
+    ) -> None:
+        """Take the condition, and what gives the events that are ends of calls by now; None: none are."""
         self.condition = condition
-        self._store = store
+        self.store = store
+        self._together = Together(store, condition, ends) if ends and condition.of_calls else None
         self._seqs: list[Ints] = []
         """In pieces, each in order."""
         self._begins: list[int] = []
         """Row that each piece begins with."""
         self.next = 0
-        self._looked = store.first_seq
+        self.looked = store.first_seq
         """Events before this one were looked at."""
 
     @property
     def first(self) -> int:
         """Oldest row whose event is kept."""
-        oldest = self._store.first_seq
+        oldest = self.store.first_seq
         while self._seqs and self._seqs[0][-1] < oldest:
             del self._seqs[0], self._begins[0]
         if not self._seqs:
@@ -88,23 +99,20 @@ class Selected:
     @property
     def behind(self) -> int:
         """Events that were not looked at yet."""
-        return self._store.next_seq - max(self._looked, self._store.first_seq)
+        return self.store.next_seq - max(self.looked, self.store.first_seq)
 
     def tick(self, budget: float) -> None:
         """Look at what came, for so many seconds at most (one piece always)."""
         deadline = time.monotonic() + budget
-        while (start := max(self._looked, self._store.first_seq)) < self._store.next_seq:
-            self._looked = min(start + PIECE, self._store.next_seq)
-            self._take(start, self._looked)
+        while (start := max(self.looked, self.store.first_seq)) < self.store.next_seq:
+            self.looked = min(start + PIECE, self.store.next_seq)
+            self._take(start, self.looked)
             if time.monotonic() >= deadline:
                 break
 
     def _take(self, start: int, stop: int) -> None:
-        columns = self._store.columns(start, stop)
-        found = self.condition.candidates(columns)
-        for place in np.flatnonzero(columns.is_text).tolist():
-            found[place] = self.condition(self._store.record(columns.first + place))
-        seqs = np.flatnonzero(found) + columns.first
+        columns = self.store.columns(start, stop)
+        seqs = np.flatnonzero(self._passing(columns)) + columns.first
         if not len(seqs):
             return
         if self._seqs and len(self._seqs[-1]) < _LEAST:  # a few at each look, for hours
@@ -113,6 +121,40 @@ class Selected:
             self._seqs.append(seqs)
             self._begins.append(self.next)
         self.next += len(seqs)
+
+    def _passing(self, columns: Columns) -> Mask:
+        found = self.condition.candidates(columns)
+        for place in np.flatnonzero(columns.is_text).tolist():
+            record = self.store.record(columns.first + place)
+            found[place] = is_mark(record) or self.condition(record)
+        if self._together is not None:
+            exits = self._together.exits(columns, lambda seqs: self._alone(columns, found, seqs))
+            found[exits - columns.first] = True
+        return with_stacks(self.store, columns, found, self.has)
+
+    def _alone(self, columns: Columns, found: Mask, seqs: Ints) -> Mask:
+        """Whether the condition holds of events alone, of which some are among those that are looked at just now."""
+        here = seqs >= columns.first
+        known = self.has(seqs)
+        known[here] = found[seqs[here] - columns.first]
+        return known
+
+    def has(self, seqs: Ints) -> Mask:
+        """Whether each event passes; not of one that was not looked at yet, or was dropped."""
+        found = np.zeros(len(seqs), np.bool_)
+        lasts = np.array([piece[-1] for piece in self._seqs], np.int64)
+        pieces = np.searchsorted(lasts, seqs)
+        for number in np.flatnonzero(np.bincount(pieces, minlength=len(lasts))[: len(lasts)]).tolist():
+            rows, piece = np.flatnonzero(pieces == number), self._seqs[number]
+            found[rows] = piece[np.searchsorted(piece, seqs[rows])] == seqs[rows]
+        return found
+
+    def passes(self, seq: int) -> bool:
+        """Whether one event passes; looks at all that came up to it."""
+        while self.looked <= seq < self.store.next_seq:
+            self.tick(0.0)
+        row = self.at(seq)
+        return self.first <= row < self.next and self.seq(row) == seq
 
     def seq(self, row: int) -> int:
         """Sequence number of a row. Raises IndexError where it was dropped or is not there yet."""

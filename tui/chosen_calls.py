@@ -1,4 +1,4 @@
-"""The calls that the table shows: all of them, or those that a condition holds of."""
+"""The calls that the table shows: all of them, or those that pass the filter."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 from events.condition import LATENCY
-from events.condition_text import condition
-from events.field_sort import Sort
 from events.record import Record
 from events.search import Found
 from tui.calls import ShownCalls
-from tui.shown import remark_of, sorts_of_fields
+from tui.filter import Filter
 from widgets.call_rows import CallText
 
 if TYPE_CHECKING:
-    from events.condition import Condition
+    from events.field_sort import Sort
     from events.selected_calls import SelectedCalls
     from events.store import Store
     from kernel.watch import Watch
@@ -26,7 +24,9 @@ if TYPE_CHECKING:
 class ChosenCalls:
     """A `widgets.call_rows.CallSource`, and what `tui.views.chosen_pane` asks for."""
 
-    def __init__(self, watching: Watch, store: Store) -> None:
+    def __init__(self, watching: Watch, store: Store, chosen: Filter | None = None) -> None:
+        """Take the filter; None: one of its own."""
+        self.filter = chosen or Filter()
         self.every = ShownCalls(watching, store)
         self.order: tuple[EventColumn, bool] | None = None
         """By latency, and whether the longest comes first; None: in the order in which they ended."""
@@ -35,8 +35,7 @@ class ChosenCalls:
         self._watching = watching
         self._store = store
         self._chosen: SelectedCalls | None = None
-        self._named: frozenset[tuple[int, int]] = frozenset()
-        """Which comparisons of names hold of which threads."""
+        self.sync()
 
     @property
     def first(self) -> int:
@@ -55,27 +54,17 @@ class ChosenCalls:
     @property
     def sorts(self) -> dict[str, Sort]:
         """What each field can be compared with."""
-        return {**sorts_of_fields(self._watching), LATENCY: Sort.NUMBER}
+        return self.filter.sorts(self._watching)
 
     @property
     def chosen_by(self) -> str:
         """The condition; empty: none."""
-        return self._chosen.condition.text if self._chosen else ""
-
-    @property
-    def cgroups(self) -> list[str]:
-        """Paths of the cgroups that are known."""
-        return self._store.cgroups.paths
-
-    @property
-    def remark(self) -> str:
-        """What is to be known of the condition; empty: nothing."""
-        return remark_of(self._chosen.condition) if self._chosen else ""
+        return self.filter.text if self._chosen else ""
 
     @property
     def behind(self) -> int:
-        """Calls that were not looked at yet."""
-        return self._chosen.behind if self._chosen else 0
+        """Events that were not looked at yet, or else calls."""
+        return (self._chosen.events.behind or self._chosen.behind) if self._chosen else 0
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -83,9 +72,25 @@ class ChosenCalls:
         return self.next - self.first, self.every.next - self.every.first
 
     def choose(self, text: str) -> None:
-        """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
-        self._select(condition(text, self.sorts, self._store.comm, self._store.cgroups) if text.strip() else None)
-        self.unsort()
+        """Set the filter; empty: none. Raises ConditionError."""
+        self.filter.choose(text, self._watching)
+        self.sync()
+
+    def sync(self) -> bool:
+        """Take the calls that pass by now; True: they are others."""
+        changed = self._take()
+        if changed:
+            self.unsort()
+        return changed
+
+    def _take(self) -> bool:
+        from events.selected_calls import SelectedCalls
+
+        events = self.filter.of(self._watching, self._store)
+        if events is (self._chosen.events if self._chosen else None):
+            return False
+        self._chosen = SelectedCalls(self.every.calls, events) if events else None
+        return True
 
     def sort(self, descending: bool) -> None:
         """Show the newest of what is chosen now by latency; what has none stands at the end."""
@@ -106,27 +111,19 @@ class ChosenCalls:
         """In the order of time again, with what comes."""
         self._ordered, self.order = None, None
 
-    def _select(self, wanted: Condition | None) -> None:
-        from events.selected_calls import SelectedCalls
-
-        self._chosen = SelectedCalls(self.every.calls, self._store, wanted) if wanted else None
-        self._named = wanted.tasks(self._store.cmdlines) if wanted else frozenset()
-
     def tick(self, budget: float) -> bool:
         """Pair what came and choose among it; True: there is more to do."""
         self.every.tick(budget)
         if self._chosen:
+            self._chosen.events.tick(budget)
             self._chosen.tick(budget)
         return self.every.calls.behind > 0 or self.behind > 0
 
     def names_changed(self) -> bool:
         """Tasks have names now; True: that changes what is chosen, from the oldest call on."""
-        if self._chosen is None:
+        self.filter.names_changed(self._watching)
+        if not self._take():
             return False
-        wanted = self._chosen.condition
-        if wanted.tasks(self._store.cmdlines) == self._named:
-            return False
-        self._select(wanted)
         return self._ordered is None  # what was put in order is of one moment
 
     def call(self, row: int) -> CallText:

@@ -59,6 +59,13 @@ COMMANDS = (
         "export", "o", "Export", "Say the probe in the words of another tool: a script, bpftrace, perf.", "compose"
     ),
     Command("take_back", "u", "Take back", "Take back what was cleared, disarmed, counted or filtered last.", "live"),
+    Command(
+        "filter",
+        "f",
+        "Filter",
+        "Show only some in all views and exports: count > 4096 && (comm == cat || ret < 0).",
+        "live",
+    ),
     Command("view('events')", "e", "Events", "Show the events one by one.", "live"),
     Command("view('graph')", "g", "Graph", "Show calls as a tree: what each called, and how long it took.", "live"),
     Command("view('calls')", "x", "Entry→exit", "Show calls: what each changed, returned and took.", "live"),

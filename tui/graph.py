@@ -15,11 +15,12 @@ from events.search import Found
 from tui.ends import ends_of
 from tui.graph_lines import GraphLines
 from tui.graph_names import GraphNames
-from tui.graph_search import Wanting, named, scan, slower
+from tui.graph_search import Wanting, named, passing_rows, scan, slower
 from widgets.figures import duration, grouped
 from widgets.graph_rows import GraphText
 
 if TYPE_CHECKING:
+    from events.selected import Selected
     from events.store import Store
     from kernel.watch import Watch
     from tui.calls import ShownCalls
@@ -40,15 +41,28 @@ class ShownGraph:
         names: GraphNames,
         call_text: ShownCalls | None = None,
         limit: int = LIMIT,
+        chosen: Selected | None = None,
     ) -> None:
-        """`call_text` says what our own probes recorded of a call; at most `limit` calls are kept."""
+        """Take what makes the calls.
+
+        Args:
+            watching: whose calls they are.
+            store: their events.
+            names: of functions.
+            call_text: says what our own probes recorded of a call.
+            limit: the most calls that are kept.
+            chosen: the events that pass the filter; None: all do.
+        """
         self.store = store
+        self.chosen = chosen
         self.growing = GrowingTree(store, ends_of(watching.known.plans), limit)
         self.lines = GraphLines(watching, store, names, call_text, traced=self.growing.traced)
-        self.visible = Visible(self.growing.tree)
+        self.visible = self._visible(Wanted())
         self.slow = 0
         self._said_slow = 0
         self._searching: tuple[str, int, int] | None = None
+        self._waits = chosen is not None
+        """The list waits for the filter, which is to look at events first."""
 
     @property
     def tree(self) -> CallTree:
@@ -77,9 +91,26 @@ class ShownGraph:
         before, size = self.tree.closed, self.tree.next
         more = self.growing.tick(budget)
         changed = (before, size) != (self.tree.closed, self.tree.next)
+        if self.chosen is not None:
+            self.chosen.tick(budget)
+            if self.chosen.behind:
+                self._waits = True
+                return True, False
+            if self._waits:
+                self._waits, changed = False, True
+                self.visible.renew()
         if changed:
             self.visible.tick(settled=following)
         return more, changed
+
+    def choose(self, chosen: Selected | None) -> None:
+        """Show the calls of which an event passes; None: all."""
+        self.chosen, self._waits = chosen, True
+        self.visible = self._visible(self.visible.wanted)
+
+    def _visible(self, wanted: Wanted) -> Visible:
+        passing = passing_rows(self.tree, self.chosen) if self.chosen is not None else None
+        return Visible(self.tree, wanted, passing)
 
     def outdated(self, watching: Watch) -> bool:
         """Whether a tree of what is known now would be another one: a tracer, or another probe at both ends."""
@@ -158,7 +189,7 @@ class ShownGraph:
         start = self.row(place).row + direction
         least, task = self.slow, self.visible.wanted.task
 
-        found, _ = scan(self.tree, slower(self.tree, max(least, 1), task), start, direction)
+        found, _ = scan(self.tree, self._shown(slower(self.tree, max(least, 1), task)), start, direction)
         return None if found is None else self._reveal(found)
 
     def _usual_slow(self) -> int:
@@ -193,7 +224,14 @@ class ShownGraph:
         return self.row(after).row - 1 if self.first <= after < self.next else self.tree.next - 1
 
     def _named(self, text: str) -> Wanting:
-        return named(self.tree, lambda number: text in self.lines.name_of(number).lower())
+        return self._shown(named(self.tree, lambda number: text in self.lines.name_of(number).lower()))
+
+    def _shown(self, wanted: Wanting) -> Wanting:
+        """Of some rows those that pass the filter."""
+        if self.chosen is None:
+            return wanted
+        passing = passing_rows(self.tree, self.chosen)
+        return lambda part: wanted(part) & passing(part)
 
     # -- what is going on -------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from events.graph.brackets import What
 from events.graph.tree import CallTree
+from events.selected import Selected
 
 Wanting = Callable[[slice], NDArray[np.bool_]]
 """Which of some rows of the columns are wanted."""
@@ -57,5 +58,16 @@ def slower(tree: CallTree, least: int, task: int | None) -> Wanting:
         if task is not None:
             slow &= columns.column("task")[part] == task
         return slow
+
+    return wanted
+
+
+def passing_rows(tree: CallTree, chosen: Selected) -> Wanting:
+    """Rows of which the first or the last event passes the filter."""
+
+    def wanted(part: slice) -> NDArray[np.bool_]:
+        columns = tree.columns
+        found: NDArray[np.bool_] = chosen.has(columns.column("seq")[part]) | chosen.has(columns.column("leave")[part])
+        return found
 
     return wanted

@@ -1,4 +1,4 @@
-"""The events that the table shows: all of them, those that a condition holds of, or these in another order."""
+"""The events that the table shows: all of them, those that pass the filter, or these in another order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from events.field_sort import Sort
 from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
-from tui.shown import remark_of, sorts_of_fields
+from tui.filter import Filter
 from tui.shown_values import ShownValues
 from widgets.event_rows import Event, EventColumn
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 class ShownEvents:
     """A store as the table shows it: what is searched is what is seen."""
 
-    def __init__(self, watching: Watch, store: Store) -> None:
+    def __init__(self, watching: Watch, store: Store, chosen: Filter | None = None) -> None:
+        """Take the filter; None: one of its own."""
         from events.selected import Everything  # numpy comes with it
 
         self.store = store
+        self.filter = chosen or Filter()
         self._watching = watching
         self._values = ShownValues(watching.known)
         self._all: Everything = Everything(store)
-        self._chosen: Selected | None = None
+        self._chosen = self.filter.of(watching, store)
         self._ordered: Ordered | None = None
         self.order: tuple[EventColumn, bool] | None = None
         """By which column the rows are, and whether the largest comes first; None: by time."""
-        self._named: frozenset[tuple[int, int]] = frozenset()
-        """Which comparisons of names hold of which threads."""
 
     @property
     def selection(self) -> Everything | Selected | Ordered:
@@ -51,13 +51,18 @@ class ShownEvents:
         return self._chosen.behind if self._chosen else 0
 
     def choose(self, text: str) -> None:
-        """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
-        from events.selected import Selected
+        """Set the filter; empty: none. Raises ConditionError."""
+        self.filter.choose(text, self._watching)
+        self.sync()
 
-        wanted = self._condition(text) if text.strip() else None
-        self._chosen = Selected(self.store, wanted) if wanted else None
+    def sync(self) -> bool:
+        """Take the events that pass by now; True: they are others."""
+        chosen = self.filter.of(self._watching, self.store)
+        if chosen is self._chosen:
+            return False
+        self._chosen = chosen
         self.unsort()
-        self._named = wanted.tasks(self.store.cmdlines) if wanted else frozenset()
+        return True
 
     def sort(self, column: EventColumn, descending: bool) -> None:
         """Show what is chosen now in the order of a column."""
@@ -79,15 +84,11 @@ class ShownEvents:
 
     def names_changed(self) -> bool:
         """Tasks have names now; True: that changes what is chosen, from the oldest event on."""
-        if self._chosen is None:
+        self.filter.names_changed(self._watching)
+        chosen = self.filter.of(self._watching, self.store)
+        if chosen is self._chosen:
             return False
-        wanted = self._chosen.condition
-        named = wanted.tasks(self.store.cmdlines)
-        if named == self._named:
-            return False
-        from events.selected import Selected
-
-        self._chosen, self._named = Selected(self.store, wanted), named
+        self._chosen = chosen
         return self._ordered is None  # what was put in order is of one moment
 
     # -- as `widgets.event_rows.EventStore` -------------------------------------------------------------------------
@@ -109,27 +110,17 @@ class ShownEvents:
     @property
     def sorts(self) -> dict[str, Sort]:
         """What each field can be compared with."""
-        return sorts_of_fields(self._watching)
+        return self.filter.sorts(self._watching)
 
     @property
     def chosen_by(self) -> str:
         """The condition; empty: none."""
-        return self._chosen.condition.text if self._chosen else ""
+        return self.filter.text if self._chosen else ""
 
     @property
     def counts(self) -> tuple[int, int]:
         """How many events are shown, and how many there are."""
         return self.next_seq - self.first_seq, len(self.store)
-
-    @property
-    def cgroups(self) -> list[str]:
-        """Paths of the cgroups that are known."""
-        return self.store.cgroups.paths
-
-    @property
-    def remark(self) -> str:
-        """What is to be known of the condition; empty: nothing."""
-        return remark_of(self._chosen.condition) if self._chosen else ""
 
     def ts(self, row: int) -> int:
         """Nanoseconds of a row, or of the newest event where that was dropped; 0: there is none."""

@@ -55,8 +55,8 @@ def _how_many(values: int, events: int, exact: bool) -> str:
 
 
 def _head(watching: Watch, summary: Summary) -> str:
-    parts = [f"on the screen: {grouped(summary.seen)} events, {_pairs(summary.calls.paired)}"]
-    if alone := sum(summary.calls.alone.values()):
+    parts = [f"on the screen: {grouped(summary.seen)} events, {_pairs(summary.pairs)}"]
+    if (alone := sum(summary.calls.alone.values())) and summary.seen == summary.of:
         parts.append(f"{grouped(alone)} {'end' if alone == 1 else 'ends'} alone")
     if summary.unseen:
         parts.append(f"{grouped(summary.unseen)} dropped before they were counted")

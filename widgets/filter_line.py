@@ -1,26 +1,50 @@
-"""The line below a table that says which of its rows are shown, and takes another condition."""
+"""The line below all views that says what they show, and takes another filter, with completions while it is typed."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.geometry import Offset
 from textual.message import Message
-from textual.suggester import Suggester
 from textual.widgets import Input, Label
 
 from widgets.safe_text import safe_content
 from widgets.search_line import SearchLine
+
+if TYPE_CHECKING:
+    from probes.completion.choice import Completion, Completions
+    from widgets.completion_list import CompletionList
+
+Complete = Callable[[str, int], "Completions | None"]
+"""Text and cursor -> what may stand there; None: nothing is known of that."""
+
+
+class _FilterInput(SearchLine):
+    """A text whose keys are for the list of completions first."""
+
+    def __init__(self, hint: str, use: Callable[[str], Awaitable[bool]]) -> None:
+        super().__init__(hint)
+        self._use = use
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self._hold is None and await self._use(event.key):
+            event.stop()
+            event.prevent_default()
 
 
 class FilterLine(Horizontal):
     """Hidden as long as nothing stands in it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Done", show=False, id="filter.leave", tooltip="Back to the rows"),
+        Binding("escape", "leave", "Back", show=False, id="filter.leave", tooltip="Back to the rows, as they were"),
+        Binding("tab", "take", "Take", key_display="tab", id="filter.take", tooltip="Take a completion"),
+        Binding("up", "choose(-1)", "Up", show=False, id="filter.up", tooltip="Completion above"),
+        Binding("down", "choose(1)", "Down", show=False, id="filter.down", tooltip="Completion below; opens them"),
     ]
 
     DEFAULT_CSS = """
@@ -33,21 +57,26 @@ class FilterLine(Horizontal):
     }
     """
 
-    class Typed(Message):
-        """Another condition is wanted; empty: everything."""
+    class Changed(Message):
+        """Something else is typed."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
-    class Left(Message):
-        """The rows have the keys again."""
+    class Typed(Changed):
+        """This filter is wanted; empty: none."""
 
-    def __init__(self, hint: str, suggester: Suggester | None = None) -> None:
+    class Left(Message):
+        """What was typed is not wanted."""
+
+    def __init__(self, hint: str, complete: Complete) -> None:
         super().__init__()
-        self._input = SearchLine(hint)
-        self._input.suggester = suggester
+        self._complete = complete
+        self._input = _FilterInput(hint, self.use)
         self._said = Label("", classes="said", markup=False)
+        self._list: CompletionList | None = None
+        """Made when something is completed first."""
         self._last = ("", False)
 
     def compose(self) -> ComposeResult:
@@ -56,6 +85,15 @@ class FilterLine(Horizontal):
         yield self._input
         yield self._said
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Completions are chosen while something is typed."""
+        return self.typing if action in ("take", "choose") else True
+
+    @property
+    def typing(self) -> bool:
+        """Whether the line has the keyboard."""
+        return self.is_attached and self.screen.focused is self._input
+
     @property
     def text(self) -> str:
         """What is typed."""
@@ -63,7 +101,8 @@ class FilterLine(Horizontal):
 
     @text.setter
     def text(self, text: str) -> None:
-        self._input.value = text
+        with self._input.prevent(Input.Changed):
+            self._input.value = text
         self._input.cursor_position = len(text)
         self.set_class(bool(text), "-shown")
 
@@ -73,23 +112,101 @@ class FilterLine(Horizontal):
         self.screen.set_focus(self._input)
 
     def say(self, text: str, refused: bool = False) -> None:
-        """What comes of what was typed; asked at each tick, painted where it is something else."""
+        """Say what comes of the text; asked at each tick, painted where it is something else."""
         if (text, refused) == self._last:
             return
         self._last = text, refused
         self._said.set_class(refused, "-refused")
         self._said.update(safe_content(text))
 
-    def action_leave(self) -> None:
-        """Back to the rows; an empty line is none."""
+    def done(self) -> None:
+        """Type no more; an empty line is none."""
+        self._close()
         self.set_class(bool(self.text.strip()), "-shown")
+
+    def action_leave(self) -> None:
+        """Restore what was."""
+        self._close()
         self.post_message(self.Left())
 
-    @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
+    # -- completions ----------------------------------------------------------------------------------------------
+
+    @property
+    def _opened(self) -> CompletionList | None:
+        return self._list if self._list is not None and self._list.opened else None
+
+    def _close(self) -> None:
+        if self._list is not None:
+            self._list.close()
+
+    async def offer(self) -> None:
+        """Show what may stand at the cursor."""
+        from widgets.completion_list import CompletionList
+
+        if self._list is None:
+            self._list = CompletionList()
+            await self.mount(self._list)
+        cursor = self._input.cursor_position
+        found = self._complete(self.text, cursor)
+        if found is None or not found.items or not self.typing:
+            self._close()
+            return
+        at = Offset(self._input.content_region.x + min(found.start, self._input.size.width), self.region.y)
+        self._list.open(found, self.text[found.start : cursor], at, after_taking=False)
+
+    async def action_choose(self, step: int) -> None:
+        """Mark another completion; opens the list where it is closed."""
+        if (opened := self._opened) is not None:
+            opened.action_move(step)
+        elif step > 0:
+            await self.offer()
+
+    async def action_take(self) -> None:
+        """Take the marked completion, else the first."""
+        if self._opened is None:
+            await self.offer()
+        if (opened := self._opened) is not None:
+            self._take(opened.chosen or opened.found.items[0])
+
+    async def use(self, key: str) -> bool:
+        """Use a key for the completions before it is for the text; whether that was all there is to it."""
+        marked = self._opened is not None and self._opened.chosen is not None
+        if key in ("up", "down"):
+            await self.action_choose(1 if key == "down" else -1)
+        elif key == "tab" or (key == "enter" and marked):
+            await self.action_take()
+        elif key == "escape" and marked:
+            self._close()
+        else:
+            return False
+        return True
+
+    def _take(self, item: Completion) -> None:
+        if self._list is None:
+            return
+        text, cursor = self._list.found.taken(self.text, item)
+        self._close()
+        self._input.value = text
+        self._input.cursor_position = cursor
+
+    def on_completion_list_taken(self, event: CompletionList.Taken) -> None:
+        """A click takes an item."""
         event.stop()
+        self._take(event.item)
+
+    def on_descendant_blur(self) -> None:
+        """The list is there only while something is typed."""
+        self._close()
+
+    @on(Input.Changed)
+    async def _changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self.typing:
+            await self.offer()
+        self.post_message(self.Changed(event.value))
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
+        self._close()
         self.post_message(self.Typed(event.value))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.graph.brackets import Ints, What
+from events.graph.brackets import Ints, Mask, What
 from events.graph.tree import CallTree, Flag
 from events.summary.distribution import rank, rounded
 
@@ -41,16 +41,23 @@ class Spent(NamedTuple):
     failed: NDArray[np.bool_]
 
 
-def spent(tree: CallTree, task: int | None = None) -> Spent:
-    """The calls that a tree has kept, or those of one task, of which it is known how long they took.
+def spent(tree: CallTree, task: int | None = None, passing: Mask | None = None) -> Spent:
+    """Return the calls that a tree has kept of which it is known how long they took.
 
     How many more there were says `CallTree.left_out`.
+
+    Args:
+        tree: all calls.
+        task: thread id of the only task that counts; None: all do.
+        passing: which of the kept rows pass the filter; None: all do.
     """
     columns = tree.columns
     duration = columns.column("duration")
     wanted = (columns.column("what") == What.CALL) & (duration >= 0)
     if task is not None:
         wanted &= columns.column("task") == task
+    if passing is not None:
+        wanted &= passing
     took = duration[wanted]
     flags = columns.column("flags")[wanted]
     own = np.maximum(took - columns.column("inside")[wanted], 0)

@@ -1,4 +1,4 @@
-"""Which rows of a tree are on the list: by task, least duration, and what is folded.
+"""Which rows of a tree are on the list: by task, least duration, the filter, and what is folded.
 
 A list of row numbers in their order, by columns: 1,000,000 rows take some 10 ms once, and what is new is added as it
 comes.
@@ -6,6 +6,7 @@ comes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +31,12 @@ class Wanted(NamedTuple):
 class Visible:
     """Places 0 to `len() - 1`, each a row of the tree."""
 
-    def __init__(self, tree: CallTree, wanted: Wanted | None = None) -> None:
+    def __init__(
+        self, tree: CallTree, wanted: Wanted | None = None, passing: Callable[[slice], Mask] | None = None
+    ) -> None:
+        """Take the tree, and which of some rows of its columns pass the filter; None: all do."""
         self.tree = tree
+        self._passing = passing
         self.dropped = 0
         """Places whose rows the tree has dropped: those before are gone."""
         self._wanted = wanted or Wanted()
@@ -75,7 +80,7 @@ class Visible:
         changed = tree.changed
         if settled:  # else it is looked at when it is
             tree.changed = tree.next
-        if settled and self._wanted.least and changed < self._upto:
+        if settled and (self._wanted.least or self._passing) and changed < self._upto:
             self.renew(changed)
             return
         start = max(self._upto, tree.first)
@@ -161,6 +166,8 @@ class Visible:
         if wanted.least:
             open_ = (tree.columns.column("flags")[part] & Flag.OPEN) != 0
             seen &= open_ | (tree.columns.column("duration")[part] >= wanted.least)
+        if self._passing is not None:
+            seen &= self._passing(part)
         return seen
 
     def _turn(self, seen: Mask, row: int, start: int, stop: int) -> None:

@@ -23,6 +23,7 @@ from events.summary.timeline import Timeline
 from events.summary.values import FieldValues
 
 if TYPE_CHECKING:
+    from events.selected import Selected
     from events.store import Store
 
 Take = Callable[[Columns, list[Record]], None]
@@ -54,7 +55,12 @@ class Summary:
     """Counts all events, the values of one field at a time, and the latencies of calls."""
 
     def __init__(
-        self, store: Store, limit: int = 4096, only: Container[str] | None = None, most_open: int = MOST_OPEN
+        self,
+        store: Store,
+        limit: int = 4096,
+        only: Container[str] | None = None,
+        most_open: int = MOST_OPEN,
+        chosen: Selected | None = None,
     ) -> None:
         """Count the rows of a store.
 
@@ -63,9 +69,14 @@ class Summary:
             limit: how many values and processes are told apart at least.
             only: paths of the events to count; None: all.
             most_open: how many calls may be open at once.
+            chosen: the events that pass a filter, and no others count; of calls those with such an end. None: all.
         """
         self.seen = 0
         """Events that were counted."""
+        self.of = 0
+        """Events that were looked at."""
+        self.pairs = 0
+        """Proven calls that were timed."""
         self.timeline = Timeline()
         """By path of the event."""
         self.tasks = Frequent(limit)
@@ -79,6 +90,7 @@ class Summary:
         self._limit = limit
         self._most_open = most_open
         self._only = only
+        self._chosen = chosen
         self._events = Scan(store, self._count)
         self._anew_at = -1
         """Row from which on the clock had begun again, the last that was taken."""
@@ -137,6 +149,8 @@ class Summary:
     def tick(self, budget: float = 0.01) -> None:
         """Look at what came, for about so many seconds."""
         deadline = time.monotonic() + budget
+        if self._chosen is not None:
+            self._chosen.tick(budget / 2)
         while self._step() and time.monotonic() < deadline:
             pass
 
@@ -147,23 +161,29 @@ class Summary:
             scan.skip_to(self._store.first_seq)
         at = min(scan.at for scan in scans)
         anew = self._store.anew
-        stop = min([at + PIECE, self._store.next_seq, *(one for one in (*anew, *(s.at for s in scans)) if one > at)])
+        known = self._store.next_seq if self._chosen is None else self._chosen.looked
+        stop = min([at + PIECE, known, *(one for one in (*anew, *(s.at for s in scans)) if one > at)])
         if at >= stop:
             return False
         if self._events.at == at and (begun := max((one for one in anew if one <= at), default=-1)) > self._anew_at:
             self._anew_at = begun
             self.timeline.begin_anew()
-        columns = self._store.columns(at, stop)
-        texts = [self._store.record(at + place) for place in np.flatnonzero(columns.is_text).tolist()]
+        every = self._store.columns(at, stop)
+        columns, rows = every, every.is_text
+        if self._chosen is not None:
+            passing = self._chosen.has(np.arange(at, stop))
+            columns, rows = every.only(passing), rows & passing
+        texts = [self._store.record(at + place) for place in np.flatnonzero(rows).tolist()]
         for scan in scans:
             if scan.at == at:
-                scan.take(columns, texts)
+                scan.take(every if scan is self._pairs else columns, texts)
         return True
 
     def _wants(self, event: str) -> bool:
         return self._only is None or event in self._only
 
     def _count(self, columns: Columns, texts: list[Record]) -> None:
+        self.of += len(columns)
         tables = [table for table in columns.tables.values() if self._wants(table.layout.format.path)]
         if tables:
             stamps = columns.run.stamps
@@ -185,8 +205,13 @@ class Summary:
 
     def _time_calls(self, columns: Columns, _: list[Record]) -> None:
         for ended in self.calls.take(columns):
-            for function in np.flatnonzero(np.bincount(ended.functions)).tolist():
-                self.latencies(function).add(ended.took[ended.functions == function])
+            functions, took = ended.functions, ended.took
+            if self._chosen is not None:
+                passing = self._chosen.has(ended.entries) | self._chosen.has(ended.exits)
+                functions, took = functions[passing], took[passing]
+            self.pairs += len(took)
+            for function in np.flatnonzero(np.bincount(functions)).tolist():
+                self.latencies(function).add(took[functions == function])
 
 
 def _keys(pids: NDArray[np.int32]) -> Keys:

@@ -19,7 +19,7 @@ from tests.events_data import entry, event, page
 from tests.pure.test_own_names import OWN, WAKEUP
 from tests.pure.test_shown import shown as on_recording
 from tests.steps import at_most
-from tui import chosen_calls, shown_events
+from tui import filter as filters
 from tui.calls import note_of_calls
 from tui.chosen_calls import ChosenCalls
 from tui.graph import ShownGraph
@@ -47,7 +47,7 @@ def store() -> Store:
 
 @pytest.fixture
 def shown(store, monkeypatch) -> ShownEvents:
-    monkeypatch.setattr(shown_events, "sorts_of_fields", lambda _: OWN)
+    monkeypatch.setattr(filters, "sorts_of_fields", lambda _: OWN)
     return ShownEvents(SimpleNamespace(known=None), store)
 
 
@@ -120,7 +120,7 @@ def test_a_condition_on_a_field_that_went_is_kept_when_tasks_get_names(monkeypat
     assert found.counts[0] == 0
     store = found.every.calls._store
     pid = store.record(store.first_seq).pid
-    monkeypatch.setattr(chosen_calls, "sorts_of_fields", lambda _: {})
+    monkeypatch.setattr(filters, "sorts_of_fields", lambda _: {})
     monkeypatch.setattr(store, "cmdlines", {**store.cmdlines, pid: "nobody"})
     assert found.names_changed()
     assert found.chosen_by == "count > 100 && comm == nobody"

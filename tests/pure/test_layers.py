@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tui.filter import Filter
 from tui.views.views import EXTRA_LABELS, LABELS, make_view
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +62,7 @@ def test_the_live_place_comes_without_the_kernel_and_the_other_views():
 
 def test_each_view_is_made_by_its_name():
     names = [*LABELS, *EXTRA_LABELS]
-    views = [make_view(name) for name in names]
+    views = [make_view(name, Filter()) for name in names]
     assert [view.name for view in views] == names
     assert [view.pane.id for view in views] == names
 

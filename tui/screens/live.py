@@ -15,6 +15,7 @@ from textual.timer import Timer
 from tui import dialogs
 from tui.commands import bindings
 from tui.feed import SLOWEST
+from tui.filter import Filter, slower_than
 from tui.live_commands import LiveCommands
 from tui.shown import (
     fields_of,
@@ -25,7 +26,9 @@ from tui.shown import (
     status_of,
     status_of_preview,
 )
+from tui.views.chosen_pane import ChosenPane
 from tui.views.events import EventsView
+from tui.views.filter_bar import FilterBar
 from tui.views.view import View
 from tui.views.views import EXTRA_LABELS, LABELS, make_view
 from widgets.figures import grouped
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     from kernel.watch import Watch
     from tui.preview import FirstRows, Preview
     from tui.screens.presets import Picked
-    from tui.views.calls import CallsView
     from tui.views.events_pane import EventsPane
     from tui.views.summary import SummaryView
     from tui.views.summary_pane import SummaryPane
@@ -58,7 +60,10 @@ class LiveScreen(LiveCommands):
         super().__init__()
         self._top = TopLine()
         self._line = LiveLine()
-        self._events = EventsView()
+        self.filter = Filter()
+        """Of all views, their search and the exports."""
+        self._filter_bar = FilterBar(self.filter, lambda: self.seen)
+        self._events = EventsView(self.filter)
         self._view: View = self._events
         self._views: dict[str, View] = {"events": self._events}
         """Those that were shown."""
@@ -77,6 +82,7 @@ class LiveScreen(LiveCommands):
         yield self._top
         yield self._line
         yield self._events.pane
+        yield self._filter_bar
         yield KeyLine("help")
 
     def on_screen_resume(self) -> None:
@@ -130,6 +136,7 @@ class LiveScreen(LiveCommands):
         """Tasks have names now that they had not before."""
         for view in self._views.values():
             view.names_changed()
+        self._filter_bar.show(self._view)
 
     def refresh_state(self) -> None:
         """What is armed or lost has changed."""
@@ -144,6 +151,7 @@ class LiveScreen(LiveCommands):
 
     def _show_line(self) -> None:
         self._line_shown = time.monotonic()
+        self._filter_bar.show(self._view)
         watching = self.seen
         store = watching.store if watching else None
         if self._preview is not None:
@@ -218,8 +226,10 @@ class LiveScreen(LiveCommands):
 
     async def on_summary_pane_events_wanted(self, event: SummaryPane.EventsWanted) -> None:
         event.stop()
+        from events.condition_text import joined
+
         await self.action_view("events")
-        self._events.only(event.condition)
+        self._events.pane.only(joined(self.filter.text, event.condition))
 
     def on_events_pane_kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
         from tui import arming
@@ -232,7 +242,24 @@ class LiveScreen(LiveCommands):
 
         self.with_meant(f"record only {clause} of", filter_it)
 
+    @on(ChosenPane.FilterChanged)
+    def _filter_changed(self, event: ChosenPane.FilterChanged) -> None:
+        event.stop()
+        self.tick()
+
+    @on(FilterBar.Done)
+    def _filter_done(self, event: FilterBar.Done) -> None:
+        event.stop()
+        self.set_focus(self._view.focus)
+        if event.changed:
+            self.tick()
+        self._filter_bar.show(self._view)
+
     # -- commands -----------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Type a condition that holds for all views."""
+        self._filter_bar.ask()
 
     async def action_view(self, view: str) -> None:
         """Show what came in another way."""
@@ -246,9 +273,9 @@ class LiveScreen(LiveCommands):
     async def _made(self, name: str) -> View:
         """Return a view; its pane is made, and not seen, where it was never asked for."""
         if name not in self._views:
-            view = self._views[name] = make_view(name)
+            view = self._views[name] = make_view(name, self.filter)
             view.pane.display = False
-            await self.mount(view.pane, before=self.query_one(KeyLine))
+            await self.mount(view.pane, before=self._filter_bar)
         return self._views[name]
 
     async def show_preset(self, picked: Picked) -> None:
@@ -261,7 +288,8 @@ class LiveScreen(LiveCommands):
         if preset.columns:
             self._events.prefer(picked.probes, preset.columns)
         if least := least_latency(preset, picked.given):
-            cast("CallsView", await self._made("calls")).only_slow(least)
+            self.filter.choose(slower_than(least), None)
+            self.tick()
 
     def action_clear(self) -> None:
         """Show only what comes from now on."""

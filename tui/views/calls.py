@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
-from events.condition import LATENCY
 from tui.calls import detail_of_call, note_of_calls
 from tui.chosen_calls import ChosenCalls
 from tui.ends import ends_of
+from tui.filter import Counted, Filter
 from tui.shown import note_of, note_of_gap
 from tui.views.chosen_pane import SORT, ChosenPane
-from tui.views.view import Place, TableView
+from tui.views.view import TableView
 from widgets.call_rows import CallRows
 from widgets.event_detail import DetailField
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
-
-
-_UNITS: Final = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 
 
 _TYPED: Final = "f chooses calls: latency > 10us, comm == cat, ret < 0"
@@ -39,7 +36,6 @@ class CallsPane(ChosenPane):
         Binding("K,m,apostrophe,H,A,less_than_sign,greater_than_sign,C", f"instead('{_EVENTS}')", show=False),
     ]
 
-    HINT = "latency > 10us && ret < 0; Enter shows only these, empty: all"
     shown: ChosenCalls | None
 
     def refill(self) -> None:
@@ -78,19 +74,15 @@ class CallsView(TableView):
     name: ClassVar[str] = "calls"
     pane: CallsPane
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: Filter) -> None:
+        super().__init__(chosen)
         self.pane = CallsPane(self.name)
 
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Pair what came; what takes longer than a moment goes on in the next ones."""
         if self.pane.shown is None:
-            self.pane.fill(ChosenCalls(watching, store))
+            self.pane.fill(ChosenCalls(watching, store, self.filter))
         return self.pane.tick()
-
-    def only_slow(self, least: int) -> None:
-        """Show the calls that took at least so many nanoseconds, and no others."""
-        unit, size = next((unit, size) for unit, size in _UNITS if least % size == 0)
-        self.pane.only(f"{LATENCY} >= {least // size}{unit}")
 
     def forget(self) -> None:
         """Show nothing."""
@@ -102,9 +94,10 @@ class CallsView(TableView):
         self.pane.names_changed()
 
     @property
-    def place(self) -> Place:
-        """Where the table stands, and of how many rows."""
-        return super().place._replace(of=self.pane.left_from)
+    def filtered(self) -> Counted:
+        """Calls that are kept."""
+        shown = self.pane.shown
+        return Counted(*shown.counts, "calls", shown.behind) if shown is not None else Counted(0, 0, "calls")
 
     def note(self, watching: Watch) -> str:
         """How far pairing is, and what has no partner."""

@@ -1,22 +1,19 @@
-"""A table of events of which only some are shown, by a condition that is typed or picked, with a way to a time."""
+"""A table of the events or calls that pass the filter, with a way to a time."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.timer import Timer
 
-from events.event_names import CGROUP
 from widgets.ask_line import AskLine
 from widgets.event_rows import EventColumn
-from widgets.figures import grouped
-from widgets.filter_line import FilterLine
-from widgets.name_suggester import NameSuggester
 from widgets.table_pane import TablePane
 
 if TYPE_CHECKING:
@@ -49,14 +46,6 @@ class Chosen(Protocol):
         """The condition; empty: none."""
 
     @property
-    def cgroups(self) -> Sequence[str]:
-        """Paths of the cgroups that are known."""
-
-    @property
-    def remark(self) -> str:
-        """What is to be known of the condition; empty: nothing."""
-
-    @property
     def behind(self) -> int:
         """Events or calls that were not looked at yet."""
 
@@ -65,7 +54,10 @@ class Chosen(Protocol):
         """How many are shown, and how many there are."""
 
     def choose(self, text: str) -> None:
-        """Show only what a condition holds of; everything where it is empty. Raises ConditionError."""
+        """Set the filter; empty: none. Raises ConditionError."""
+
+    def sync(self) -> bool:
+        """Take what passes by now; True: these are other rows."""
 
     def tick(self, budget: float) -> bool:
         """Look at what came, for so many seconds; True: there is more to do."""
@@ -90,12 +82,11 @@ class ChosenPane(TablePane):
     """Shows what is `Chosen`, once there is something."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "filter", "Filter", tooltip="Show only some: count > 4096 && (comm == cat || ret < 0)"),
         Binding("t", "go_to_time", "Time", show=False, tooltip="Go to a time, as 12.304 or +0.5 or -2"),
     ]
 
-    HINT: ClassVar[str] = "count > 4096 && (comm == cat || ret < 0); Enter shows only these, empty: all"
-    """What may be typed."""
+    class FilterChanged(Message):
+        """The filter is another one: all views show what passes it."""
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -105,18 +96,12 @@ class ChosenPane(TablePane):
         self._held: tuple[int, int, int] | None = None
         """Places of the cursor and of the newest row when the picture was held, and the rows above the cursor; to be
         found again when there are other rows."""
-        self._wanted = ""
-        """The condition, as far as it is not being typed: what is shown next is chosen by it, too."""
-        self._refused = ""
-        """What is wrong with what was typed; what was chosen before it still is."""
-        self._line = FilterLine(self.HINT, NameSuggester(CGROUP, lambda: self.shown.cgroups if self.shown else ()))
         self._ask = AskLine()
         self.why_none = self._why_none
 
     def compose(self) -> ComposeResult:
-        """The table, the search, and which events are shown."""
+        """The table, the search, and the line that asks for a time."""
         yield from super().compose()
-        yield self._line
         yield self._ask
 
     def _why_none(self, text: str) -> str:
@@ -125,13 +110,8 @@ class ChosenPane(TablePane):
         return why_no_condition(text, self.shown.sorts) if self.shown else ""
 
     @property
-    def left_from(self) -> int:
-        """How many rows there would be without the condition; 0: there is none."""
-        return self.shown.counts[1] if self.condition and self.shown is not None else 0
-
-    @property
     def condition(self) -> str:
-        """What the events are chosen by; empty: nothing."""
+        """What the rows are chosen by; empty: nothing."""
         return self.shown.chosen_by if self.shown is not None else ""
 
     @abstractmethod
@@ -168,78 +148,37 @@ class ChosenPane(TablePane):
         self.table.hold(shown.row_from(cursor), above, shown.row_from(newest + 1))
 
     def fill(self, shown: Chosen | None) -> None:
-        """Show another store, or one that has other fields; a condition is kept where its fields are there."""
+        """Show another store, or one that has other fields."""
         self.shown, self._held = shown, None
-        if shown is not None and self._wanted:
-            self._choose(self._wanted)
         self.refill()
 
     def tick(self) -> bool:
         """The store has grown; True: there is more to do."""
         if self.shown is None:
             return False
+        if self.shown.sync():
+            self._held = None
+            self.refill()
         more = self.shown.tick(_BUDGET)
-        self._say()
         self.table.tick()
         self._hold(self.shown)
         return more
 
-    def action_filter(self) -> None:
-        """Type a condition."""
-        self._line.ask()
-
     def only(self, condition: str) -> None:
-        """Show the events that a condition holds of, and no others."""
-        self._line.text = self._wanted = condition
-        self._choose(condition)
-        self.refill()
-
-    @on(FilterLine.Typed)
-    def _line_typed(self, event: FilterLine.Typed) -> None:
-        event.stop()
-        if self._choose(event.text):
-            self.refill()
-            self._line.action_leave()
-
-    @on(FilterLine.Left)
-    def _line_left(self, event: FilterLine.Left) -> None:
-        event.stop()
-        if self._refused:  # else the line would tell of a choice that is none
-            self._refused = ""
-            self._line.text = self.condition
-            self._say()
-        self.screen.set_focus(self.table)
-
-    def _choose(self, text: str) -> bool:
+        """Show what a condition holds of, and nothing else, here and in all views. Raises ConditionError."""
         if self.shown is None:
-            self._wanted = text
-            return False
-        from events.condition_text import ConditionError
-
-        try:
-            self.shown.choose(text)
-        except ConditionError as error:
-            self._refused = f"at {error.at + 1}: {error}"
-            self._say()
-            return False
-        self._wanted, self._refused, self._held = text, "", None
+            return
+        self.shown.choose(condition)
+        self._held = None
+        self.refill()
         self._look_on()
-        return True
+        self.post_message(self.FilterChanged())
 
     def _look_on(self) -> None:
         """Look through what is there already, a moment at a time: a recording that has ended brings no more ticks."""
         if self._looking is not None:
             self._looking.stop()
         self._looking = self.set_timer(_BUDGET, self._look_on) if self.tick() else None
-
-    def _say(self) -> None:
-        shown = self.shown
-        if self._refused or shown is None or not shown.chosen_by:
-            self._line.say(self._refused, refused=bool(self._refused))
-            return
-        behind = f", {grouped(shown.behind)} to look at" if shown.behind else ""
-        few, every = map(grouped, shown.counts)
-        self._line.say(", ".join(filter(None, (f"{few} of {every}{behind}", shown.remark))))
 
     def action_go_to_time(self) -> None:
         """Ask for a time."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from events.cut_mark import task_text
+from tui.filter import Counted, Filter
 from tui.shown import detail_of, note_of
 from tui.views.events_pane import EventsPane
-from tui.views.view import Place, TableView
+from tui.views.view import TableView
 from widgets.event_rows import seconds
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class EventsView(TableView):
     name: ClassVar[str] = "events"
     pane: EventsPane
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: Filter) -> None:
+        super().__init__(chosen)
         self.pane = EventsPane(self.name)
         self._shown: ShownEvents | None = None
         self._fields: tuple[str, ...] = ()
@@ -40,7 +42,7 @@ class EventsView(TableView):
             from tui.shown_events import ShownEvents
 
             self._fields = fields
-            self._shown = ShownEvents(watching, store)
+            self._shown = ShownEvents(watching, store, self.filter)
             self.pane.show(self._shown, fields)
         if self._columns:
             self._prefer(watching)
@@ -64,10 +66,6 @@ class EventsView(TableView):
                     del self._columns[probe]
                     self.pane.prefer(wanted, [name for name in recorded if name not in wanted])
 
-    def only(self, condition: str) -> None:
-        """Show the events that a condition holds of, and no others."""
-        self.pane.only(condition)
-
     def forget(self) -> None:
         """Show nothing."""
         self._shown, self._fields = None, ()
@@ -79,9 +77,10 @@ class EventsView(TableView):
         self.pane.names_changed()
 
     @property
-    def place(self) -> Place:
-        """Where the table stands, and of how many rows."""
-        return super().place._replace(of=self.pane.left_from)
+    def filtered(self) -> Counted:
+        """Events that are kept."""
+        shown = self._shown
+        return Counted(*shown.counts, "events", shown.behind) if shown is not None else Counted(0, 0)
 
     def note(self, watching: Watch) -> str:
         """The order of the rows; recording, ended, disarmed."""

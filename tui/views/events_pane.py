@@ -68,7 +68,7 @@ class EventsPane(ChosenPane):
     # -- from the view ------------------------------------------------------------------------------------------
 
     def show(self, shown: ShownEvents | None, fields: tuple[str, ...]) -> None:
-        """Show another store, or one that has other fields; a condition is kept where its fields are there."""
+        """Show another store, or one that has other fields."""
         same = shown is not None and self.shown is not None and shown.store is self.shown.store
         if shown is not None:  # while nothing is, it is not known which columns there will be
             self.choice = self.choice.with_fields(fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from tui.calls import ShownCalls, detail_of_call
+from tui.filter import Counted, Filter
 from tui.graph import ShownGraph
 from tui.graph_names import GraphNames
 from tui.hot_spots import HotSpots
@@ -39,7 +40,8 @@ class GraphView(TableView):
     name: ClassVar[str] = "graph"
     of_graph: ClassVar[bool] = True
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: Filter) -> None:
+        super().__init__(chosen)
         self.pane: GraphPane = GraphPane(id=self.name)
         self.pane.timed = self._timed
         self.pane.turned = self._count
@@ -47,6 +49,8 @@ class GraphView(TableView):
         self._watching: Watch | None = None
         self._names: GraphNames | None = None
         self._hot = HotSpots()
+        self._hot_calls = 0
+        """Calls that the hot spots are of."""
 
     @property
     def shown(self) -> ShownGraph | None:
@@ -73,24 +77,28 @@ class GraphView(TableView):
         shown = self._shown
         if shown is None or self.pane.table is not self.pane.hot:
             return
-        if self._hot.ask(shown.tree, shown.visible.wanted.task):
+        if self._hot.ask(shown.tree, shown.visible.wanted.task, shown.chosen):
             self.pane.set_timer(_LOOK, self._count, name="hot")
         if (spots := self._hot.take()) is not None:
             name = shown.lines.name_of
+            self._hot_calls = sum(spot.calls for spot in spots)
             self.pane.hot.count([_hot_text(name(spot.function), spot) for spot in spots])
 
     def _of(self, watching: Watch, store: Store) -> ShownGraph:
         """The tree of this store."""
-        shown = self._shown
+        shown, chosen = self._shown, self.filter.of(watching, store)
         stale = shown is None or shown.store is not store or shown.outdated(watching)
         if shown is not None and not stale:
+            if chosen is not shown.chosen:
+                shown.choose(chosen)
+                self.graph.show(GraphRows(shown))
             return shown
         if self._names is None or self._watching is not watching:
             self._names = GraphNames(watching.connection)
         calls = ShownCalls(watching, store)
         calls.learn()
         self._watching = watching
-        self._shown = shown = ShownGraph(watching, store, self._names, calls)
+        self._shown = shown = ShownGraph(watching, store, self._names, calls, chosen=chosen)
         self.graph.show(GraphRows(shown))
         return shown
 
@@ -102,9 +110,22 @@ class GraphView(TableView):
 
     def names_changed(self) -> None:
         """Format rows anew."""
+        if self._watching is not None:
+            self.filter.names_changed(self._watching)
         if self._names is not None:
             self._names.forget()
         self.graph.names_changed()
+
+    @property
+    def filtered(self) -> Counted:
+        """Rows of the tree that are kept; of hot spots calls."""
+        shown = self._shown
+        if shown is None:
+            return Counted(0, 0, "rows")
+        behind = shown.chosen.behind if shown.chosen is not None else 0
+        if self.pane.table is self.pane.hot:
+            return Counted(self._hot_calls, shown.tree.closed - shown.tree.left_out, "calls", behind)
+        return Counted(len(shown.visible), shown.tree.next - shown.tree.first, "rows", behind)
 
     @property
     def place(self) -> Place:

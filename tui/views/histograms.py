@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from kernel.hist_tables import events_with_tables
+from tui.filter import Filter
 from tui.shown import note_of
 from tui.views.histograms_pane import HistogramsPane, TableLines
 from tui.views.view import Place, View
@@ -23,7 +24,8 @@ class HistogramsView(View):
     name: ClassVar[str] = "histograms"
     pane: HistogramsPane
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: Filter) -> None:
+        super().__init__(chosen)
         self.pane = HistogramsPane(self.name)
         self.pane.came = self.came
         self._lines: tuple[TableLine, ...] | None = None
@@ -50,6 +52,11 @@ class HistogramsView(View):
         """Show nothing: the tables are read anew."""
         self.pane.watching, self._lines, self._error = None, None, ""
         self.pane.show(TableLines())
+
+    @property
+    def filtered(self) -> str:
+        """Counts of the kernel have no events."""
+        return "not of these: the kernel counts all that the trigger is for"
 
     @property
     def place(self) -> Place:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kernel.counting import Phase
 from tui.ends import ends_of
+from tui.filter import Counted, Filter
 from tui.shown import note_of
 from tui.summary import of_events, of_kernel
 from tui.summed import Shown, Subject, first_subject, has_values, preferred, subjects_of, tasks_of, values_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
     from textual.widget import Widget
 
+    from events.selected import Selected
     from events.store import Store
     from events.summary.summary import Summary
     from kernel.histogram import Read
@@ -40,13 +42,15 @@ class SummaryView(View):
     name: ClassVar[str] = "summary"
     pane: SummaryPane
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: Filter) -> None:
+        super().__init__(chosen)
         self.pane = SummaryPane(self.name)
         self.pane.turn, self.pane.other_source = self.turn, self.other_source
         self.pane.came, self.pane.condition = self.came, self.condition
         self._summary: Summary | None = None
         self._watching: Watch | None = None
         self._store: Store | None = None
+        self._passing: Selected | None = None
         self._plans: tuple[Plan, ...] = ()
         self._subjects: tuple[Subject, ...] = (Subject(),)
         self._own: tuple[Subject, ...] = ()
@@ -77,10 +81,12 @@ class SummaryView(View):
 
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Count what came; what takes longer than a moment goes on in the next ones."""
-        if self._summary is None or self._store is not store:
+        passing = self.filter.of(watching, store)
+        if self._summary is None or self._store is not store or passing is not self._passing:
             from events.summary.summary import Summary  # numpy comes with it
 
-            self._summary, self._watching, self._store, self._plans = Summary(store), watching, store, ()
+            self._summary, self._passing = Summary(store, chosen=passing), passing
+            self._watching, self._store, self._plans = watching, store, ()
             self.choose(self._subject)
             if self.pane.histograms is not None and self.pane.histograms.watch is not watching:
                 self.pane.histograms, self._reads = None, ()
@@ -187,13 +193,25 @@ class SummaryView(View):
 
     def names_changed(self) -> None:
         """Processes have names."""
+        if self._watching is not None:
+            self.filter.names_changed(self._watching)
         if self._summary is not None:
             self._show()
 
     @property
     def place(self) -> Place:
         """Follows always; of events it shows those that were counted."""
-        return Place(shown=self._summary.seen if self._summary is not None and not self.in_kernel else None)
+        summary = self._summary
+        if summary is None or self.in_kernel:
+            return Place(shown=None)
+        return Place(shown=summary.seen, of=summary.of if self._passing is not None else 0)
+
+    @property
+    def filtered(self) -> Counted | str:
+        """Events that were counted, also those that are not kept any more."""
+        if self.in_kernel:
+            return "not of these: the kernel counts all that is armed"
+        return Counted(self._summary.seen, self._summary.of) if self._summary is not None else Counted(0, 0)
 
     def note(self, watching: Watch) -> str:
         """Recording, counted, ended, disarmed."""

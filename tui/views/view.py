@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.widget import Widget
 
+from tui.filter import Counted, Filter
 from widgets.table_pane import TablePane
 from widgets.tail_table import Nothing, TailTable
 
@@ -26,7 +27,7 @@ class Place(NamedTuple):
     shown: int | None = None
     """Rows without those; None: it does not show rows."""
     of: int = 0
-    """Of how many, where a condition leaves some out; 0: none does."""
+    """Of how many, where the filter leaves some out; 0: there is none."""
 
 
 class View(ABC):
@@ -38,6 +39,15 @@ class View(ABC):
     """It shows what the function_graph tracer saw, where one runs."""
     pane: Widget
     """What is on the screen; `focus` takes the keys."""
+
+    def __init__(self, chosen: Filter) -> None:
+        """Take the filter that holds for all views."""
+        self.filter = chosen
+
+    @property
+    @abstractmethod
+    def filtered(self) -> Counted | str:
+        """How many of its rows or events pass the filter; a text: why the filter does not reach this view."""
 
     @abstractmethod
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:
@@ -82,9 +92,6 @@ class TableView(View):
 
     pane: TablePane
 
-    def __init__(self) -> None:
-        self.pane = TablePane(id=self.name)
-
     @property
     def table(self) -> TailTable:
         """The rows."""
@@ -100,7 +107,8 @@ class TableView(View):
         """Where the table stands; what came since one stopped to follow is not counted as shown."""
         table = self.table
         shown = table.rows.next - table.rows.first - table.new
-        return Place(table.following, table.new, max(0, shown))
+        of = self.filtered if self.filter.text else None
+        return Place(table.following, table.new, max(0, shown), of.of if isinstance(of, Counted) else 0)
 
     def forget(self) -> None:
         """Show nothing."""

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from tui.filter import Filter
     from tui.views.view import View
 
 LABELS: Final = {"events": "events", "graph": "graph", "calls": "entry→exit", "summary": "summary"}
@@ -24,7 +25,7 @@ _CLASSES: Final = {
 }
 
 
-def make_view(name: str) -> View:
-    """Return a new view. Raises KeyError where there is none of that name."""
-    view: View = getattr(import_module(f"tui.views.{name}"), _CLASSES[name])()
+def make_view(name: str, chosen: Filter) -> View:
+    """Return a new view of what passes a filter. Raises KeyError where there is none of that name."""
+    view: View = getattr(import_module(f"tui.views.{name}"), _CLASSES[name])(chosen)
     return view
