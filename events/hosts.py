@@ -119,6 +119,11 @@ class MergedRows:
             self._blocks.append(run)
         return len(run.stamps)
 
+    def part(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the machines of the rows from `start` to before `stop`, and their sequence numbers there."""
+        run = self._blocks.rows(start, stop)
+        return run.ids.astype(np.int64) & ~_LATE, run.keys
+
     def row(self, number: int) -> MergedRow:
         """One row. Raises IndexError where it was dropped, or is none yet."""
         ts, seq, host = self._blocks.row(number)

@@ -97,6 +97,11 @@ class Selected:
         return self._begins[0] + int(np.searchsorted(self._seqs[0], oldest))
 
     @property
+    def of(self) -> int:
+        """Events of the store."""
+        return len(self.store)
+
+    @property
     def behind(self) -> int:
         """Events that were not looked at yet."""
         return self.store.next_seq - max(self.looked, self.store.first_seq)

@@ -102,6 +102,7 @@ COMMANDS = (
     Command(
         "clear", "c", "Clear", "Show only what comes from now on; u brings back what was there.", "live", footer=False
     ),
+    Command("filter", "f", "Filter", "Show only some events of all hosts: count > 4096 && comm == cat.", "hosts"),
     Command("arm_composed", "a", "Arm", "Arm on all hosts the probe that was built with F2; F5: a preset.", "hosts"),
     Command("retry", "r", "Retry", "Open those again that failed, and arm there what the others have.", "hosts"),
     Command("disarm_hosts", "D", "Disarm all", "Take every probe away from every host.", "hosts"),

@@ -5,6 +5,7 @@ All views of the live place, its search and its exports ask the same object, so 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.condition import LATENCY
@@ -52,8 +53,10 @@ class _Made(NamedTuple):
 class Filter:
     """A condition as text; empty: every event passes."""
 
-    def __init__(self) -> None:
-        self.text = ""
+    def __init__(self, text: str = "", stores: int = _STORES) -> None:
+        """Take the condition, and of how many stores the passing events are kept."""
+        self.text = text
+        self._stores = stores
         self.error = ""
         """Why the condition can't be applied, so that every event passes; empty: it can."""
         self._made: tuple[_Made, ...] = ()
@@ -68,6 +71,18 @@ class Filter:
         self.text, self.error, self._made = text, "", ()
         if selected is not None and selected.condition.text == text:
             self._keep(selected)
+
+    def check(self, text: str, watches: Iterable[Watch]) -> None:
+        """Raise ConditionError where a text is no condition on what any of several kernels records."""
+        for watching in watches:
+            self.sorts(watching)
+        condition(text.strip(), {LATENCY: Sort.NUMBER, **self._sorts}, str)
+
+    def with_text(self, text: str) -> Filter:
+        """Return another filter that knows the same fields."""
+        other = Filter(text.strip(), self._stores)
+        other._sorts = dict(self._sorts)
+        return other
 
     def sorts(self, watching: Watch) -> dict[str, Sort]:
         """Return what each field can be compared with, also of those that are not recorded any more."""
@@ -108,7 +123,7 @@ class Filter:
 
     def _keep(self, selected: Selected) -> None:
         store = selected.store
-        kept = tuple(one for one in self._made if one.store is not store)[: _STORES - 1]
+        kept = tuple(one for one in self._made if one.store is not store)[: self._stores - 1]
         self._made = (_Made(store, selected, selected.condition.tasks(store.cmdlines)), *kept)
 
 

@@ -83,9 +83,10 @@ def complete_filter(
             for sign in _OPERATORS[known[last]]
             if not place.typed
         )
+    elif (last == ")" or field in _PROBED) and text[:cursor].endswith(" "):
+        items = tuple(Completion(f"{sign} ", What.WORD, sign) for sign in ("&&", "||"))
     else:
-        items = tuple(Completion(f"{sign} ", What.WORD, sign) for sign in ("&&", "||") if not place.typed)
-        items = items if text[:cursor].endswith(" ") else ()
+        items = ()
     if any(item.text.strip() == place.typed for item in items):
         items = ()
     return Completions(place.start, cursor, items[:_MOST])
@@ -153,8 +154,9 @@ def _of_all(store: Store, field: str) -> tuple[Value, ...]:
     elif field == "event":
         names = [event_name(store.event(number)) for number, count in store.totals.items() if count]
     else:
-        names = [name for name in store.comms if not name.startswith("<")]
-    found = (_value(name, "") for name in sorted(dict.fromkeys(names)))
+        tables = store.columns(store.next_seq - _ROWS, store.next_seq).tables.values()
+        names = [store.comm(pid) for table in tables for pid in sorted(set(table.pids.tolist()))]
+    found = (_value(name, "") for name in sorted(dict.fromkeys(names)) if not name.startswith("<"))
     return tuple(one for one in found if one is not None)
 
 

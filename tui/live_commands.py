@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kernel.session import Armed
     from kernel.watch import Watch
     from tui.app import Probewright
+    from tui.filter import Filter
     from tui.views.view import View
 
 
@@ -31,6 +32,9 @@ class LiveCommands(Screen[None]):
     def bench(self) -> Probewright:
         """The application, by its type."""
         return cast("Probewright", self.app)
+
+    filter: Filter
+    """Of all that is shown and given out."""
 
     @property
     @abstractmethod
@@ -154,7 +158,7 @@ class LiveCommands(Screen[None]):
         if watching is None or watching.store is None or not len(watching.store):
             self.notify("there are no events that could be given out", markup=False)
         else:
-            self.app.push_screen(EventExportScreen(watching, watching.store))
+            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter))
 
     def action_probe(self) -> None:
         """Build a probe on the function under the cursor."""

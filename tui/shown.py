@@ -27,11 +27,12 @@ def fields_of(watching: Watch) -> tuple[str, ...]:
 
 
 def sorts_of_fields(watching: Watch) -> dict[str, Sort]:
-    """What each recorded field can be compared with."""
+    """Return what each field can be compared with that a probe records, or did."""
     from events.field_sort import sorts_of
 
     formats = watching.store.decoder.formats.values() if watching.store else ()
-    return sorts_of(formats, fields_of(watching))
+    columns = (column.name for plan in watching.known.plans for event in plan.events for column in event.columns)
+    return sorts_of(formats, dict.fromkeys(columns))
 
 
 def remark_of(condition: Condition) -> str:

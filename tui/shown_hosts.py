@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from events.cut_mark import task_text
 from events.search import Found
+from tui.filter import Counted, Filter
 from tui.host_lines import wall_clock
 from tui.shown import detail_of, fields_of
 from tui.shown_values import ShownValues
@@ -16,7 +19,11 @@ from widgets.event_rows import FIXED, EventColumn, EventRows
 if TYPE_CHECKING:
     from kernel.hosts.fleet import Fleet
     from kernel.hosts.merged import MergedEvent
+    from kernel.watch import Watch
+    from tui.filtered_hosts import FilteredHosts
 
+_STORES: Final = 1 << 10
+"""Stores of hosts of which it is kept which events pass."""
 _COLUMNS = (EventColumn("time"), EventColumn("host"), *FIXED[1:])
 
 
@@ -31,28 +38,71 @@ class ShownHosts:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._events = fleet.events
+        self.filter = Filter(stores=_STORES)
+        self._chosen: FilteredHosts | None = None
+
+    @property
+    def watches(self) -> list[Watch]:
+        """Of all hosts that were open."""
+        return [host.watch for host in self._fleet.hosts if host.watch is not None]
+
+    def preview(self, text: str) -> FilteredHosts:
+        """Return the events that would pass a condition. Raises ConditionError."""
+        from tui.filtered_hosts import FilteredHosts
+
+        self.filter.check(text, self.watches)
+        return FilteredHosts(self._events, self.filter.with_text(text))
+
+    def choose(self, text: str) -> None:
+        """Show only what passes a condition; everything where it is empty. Raises ConditionError."""
+        self._chosen = self.preview(text) if text.strip() else None
+        self.filter.choose(text, None)
+
+    def tick(self, budget: float) -> bool:
+        """Look at what came, for so many seconds; True: there is more to do."""
+        if self._chosen is None:
+            return False
+        self._chosen.tick(budget)
+        return self._chosen.behind > 0
+
+    def names_changed(self) -> bool:
+        """Tasks have names now; True: other rows are shown, from the oldest on."""
+        return self._chosen is not None and self._chosen.names_changed()
+
+    @property
+    def filtered(self) -> Counted:
+        """How many events pass."""
+        every = self._events.next_seq - self._events.first_seq
+        return Counted(self.next_seq - self.first_seq, every, behind=self._chosen.behind if self._chosen else 0)
 
     @property
     def first_seq(self) -> int:
-        return self._events.first_seq
+        return self._events.first_seq if self._chosen is None else self._chosen.first
 
     @property
     def next_seq(self) -> int:
-        return self._events.next_seq
+        return self._events.next_seq if self._chosen is None else self._chosen.next
 
     def record(self, seq: int) -> MergedEvent:
-        """Raises IndexError where it was dropped."""
-        return self._events.record(seq)
+        """Return the event of a row. Raises IndexError where it was dropped."""
+        return self._events.record(seq if self._chosen is None else self._chosen.number(seq))
 
     def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
-        """What is searched is what is seen: the host's name, too."""
-        needle = match.lower()
-        return self._events.find(lambda event: needle in self._line(event).lower(), start, direction, budget)
+        """Search what is seen: the host's name, too."""
+        needle, deadline = match.lower(), time.monotonic() + budget
+        row = max(start, self.first_seq) if direction > 0 else min(start, self.next_seq - 1)
+        while self.first_seq <= row < self.next_seq:
+            with contextlib.suppress(IndexError):  # its host's store had to drop it
+                if needle in self._line(self.record(row)).lower():
+                    return Found(row, row + direction, True)
+            row += direction
+            if time.monotonic() >= deadline:
+                return Found(None, row, False)
+        return Found(None, row, True)
 
     def fields(self) -> tuple[str, ...]:
         """Names of all recorded fields, of all hosts."""
-        watches = [host.watch for host in self._fleet.hosts if host.watch is not None]
-        return tuple(dict.fromkeys(name for watch in watches for name in fields_of(watch)))
+        return tuple(dict.fromkeys(name for watch in self.watches for name in fields_of(watch)))
 
     def rows(self, fields: tuple[str, ...]) -> EventRows:
         """The table's."""

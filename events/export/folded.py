@@ -50,7 +50,7 @@ class FoldedStacks:
         """See `events.export.spans` for how many events wait for the end of a call."""
         self._source = source
         self._out = out
-        self._spans = Spans(source.ends, source.lost_between, waiting)
+        self._spans = Spans(source.ends, source.lost_between, waiting, source.passes)
         self._open: dict[int, list[_Frame]] = {}
         self._times: Counter[Stack] = Counter()
         self._counts: Counter[Stack] = Counter()
@@ -74,7 +74,8 @@ class FoldedStacks:
             return
         self._events += 1
         stack = stack_of(record)
-        for addresses in (*stacks_in(record), *(() if stack is None else (stack,))):
+        passes = self._source.passes is None or self._source.passes(record)
+        for addresses in (*stacks_in(record), *(() if stack is None else (stack,))) if passes else ():
             self._add(self._counts, (_task_frame(record), *map(self._name, reversed(addresses))), 1)
         self._follow(self._spans.take(record))
 
@@ -109,23 +110,24 @@ class FoldedStacks:
                 frames = self._open.get(_task(record), [])
                 at = max((at for at, frame in enumerate(frames) if not frame.late), default=None)
                 if at is not None:
-                    self._end(frames, at, record)
+                    self._end(frames, at, record, counts=item.passes)
             elif item.part is Part.CALL and item.leave is not None:
-                self._end_late(record, item.leave)
+                self._end_late(record, item.leave, counts=item.passes)
             elif item.alone:
                 self._drop(record)
 
-    def _end_late(self, entry: Record, leave: Record) -> None:
+    def _end_late(self, entry: Record, leave: Record, *, counts: bool) -> None:
         frames = self._open.get(_task(entry), [])
         at = next((at for at, frame in enumerate(frames) if frame.seq == entry.seq), None)
         if at is not None:
-            self._end(frames, at, leave)
+            self._end(frames, at, leave, counts=counts)
 
-    def _end(self, frames: list[_Frame], at: int, leave: Record) -> None:
+    def _end(self, frames: list[_Frame], at: int, leave: Record, *, counts: bool) -> None:
         frame = frames.pop(at)
         took = leave.ts - frame.began
         names = (outer.name for outer in frames[:at] if not outer.late)
-        self._add(self._times, (_task_frame(leave), *names, frame.name), max(0, took - frame.inside))
+        if counts:
+            self._add(self._times, (_task_frame(leave), *names, frame.name), max(0, took - frame.inside))
         if at:
             frames[at - 1].inside += took
         if not frames:

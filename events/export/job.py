@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from events.export.formats import Format
 from events.export.parquet import require_pyarrow
+from events.export.passing import Passing
 from events.export.source import Source, Writer
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def prepare(form: Format) -> None:
 class Job:
     """The rows that a store has at the start, into one file; belongs to the thread that feeds the store."""
 
-    def __init__(self, store: Store, writer: Writer) -> None:
+    def __init__(self, store: Store, writer: Writer, passing: Passing | None = None) -> None:
+        """Take the rows, what writes them, and the filter."""
         self.total = len(store)
         """Rows to be written."""
         self.done = 0
@@ -64,6 +66,7 @@ class Job:
         self.dropped = 0
         """Rows that the store let go of before they were written."""
         self.finished = False
+        self.passing = passing or Passing()
         self._store = store
         self._writer = writer
         self._seq, self._stop = store.first_seq, store.next_seq
@@ -73,11 +76,6 @@ class Job:
         """What is not in the file, a line each."""
         gone = f"{self.dropped:,} events were dropped for newer ones before they were written"
         return (*((gone,) if self.dropped else ()), *self._writer.notes)
-
-    @property
-    def written(self) -> int:
-        """Rows that are in the file."""
-        return self.done - self.dropped
 
     def step(self, budget: float = 0.02) -> bool:
         """Go on for about so many seconds; True when all is written. Raises OSError."""
@@ -89,8 +87,9 @@ class Job:
                 self.done += gone
                 self.dropped += gone
             stop = min(self._seq + _AT_ONCE, self._stop)
-            for seq in range(self._seq, stop):
-                self._writer.take(self._store.record(seq))
+            for record in map(self._store.record, range(self._seq, stop)):
+                if self.passing.gives(record):
+                    self._writer.take(record)
             self.done += max(0, stop - self._seq)
             self._seq = max(self._seq, stop)
             if time.monotonic() >= deadline:

@@ -66,7 +66,7 @@ class PerfettoTrace:
         self._source = source
         self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
         self._out = out
-        self._spans = Spans(source.ends, source.lost_between, waiting)
+        self._spans = Spans(source.ends, source.lost_between, waiting, source.passes)
         self._tracks: dict[int, str] = {}
         """Track -> name under which it is known."""
         root = number(_UUID, self._base + _ROOT) + string(_TRACK_NAME, source.title or "probewright")
@@ -106,6 +106,8 @@ class PerfettoTrace:
 
     def _write(self, items: Iterator[Item]) -> None:
         for item in items:
+            if not item.passes:
+                continue
             if item.part is Part.BEGIN:
                 self._begin(item.record)
             elif item.part is Part.END:

@@ -97,6 +97,8 @@ class Source:
     """When an event was, in nanoseconds: by the trace clock where nothing else is said."""
     cuts: bool = False
     """Whether the line was cut, or may be: what has columns has some for that."""
+    passes: Callable[[Record], bool] | None = None
+    """Whether an event passes the filter, for formats that have whole calls; None: all do."""
     heads: tuple[Head, ...] = ()
     """What stands in front of all that is given out of an event: where several hosts are, which one it is of."""
     _asked: dict[int, tuple[EventFormat, tuple[str, ...]]] = field(default_factory=dict, repr=False, compare=False)

@@ -42,6 +42,8 @@ class Item(NamedTuple):
     """Of a `CALL` its exit."""
     alone: str = ""
     """Why an end of a call has no other end."""
+    passes: bool = True
+    """Whether it passes the filter; both ends of a call do where one does. Nothing is known of a `LATE` one."""
 
 
 MOST_WAITING = 1 << 12
@@ -56,10 +58,20 @@ class Spans:
     """See the module. At most `waiting` events are held back, and the entries of `MOST_OPEN` calls."""
 
     def __init__(
-        self, ends: Mapping[str, EndOf], lost_between: Callable[[int, int], bool], waiting: int = MOST_WAITING
+        self,
+        ends: Mapping[str, EndOf],
+        lost_between: Callable[[int, int], bool],
+        waiting: int = MOST_WAITING,
+        passes: Callable[[Record], bool] | None = None,
     ) -> None:
-        """Take what the events are, by their `group/name`; and see `events.pairing`."""
+        """Take what the events are, by their `group/name`; and see `events.pairing`.
+
+        `passes`: whether an event passes the filter; None: all do.
+        """
         self._ends = ends
+        self._passes = passes
+        self._failing: set[int] = set()
+        """Sequence numbers of events that do not pass, neither alone nor for their calls."""
         self._pairing = Pairing(lost_between, MOST_OPEN)
         self._most = waiting
         self._queue: deque[Record] = deque()
@@ -73,6 +85,8 @@ class Spans:
     def take(self, record: Record) -> Iterator[Item]:
         """One event more; gives what is ready."""
         self._queue.append(record)
+        if self._passes is not None and not self._passes(record):
+            self._failing.add(record.seq)
         end_of_call = self._ends.get(record.event)
         end = end_of(record, end_of_call) if end_of_call else None
         if end is not None:
@@ -98,6 +112,8 @@ class Spans:
         yield from self._ready()
 
     def _pair(self, entry: int, leave: int) -> None:
+        if not {entry, leave} <= self._failing:
+            self._failing -= {entry, leave}
         late = self._late.pop(entry, None)
         if late is not None:
             self._known[leave] = (Part.CALL, "")
@@ -110,10 +126,16 @@ class Spans:
     def _never_proven(self, entry: int, alone: str) -> Iterator[Item]:
         late = self._late.pop(entry, None)
         if late is not None:
-            yield Item(Part.EVENT, late, alone=alone)
+            yield Item(Part.EVENT, late, alone=alone, passes=self._is_passing(entry))
         else:
             self._undecided.discard(entry)
             self._known[entry] = (Part.EVENT, alone)
+
+    def _is_passing(self, *seqs: int) -> bool:
+        """Whether one of some events passes; they are given now, and not asked about again."""
+        passes = not self._failing.issuperset(seqs)
+        self._failing.difference_update(seqs)
+        return passes
 
     def _ready(self) -> Iterator[Item]:
         queue = self._queue
@@ -130,6 +152,7 @@ class Spans:
             queue.popleft()
             part, alone = self._known.pop(record.seq, (Part.EVENT, ""))
             if part is Part.CALL:
-                yield Item(part, self._entry_of.pop(record.seq), record)
+                entry = self._entry_of.pop(record.seq)
+                yield Item(part, entry, record, passes=self._is_passing(entry.seq, record.seq))
             else:
-                yield Item(part, record, alone=alone)
+                yield Item(part, record, alone=alone, passes=self._is_passing(record.seq))

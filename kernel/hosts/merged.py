@@ -167,6 +167,10 @@ class Merged:
         """The session that an event is of. Raises IndexError where no row is of it any more."""
         return self._known(source).watch
 
+    def rows(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the sessions of rows that are kept, for `watch`, and the sequence numbers in their stores."""
+        return self._rows.part(start, stop)
+
     def record(self, seq: int) -> MergedEvent:
         """The event of a row. Raises IndexError where it was dropped, or there is none yet."""
         row = self._rows.row(seq)

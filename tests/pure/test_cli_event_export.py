@@ -18,6 +18,7 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 from events.export.formats import OF_EVENTS, format_named
+from events.export.passing import Passing
 from events.export.source import Source
 from events.recording import Recording, RecordingWriter
 from events.text import parse_line
@@ -266,7 +267,7 @@ def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
             for ts in range(1000, 1000 + 40):
                 target.event(ts, number)
             follow(watch, argparse.Namespace(seconds=20, count=None), events, export.take)
-    assert export.written == len(taken) == 40
+    assert export.passing.number == len(taken) == 40
     assert [one.name for one in tmp_path.iterdir()] == ["x"]
     if form == "parquet":
         assert pyarrow.parquet.read_metadata(path).num_rows == 40
@@ -286,7 +287,7 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
     asked: list[signal.Signals] = []
 
     def slow(**how: bool) -> object:
-        if export.written:
+        if export.passing.number:
             asked.append(signal.SIGTERM)
             os.kill(os.getpid(), signal.SIGTERM)
         return names(**how)
@@ -374,8 +375,8 @@ def test_notes_of_a_format_are_told(capsys):
 
     wanted = wanted_of(argparse.Namespace(export="csv", output="-", overwrite=False))
     assert wanted is not None
-    export = Export(wanted, Writer())
+    export = Export(wanted, Writer(), Passing())
     export.take(record_of({"n": 1}))
     export.tell()
-    assert (export.written, capsys.readouterr().err) == (1, "probewright: something is left out\n")
+    assert (export.passing.number, capsys.readouterr().err) == (1, "probewright: something is left out\n")
     assert Source().fields(record_of({"n": 1}).format) == ("n",)

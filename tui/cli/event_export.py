@@ -8,6 +8,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from events.export.formats import FORMATS
 from events.export.job import writer_of
 from events.export.parquet import NoPyarrow
+from events.export.passing import Passing
 from events.export.source import Writer
 from events.export.stacks import STACK_EVENT
 from events.record import Record
@@ -33,6 +36,7 @@ from tui.outlet import Outlet, counted
 
 if TYPE_CHECKING:
     from kernel.connection import Connection
+    from tui.filter import Filter
 
 _STACKS = f"ftrace/{STACK_EVENT}"
 _TOLD_EVERY = 0.2
@@ -54,13 +58,15 @@ def run(arguments: argparse.Namespace) -> int:
             return refuse(
                 f"{name} holds no events; `probewright run SPEC --export` gives out those of a kernel", UNUSABLE
             )
-        return _all_of(connection, wanted)
+        return _all_of(connection, wanted, arguments.filter)
     finally:
         connection.close()
 
 
-def _all_of(connection: Connection, wanted: Wanted) -> int:
+def _all_of(connection: Connection, wanted: Wanted, text: str) -> int:
+    from events.condition_text import ConditionError
     from tui.cli.watching import account
+    from tui.filter import Filter, told
 
     # What a recording knows of tasks is bounded by its end; its events are given out as they are read.
     watch = Watch(connection, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
@@ -69,8 +75,13 @@ def _all_of(connection: Connection, wanted: Wanted) -> int:
         connection.load_symbols()
     every = {event.path: frozenset[str]() for plan in watch.known.plans for event in plan.events}
     bounds = argparse.Namespace(seconds=None, count=None)
+    chosen = Filter()
     try:
-        with exporting(watch, wanted, every) as export:
+        chosen.choose(text, watch)
+    except ConditionError as error:
+        return refuse(f"--filter {told(error)}", USAGE)
+    try:
+        with exporting(watch, wanted, every, chosen) as export:
             export.follow(watch, bounds, every)
     except REFUSALS as error:
         return refused(wanted, error)
@@ -108,8 +119,8 @@ def refuse(why: object, status: int) -> int:
 class Export:
     """Events on their way into one format."""
 
-    def __init__(self, wanted: Wanted, writer: Writer) -> None:
-        self.written = 0
+    def __init__(self, wanted: Wanted, writer: Writer, passing: Passing) -> None:
+        self.passing = passing
         """Events so far."""
         self._wanted = wanted
         self._writer = writer
@@ -156,11 +167,11 @@ class Export:
     def take(self, record: Record) -> None:
         """Write one event; a signal that comes meanwhile counts when that is done, so that none is cut in two."""
         with self._undisturbed():
-            self._writer.take(record)
-            self.written += 1
-        if self.written % 256 == 0 and sys.stderr.isatty() and time.monotonic() - self._told > _TOLD_EVERY:
+            if self.passing.gives(record):
+                self._writer.take(record)
+        if self.passing.of % 256 == 0 and sys.stderr.isatty() and time.monotonic() - self._told > _TOLD_EVERY:
             self._told = time.monotonic()
-            print(f"\r\x1b[K{self.written:,} events", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{self.passing.text}", end="", file=sys.stderr, flush=True)
 
     @contextlib.contextmanager
     def _undisturbed(self) -> Iterator[None]:
@@ -201,6 +212,8 @@ class Export:
                 print(plain(told.text), file=sys.stderr)
         elif self._wanted.path != STDOUT:
             self._tell_file(as_json=as_json)
+        elif self.passing.filtered:
+            print(f"probewright: {self.passing.text} pass the filter", file=sys.stderr)
         if self._ended_by is not None:
             raise self._ended_by
         return REFUSED if failed else DONE
@@ -215,9 +228,10 @@ class Export:
     def _tell_file(self, *, as_json: bool) -> None:
         size = Path(self._wanted.path).stat().st_size
         if as_json:
-            emit({"file": self._wanted.path, "format": self._wanted.form.name, "events": self.written, "bytes": size})
+            events = self.passing.number
+            emit({"file": self._wanted.path, "format": self._wanted.form.name, "events": events, "bytes": size})
         else:
-            print(plain(f"{self._wanted.path}: {counted(self.written)}, {size_of(size)}"), file=sys.stderr)
+            print(plain(f"{self._wanted.path}: {self.passing.text}, {size_of(size)}"), file=sys.stderr)
 
     @contextlib.contextmanager
     def whole_records(self) -> Iterator[None]:
@@ -250,18 +264,27 @@ class Export:
 
 
 @contextlib.contextmanager
-def exporting(watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]]) -> Iterator[Export]:
-    """Where events of a watch go; see `giving`."""
+def exporting(
+    watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]], chosen: Filter | None = None
+) -> Iterator[Export]:
+    """Where events of a watch go that pass a filter; see `giving`."""
+    passes = partial(_passes, watch, chosen) if chosen is not None and chosen.text else None
 
     def learn() -> None:
         with contextlib.suppress(KernelError):  # a line that is gone has no names; what came is written all the same
             watch.know_names(watch.names())
 
     def begin(out: BinaryIO) -> Writer:
-        return writer_of(wanted.form, source_of(watch, unasked), out)
+        return writer_of(wanted.form, replace(source_of(watch, unasked), passes=passes), out)
 
-    with giving(wanted, begin, lambda outlet: outlet_of(watch, outlet, unasked), learn) as export:
+    passing = Passing(passes, pairs=wanted.form.whole_calls)
+    with giving(wanted, begin, lambda outlet: outlet_of(watch, outlet, unasked), learn, passing) as export:
         yield export
+
+
+def _passes(watch: Watch, chosen: Filter, record: Record) -> bool:
+    selected = chosen.of(watch, watch.store) if watch.store is not None else None
+    return selected is None or selected.passes(record.seq)
 
 
 @contextlib.contextmanager
@@ -270,6 +293,7 @@ def giving(
     begin: Callable[[BinaryIO], Writer],
     open_outlet: Callable[[WantedOutlet], Outlet],
     before_end: Callable[[], None] = lambda: None,
+    passing: Passing | None = None,
 ) -> Iterator[Export]:
     """Where events go; the file is there when the block ends well, and its part is gone when it does not.
 
@@ -278,14 +302,16 @@ def giving(
         begin: makes what writes a file.
         open_outlet: makes what is no file.
         before_end: called when all events were taken.
+        passing: the filter; None: there is none.
 
     Raises:
         FileRefused, NoPyarrow, OSError, BadSetting: nothing can be written there.
     """
+    passing = passing or Passing()
     if wanted.outlet is not None:
         outlet = open_outlet(wanted.outlet)
         try:
-            with _written(wanted, outlet, before_end) as export:
+            with _written(wanted, outlet, passing, before_end) as export:
                 yield export
         except BaseException:
             outlet.discard()
@@ -293,21 +319,21 @@ def giving(
         return
     if wanted.path == STDOUT:
         out = cast("BinaryIO", PlainTerminal() if sys.stdout.isatty() else sys.stdout.buffer)
-        with _written(wanted, begin(out), before_end, out) as export:
+        with _written(wanted, begin(out), passing, before_end, out) as export:
             yield export
         return
     with (
         ExportFile(Path(wanted.path), overwrite=wanted.overwrite) as file,
-        _written(wanted, begin(file.out), before_end) as export,
+        _written(wanted, begin(file.out), passing, before_end) as export,
     ):
         yield export
 
 
 @contextlib.contextmanager
 def _written(
-    wanted: Wanted, writer: Writer, before_end: Callable[[], None], out: BinaryIO | None = None
+    wanted: Wanted, writer: Writer, passing: Passing, before_end: Callable[[], None], out: BinaryIO | None = None
 ) -> Iterator[Export]:
-    export = Export(wanted, writer)
+    export = Export(wanted, writer, passing)
     with export.whole_records():
         yield export
         export.no_more()

@@ -63,6 +63,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
     if arguments.command == "app" and (arguments.export or arguments.output):
         arguments.command = "event_export"
+    elif arguments.command == "app" and arguments.filter:
+        parser.error("--filter chooses what --export gives out; in the application f does")
     if arguments.target is None:
         arguments.target = "local" if arguments.command in _OF_THIS_MACHINE else "auto"
     return arguments
@@ -72,7 +74,7 @@ def _first_word(argv: list[str]) -> str:
     """The first argument that is neither an option nor the target (which may be called as a command is: `lab`)."""
     words = iter(argv)
     for word in words:
-        if word in ("-t", "--target", "-o", "--output", "--export", "-g", "--group", "--window"):
+        if word in ("-t", "--target", "-o", "--output", "--export", "-g", "--group", "--window", "--filter"):
             next(words, None)
         elif not word.startswith("-"):
             return word
@@ -104,6 +106,13 @@ def _application() -> argparse.ArgumentParser:
     add_common(parser)
     add_hosts(parser)
     add_export(parser)
+    parser.add_argument(
+        "--filter",
+        metavar="CONDITION",
+        default="",
+        help="of a recording, with --export: give out only the events that pass, as f does in the application: "
+        "'count > 4096 && comm == cat'",
+    )
     add_rates(parser)
     parser.set_defaults(command="app")
     return parser

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +13,19 @@ from textual import on, work
 from events.export.formats import FORMATS, Format, format_named
 from events.export.job import Job, prepare, writer_of
 from events.export.parquet import NoPyarrow
+from events.export.passing import Passing
 from tui.event_export import source_of_rows
 from tui.export_file import ExportFile, FileRefused
+from tui.filter import Counted, Filter
 from widgets.event_export_dialog import EventExportDialog, Offered
 from widgets.figures import grouped
+from widgets.safe_text import safe
 
 if TYPE_CHECKING:
     from textual.app import App
 
+    from events.record import Record
+    from events.selected import Selected
     from events.store import Store
     from kernel.watch import Watch
 
@@ -33,9 +40,12 @@ _COUNT_EVERY = 0.5
 class EventExportScreen(EventExportDialog):
     """Writes what the store held when it was asked to; what comes meanwhile goes on coming."""
 
-    def __init__(self, watching: Watch, store: Store) -> None:
+    def __init__(self, watching: Watch, store: Store, chosen: Filter) -> None:
+        """Take whose events they are, their store, and the filter that they have to pass."""
+        self._filter = chosen
+        self._selected = chosen.of(watching, store)
         offered = [Offered(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
-        super().__init__(_heading(watching, store), offered, time.strftime("probewright-%Y%m%d-%H%M%S"))
+        super().__init__("", offered, time.strftime("probewright-%Y%m%d-%H%M%S"))
         self._watching = watching
         self._store = store
         self._job: Job | None = None
@@ -43,11 +53,24 @@ class EventExportScreen(EventExportDialog):
 
     def on_mount(self) -> None:
         """Until something is written, what would be grows."""
+        self._count()
         self.set_interval(_COUNT_EVERY, self._count)
 
     def _count(self) -> None:
         if not self.running:
-            self.say_of_what(_heading(self._watching, self._store))
+            if self._selected is not None:
+                self._selected.tick(_BUDGET)
+            self.say_of_what(self._of_what())
+
+    def _of_what(self) -> str:
+        """What a file that is begun now has."""
+        store, selected = self._store, self._selected
+        dropped = f"; {grouped(store.evicted)} older ones were dropped from memory" if store.evicted else ""
+        every = f"events of {self._watching.connection.target.name}"
+        if selected is None:
+            return f"{grouped(len(store))} {every}{dropped}"
+        few = Counted(selected.next - selected.first, len(store), every, selected.behind).text
+        return f"{few}{dropped}; filter {safe(self._filter.text)}"
 
     @on(EventExportDialog.Requested)
     def _requested(self, event: EventExportDialog.Requested) -> None:
@@ -83,9 +106,12 @@ class EventExportScreen(EventExportDialog):
     def _begin(self, form: Format) -> None:
         if self._file is None:  # given up meanwhile
             return
-        self.say_of_what(_heading(self._watching, self._store))
+        self.say_of_what(self._of_what())
+        passes = None if self._selected is None else partial(_passes, self._selected)
+        source = replace(source_of_rows(self._watching), passes=passes)
         try:
-            self._job = Job(self._store, writer_of(form, source_of_rows(self._watching), self._file.out))
+            writer = writer_of(form, source, self._file.out)
+            self._job = Job(self._store, writer, Passing(passes, pairs=form.whole_calls))
         except OSError as error:
             self._fail(error)
             return
@@ -109,7 +135,7 @@ class EventExportScreen(EventExportDialog):
         size = file.path.stat().st_size / 1e6
         for note in job.notes:
             self.app.notify(note, title="left out", markup=False)
-        self.app.notify(f"{file.path}: {grouped(job.written)} events, {size:.1f} MB", markup=False)
+        self.app.notify(f"{file.path}: {job.passing.text}, {size:.1f} MB", markup=False)
         self.dismiss(None)
 
     def _fail(self, error: Exception) -> None:
@@ -134,10 +160,8 @@ class EventExportScreen(EventExportDialog):
         return file is not None
 
 
-def _heading(watching: Watch, store: Store) -> str:
-    """What a file that is begun now has."""
-    dropped = f"; {grouped(store.evicted)} older ones were dropped from memory" if store.evicted else ""
-    return f"{grouped(len(store))} events of {watching.connection.target.name}{dropped}"
+def _passes(selected: Selected, record: Record) -> bool:
+    return selected.passes(record.seq)
 
 
 def _why(error: Exception) -> str:

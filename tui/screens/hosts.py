@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.timer import Timer
 
 from tui import dialogs
 from tui.commands import bindings
 from tui.hosting import host_line
 from tui.screens.detail import DetailScreen
 from tui.shown_hosts import ShownHosts
+from tui.views.filter_bar import FilterBar, HostsFilterBar
 from widgets.host_table import HostDetail, HostTable
 from widgets.key_line import KeyLine
 from widgets.status_bar import LiveLine, LiveState, Losses
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from kernel.hosts.fleet import Fleet
     from kernel.hosts.order import Order
     from tui.app import Probewright
+
+_BUDGET: Final = 0.01
+"""Seconds that looking at events for the filter may take at once."""
 
 
 class HostsScreen(Screen[None]):
@@ -40,7 +45,9 @@ class HostsScreen(Screen[None]):
         self._line = LiveLine()
         self._events = TablePane()
         self._shown = ShownHosts(fleet)
+        self._filter_bar = HostsFilterBar(self._shown)
         self._fields: tuple[str, ...] | None = None
+        self._looking: Timer | None = None
 
     @property
     def bench(self) -> Probewright:
@@ -52,6 +59,7 @@ class HostsScreen(Screen[None]):
         yield self._detail
         yield self._line
         yield self._events
+        yield self._filter_bar
         yield KeyLine("help")
 
     def on_screen_resume(self) -> None:
@@ -63,7 +71,7 @@ class HostsScreen(Screen[None]):
         if fields != self._fields:
             self._fields = fields
             self._show_rows(fields)
-        self._events.table.tick()
+        self._look_on()
         lines = [host_line(self._fleet, host) for host in self._fleet.hosts]
         self._table.show(lines)
         self._detail.host = self._table.current
@@ -79,6 +87,7 @@ class HostsScreen(Screen[None]):
             new=table.new,
             per_second=sum(paces) if paces else None,
             shown=max(0, self._shown.next_seq - self._shown.first_seq - table.new),
+            of=self._shown.filtered.of if self._shown.filter.text else 0,
             losses=_together([line.losses for line in lines]),
             note=f"{armed} of {len(lines)} armed"
             + f", {cut} cut" * bool(cut)
@@ -86,6 +95,23 @@ class HostsScreen(Screen[None]):
             + f", {failed} failed" * bool(failed)
             + f": {orders}" * bool(orders),
         )
+
+    def _look_on(self) -> None:
+        """Look at events for the filter for a moment, and again while there are more."""
+        if self._looking is not None:
+            self._looking.stop()
+        more = self._shown.tick(_BUDGET)
+        self._looking = self.set_timer(_BUDGET, self._look_on) if more else None
+        self._events.table.tick()
+        self._filter_bar.show(self._shown.filtered)
+
+    @on(FilterBar.Done)
+    def _filter_done(self, event: FilterBar.Done) -> None:
+        event.stop()
+        self.set_focus(self._events.table)
+        if event.changed:
+            self._events.table.show(self._shown.rows(self._fields or ()))
+        self.tick()
 
     def _show_rows(self, fields: tuple[str, ...]) -> None:
         """In other columns; who does not follow stays where he is."""
@@ -97,6 +123,9 @@ class HostsScreen(Screen[None]):
 
     def names_changed(self) -> None:
         """Tasks have names now that they had not before."""
+        if self._shown.names_changed():
+            self._events.table.show(self._shown.rows(self._fields or ()))
+            self._look_on()
         self._events.table.names_changed()
 
     @on(HostTable.Highlighted)
@@ -130,6 +159,10 @@ class HostsScreen(Screen[None]):
             text = f"ordered on all {every} hosts already: {order.title}; D takes everything away"
         self.bench.notify(text, markup=False, topic="hosts")
         self.tick()
+
+    def action_filter(self) -> None:
+        """Type a condition on the events of all hosts."""
+        self._filter_bar.ask()
 
     def action_arm_composed(self) -> None:
         """Arm on all hosts what was built or typed in the place where probes are built."""

@@ -28,7 +28,7 @@ from tui.shown import (
 )
 from tui.views.chosen_pane import ChosenPane
 from tui.views.events import EventsView
-from tui.views.filter_bar import FilterBar
+from tui.views.filter_bar import FilterBar, LiveFilterBar
 from tui.views.view import View
 from tui.views.views import EXTRA_LABELS, LABELS, make_view
 from widgets.figures import grouped
@@ -62,7 +62,7 @@ class LiveScreen(LiveCommands):
         self._line = LiveLine()
         self.filter = Filter()
         """Of all views, their search and the exports."""
-        self._filter_bar = FilterBar(self.filter, lambda: self.seen)
+        self._filter_bar = LiveFilterBar(self.filter, lambda: self.seen)
         self._events = EventsView(self.filter)
         self._view: View = self._events
         self._views: dict[str, View] = {"events": self._events}
@@ -136,7 +136,7 @@ class LiveScreen(LiveCommands):
         """Tasks have names now that they had not before."""
         for view in self._views.values():
             view.names_changed()
-        self._filter_bar.show(self._view)
+        self._filter_bar.show(self._view.filtered)
 
     def refresh_state(self) -> None:
         """What is armed or lost has changed."""
@@ -151,7 +151,7 @@ class LiveScreen(LiveCommands):
 
     def _show_line(self) -> None:
         self._line_shown = time.monotonic()
-        self._filter_bar.show(self._view)
+        self._filter_bar.show(self._view.filtered)
         watching = self.seen
         store = watching.store if watching else None
         if self._preview is not None:
@@ -253,7 +253,7 @@ class LiveScreen(LiveCommands):
         self.set_focus(self._view.focus)
         if event.changed:
             self.tick()
-        self._filter_bar.show(self._view)
+        self._filter_bar.show(self._view.filtered)
 
     # -- commands -----------------------------------------------------------------------------------------------
 

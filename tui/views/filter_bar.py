@@ -1,9 +1,10 @@
-"""The filter's line of the live place: counts what passes while it is typed, then what the view shows."""
+"""The filter's line of a place: counts what passes while it is typed, then says what is shown."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from textual import on
 from textual.message import Message
@@ -14,11 +15,11 @@ from widgets.filter_line import FilterLine
 
 if TYPE_CHECKING:
     from events.selected import Selected
-    from events.store import Store
     from kernel.watch import Watch
     from probes.completion.choice import Completions
     from tui.filter_completion import Value
-    from tui.views.view import View
+    from tui.filtered_hosts import FilteredHosts
+    from tui.shown_hosts import ShownHosts
 
 _BUDGET: Final = 0.01
 """Seconds that counting may take between two keys."""
@@ -26,8 +27,31 @@ _PAUSE: Final = 0.005
 _HINT: Final = "count > 4096 && (comm == cat || ret < 0), latency > 10us; Enter: only these in all views, empty: all"
 
 
+class Looking(Protocol):
+    """Events that pass a condition, as far as they were looked at."""
+
+    @property
+    def first(self) -> int:
+        """Oldest row that is kept."""
+
+    @property
+    def next(self) -> int:
+        """Row that comes next."""
+
+    @property
+    def behind(self) -> int:
+        """Events that were not looked at yet."""
+
+    @property
+    def of(self) -> int:
+        """Events that there are."""
+
+    def tick(self, budget: float) -> None:
+        """Look at what came, for so many seconds at most."""
+
+
 class FilterBar(FilterLine):
-    """Sets the filter that it is given."""
+    """Takes a condition; whoever inherits knows what it is of."""
 
     class Done(Message):
         """The views have the keyboard again; `changed`: they show other rows."""
@@ -36,12 +60,10 @@ class FilterBar(FilterLine):
             super().__init__()
             self.changed = changed
 
-    def __init__(self, chosen: Filter, seen: Callable[[], Watch | None]) -> None:
-        """Take the filter, and what gives the watch whose events are on the screen."""
+    def __init__(self, chosen: Filter) -> None:
         super().__init__(_HINT, self._completions)
         self._filter = chosen
-        self._seen = seen
-        self._preview: Selected | None = None
+        self._preview: Looking | None = None
         """The events that would pass what is typed."""
         self._why = ""
         """What is wrong with what is typed."""
@@ -51,8 +73,23 @@ class FilterBar(FilterLine):
         self._values: dict[str, Sequence[Value]] = {}
         """Values of fields that were completed since the line has the keyboard."""
 
-    def show(self, view: View) -> None:
-        """Say how many of a view's rows pass, or of what is typed how many events would."""
+    @abstractmethod
+    def begin(self, text: str) -> Looking | None:
+        """Begin to look for events that would pass; None: there is none. Raises ConditionError."""
+
+    @abstractmethod
+    def choose(self, text: str, found: Looking | None) -> None:
+        """Set the filter; `found`: what `begin` gave for it. Raises ConditionError."""
+
+    @abstractmethod
+    def watches(self) -> Sequence[Watch]:
+        """Return whose events are on the screen."""
+
+    def show(self, found: Counted | str) -> None:
+        """Say how many of what is on the screen pass, or of what is typed how many events would.
+
+        `found`: a text where the filter does not reach what is on the screen, and why.
+        """
         if self.typing:
             self._count()
             return
@@ -64,10 +101,8 @@ class FilterBar(FilterLine):
         elif chosen.error:
             self.say(f"{chosen.error}: all are shown", refused=True)
         else:
-            found = view.filtered
-            remark = self._remark()
             said = found.text if isinstance(found, Counted) else found
-            self.say(", ".join(filter(None, (said, remark))))
+            self.say(", ".join(filter(None, (said, *self._remarks()))))
 
     def ask(self) -> None:
         """Have the keys; what is there already may have changed."""
@@ -81,13 +116,9 @@ class FilterBar(FilterLine):
             self._timer.stop()
             self._timer = None
 
-    def _remark(self) -> str:
-        watching, store = self._where()
-        return self._filter.remark(watching, store) if watching is not None and store is not None else ""
-
-    def _where(self) -> tuple[Watch | None, Store | None]:
-        watching = self._seen()
-        return watching, watching.store if watching is not None else None
+    def _remarks(self) -> list[str]:
+        found = [self._filter.remark(one, one.store) for one in self.watches() if one.store is not None]
+        return list(dict.fromkeys(found))
 
     @on(FilterLine.Changed)
     def _line_changed(self, event: FilterLine.Changed) -> None:
@@ -95,27 +126,26 @@ class FilterBar(FilterLine):
         if isinstance(event, FilterLine.Typed) or not self.typing:
             return
         self._reset()
-        watching, store = self._where()
-        if event.text.strip() and watching is not None and store is not None:
+        if event.text.strip():
             from events.condition_text import ConditionError
 
             try:
-                self._preview = self._filter.preview(event.text, watching, store)
+                self._preview = self.begin(event.text)
             except ConditionError as error:
                 self._why = told(error)
         self._count()
 
     def _count(self) -> None:
         """Look at events for a moment, and go on after the next key; another text ends that."""
-        selected = self._preview
-        if selected is None:
+        found = self._preview
+        if found is None:
             self.say(self._why, refused=self._refused)
             return
-        selected.tick(_BUDGET)
-        self.say(Counted(selected.next - selected.first, len(selected.store), "events", selected.behind).text)
+        found.tick(_BUDGET)
+        self.say(Counted(found.next - found.first, found.of, "events", found.behind).text)
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(_PAUSE, self._count) if selected.behind else None
+        self._timer = self.set_timer(_PAUSE, self._count) if found.behind else None
 
     @on(FilterLine.Typed)
     def _line_typed(self, event: FilterLine.Typed) -> None:
@@ -123,7 +153,7 @@ class FilterBar(FilterLine):
         from events.condition_text import ConditionError
 
         try:
-            self._filter.choose(event.text, self._seen(), self._preview)
+            self.choose(event.text, self._preview)
         except ConditionError as error:
             self._why, self._refused = told(error), True
             self._count()
@@ -143,18 +173,58 @@ class FilterBar(FilterLine):
 
     # -- completions ----------------------------------------------------------------------------------------------
 
-    def _completions(self, text: str, cursor: int) -> Completions | None:
+    def _completions(self, text: str, cursor: int) -> Completions:
         from tui.filter_completion import complete_filter
 
-        watching = self._seen()
-        return complete_filter(text, cursor, self._filter.sorts(watching), self._values_of) if watching else None
+        sorts = {name: sort for watching in self.watches() for name, sort in self._filter.sorts(watching).items()}
+        return complete_filter(text, cursor, sorts, self._values_of)
 
     def _values_of(self, field: str) -> Sequence[Value]:
         from tui.filter_completion import values_seen
 
-        watching, store = self._where()
-        if watching is None or store is None:
-            return ()
         if field not in self._values:
-            self._values[field] = values_seen(watching, store, field)
+            stores = [(one, one.store) for one in self.watches() if one.store is not None]
+            found = [value for watching, store in stores for value in values_seen(watching, store, field)]
+            self._values[field] = tuple(dict.fromkeys(found))
         return self._values[field]
+
+
+class LiveFilterBar(FilterBar):
+    """The filter of all views of one kernel's events."""
+
+    def __init__(self, chosen: Filter, seen: Callable[[], Watch | None]) -> None:
+        """Take the filter, and what gives the watch whose events are on the screen."""
+        super().__init__(chosen)
+        self._seen = seen
+
+    def watches(self) -> Sequence[Watch]:
+        watching = self._seen()
+        return () if watching is None else (watching,)
+
+    def begin(self, text: str) -> Selected | None:
+        watching = self._seen()
+        if watching is None or watching.store is None:
+            return None
+        return self._filter.preview(text, watching, watching.store)
+
+    def choose(self, text: str, found: Looking | None) -> None:
+        from events.selected import Selected
+
+        self._filter.choose(text, self._seen(), found if isinstance(found, Selected) else None)
+
+
+class HostsFilterBar(FilterBar):
+    """The filter of the events of several hosts."""
+
+    def __init__(self, shown: ShownHosts) -> None:
+        super().__init__(shown.filter)
+        self._shown = shown
+
+    def watches(self) -> Sequence[Watch]:
+        return self._shown.watches
+
+    def begin(self, text: str) -> FilteredHosts:
+        return self._shown.preview(text)
+
+    def choose(self, text: str, found: Looking | None) -> None:  # noqa: ARG002 - it is looked for anew
+        self._shown.choose(text)

@@ -1,0 +1,38 @@
+"""Count the events that pass a filter on their way into a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from events.record import Record
+
+
+class Passing:
+    """Decides which events a writer is given: those that pass, or all where it pairs calls and decides itself."""
+
+    def __init__(self, passes: Callable[[Record], bool] | None = None, *, pairs: bool = False) -> None:
+        """Take the filter, None: there is none; and whether the format has whole calls (`Format.whole_calls`)."""
+        self.number = 0
+        """Events that passed."""
+        self.of = 0
+        """Events that were asked about."""
+        self._passes = passes
+        self._pairs = pairs
+
+    @property
+    def filtered(self) -> bool:
+        """Whether there is a filter."""
+        return self._passes is not None
+
+    @property
+    def text(self) -> str:
+        """`155 of 790 events`; without a filter `790 events`."""
+        of = self.of if self.filtered else self.number
+        return f"{f'{self.number:,} of ' * self.filtered}{of:,} event{'' if of == 1 else 's'}"
+
+    def gives(self, record: Record) -> bool:
+        """Count one event; whether the writer is given it."""
+        passes = self._passes is None or self._passes(record)
+        self.of += 1
+        self.number += passes
+        return passes or self._pairs
