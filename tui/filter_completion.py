@@ -119,7 +119,7 @@ def _of_field(name: str, sort: Sort) -> str:
 def _values(seen: Sequence[Value], sort: Sort, typed: str, sign: str) -> tuple[Completion, ...]:
     errors = [Value(f"-{name}", str(errno_of(f"-{name}"))) for name in errno_names()]
     is_number = sort is not Sort.TEXT and sign != "~"
-    every = {one.text: one for one in (*(errors if is_number and typed.startswith("-E") else ()), *seen)}
+    every = {one.text: one for one in (*(errors if is_number and typed.startswith("-") else ()), *seen)}
     low = typed.lower()
     found = [
         Completion(one.text, What.VALUE, one.text, about=one.about)

@@ -27,6 +27,8 @@ Complete = Callable[[str, int], "Completions | None"]
 class _FilterInput(SearchLine):
     """A text whose keys are for the list of completions first."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Only these", key_display="enter")]
+
     def __init__(self, hint: str, use: Callable[[str], Awaitable[bool]]) -> None:
         super().__init__(hint)
         self._use = use
@@ -41,7 +43,7 @@ class FilterLine(Horizontal):
     """Hidden as long as nothing stands in it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back", show=False, id="filter.leave", tooltip="Back to the rows, as they were"),
+        Binding("escape", "leave", "Back", id="filter.leave", tooltip="Back to the rows, as they were"),
         Binding("tab", "take", "Take", key_display="tab", id="filter.take", tooltip="Take a completion"),
         Binding("up", "choose(-1)", "Up", show=False, id="filter.up", tooltip="Completion above"),
         Binding("down", "choose(1)", "Down", show=False, id="filter.down", tooltip="Completion below; opens them"),

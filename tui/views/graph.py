@@ -17,7 +17,7 @@ from widgets.graph_pane import GraphPane
 from widgets.graph_rows import GraphRows
 from widgets.graph_table import GraphTable
 from widgets.hot_rows import HotText
-from widgets.tail_table import Nothing
+from widgets.tail_table import Nothing, TailTable
 
 if TYPE_CHECKING:
     from events.graph.hot import HotSpot
@@ -82,6 +82,7 @@ class GraphView(TableView):
         if (spots := self._hot.take()) is not None:
             name = shown.lines.name_of
             self._hot_calls = sum(spot.calls for spot in spots)
+            self.pane.post_message(TailTable.Followed(True))  # the lines around it say how many there are
             self.pane.hot.count([_hot_text(name(spot.function), spot) for spot in spots])
 
     def _of(self, watching: Watch, store: Store) -> ShownGraph:

@@ -56,7 +56,7 @@ class HistogramsView(View):
     @property
     def filtered(self) -> str:
         """Counts of the kernel have no events."""
-        return "not of these: the kernel counts all that the trigger is for"
+        return "not filtered: the kernel counts all"
 
     @property
     def place(self) -> Place:

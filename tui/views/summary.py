@@ -210,7 +210,7 @@ class SummaryView(View):
     def filtered(self) -> Counted | str:
         """Events that were counted, also those that are not kept any more."""
         if self.in_kernel:
-            return "not of these: the kernel counts all that is armed"
+            return "not filtered: the kernel counts all"
         return Counted(self._summary.seen, self._summary.of) if self._summary is not None else Counted(0, 0)
 
     def note(self, watching: Watch) -> str:
