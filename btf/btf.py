@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import repeat
 from operator import getitem
 
+from btf.damage import Damage
 from btf.decode import decode
 from btf.errors import BtfError
 from btf.header import ByteOrder, parse_header
@@ -20,6 +21,8 @@ from btf.kinds import MAX_NAME, Kind
 from btf.types import Func, FuncProto, Int, Type, Void
 
 _VOID = Void(0, "void")
+UNREADABLE = "?"
+"""In the place of a name or a text that can't be read, where that is not raised: no name of C."""
 _NEAR = 4096
 """Bytes of names of something else that may lie between those of two functions."""
 _NO_NAME = "\0" * MAX_NAME
@@ -36,13 +39,15 @@ class Btf:
         start_id: first type id of its own (1 without a base).
         strings_end: offset of the first name that BTF split from this one may have.
         index: the raw words, for walks over all types.
+        damage: takes the errors of types that lie; what is loaded without one shares its base's, or raises them.
     """
 
-    def __init__(self, data: bytes, base: Btf | None = None) -> None:
+    def __init__(self, data: bytes, base: Btf | None = None, damage: Damage | None = None) -> None:
         header = parse_header(data)
         if base is not None and base.byteorder != header.byteorder:
             raise BtfError(f"byte order is {header.byteorder}, that of its base is {base.byteorder}", 0)
         self.base = base
+        self.damage: Damage = damage or (base.damage if base else Damage())
         self.byteorder: ByteOrder = header.byteorder
         self.start_id = base.end_id if base else 1
         self._header = header
@@ -56,9 +61,9 @@ class Btf:
         self._types: dict[int, Type] = {}
 
     @classmethod
-    def load(cls, data: bytes, base: Btf | None = None) -> Btf:
+    def load(cls, data: bytes, base: Btf | None = None, damage: Damage | None = None) -> Btf:
         """Index raw BTF. Raises BtfError for what is no BTF, is cut off, or has a kind nobody knows."""
-        return cls(data, base)
+        return cls(data, base, damage)
 
     @property
     def end_id(self) -> int:
@@ -72,14 +77,15 @@ class Btf:
         """The type with this id, 0 being void.
 
         Raises:
-            BtfError: there is none, or one of its names lies outside the strings.
+            BtfError: there is none, or one of its names lies outside the strings (void instead, by `damage`).
         """
         found = self._types.get(type_id)
         if found is None:
             if type_id < self.start_id:
                 return self.base.type(type_id) if self.base and type_id > 0 else self._void(type_id)
             if type_id >= self.end_id:
-                raise BtfError(f"no type {type_id}, the last is {self.end_id - 1}", self._header.types_end)
+                self.damage.met(BtfError(f"no type {type_id}, the last is {self.end_id - 1}", self._header.types_end))
+                return _VOID
             found = decode(self._words, self.index.positions[type_id - self.start_id], type_id, self.name)
             self._types[type_id] = found
         return found
@@ -104,7 +110,8 @@ class Btf:
         end = self._data.find(b"\0", at, min(at + MAX_NAME, self._header.strings_end))
         if end < 0:
             what = "name has no end" if at < self._header.strings_end else "name lies outside the strings"
-            raise BtfError(f"{what} (offset {name_off})", at)
+            self.damage.met(BtfError(f"{what} (offset {name_off})", at))
+            return UNREADABLE
         return self._data[at:end].decode("utf-8", "backslashreplace")
 
     def has_name(self, name: str) -> bool:
@@ -204,7 +211,9 @@ class Btf:
         """What a function takes and returns. Raises BtfError where the file points at something else."""
         proto = self.type(func.type_id)
         if not isinstance(proto, FuncProto):
-            raise BtfError(f"function {func.name} is no function but type {func.type_id}", self.offset(func.id))
+            what = f"function {func.name} is no function but type {func.type_id}"
+            self.damage.met(BtfError(what, self.offset(func.id)))
+            return FuncProto(0, "", 0, ())
         return proto
 
     @cached_property
@@ -252,5 +261,5 @@ class Btf:
 
     def _void(self, type_id: int) -> Type:
         if type_id:
-            raise BtfError(f"no type {type_id}", self._header.types)
+            self.damage.met(BtfError(f"no type {type_id}", self._header.types))
         return _VOID

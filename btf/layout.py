@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from btf.btf import Btf
+from btf.damage import instead
 from btf.errors import BtfError
 from btf.kinds import MAX_DEPTH
 from btf.types import Array, Member, Ptr, Struct
@@ -87,6 +88,7 @@ def members(b: Btf, struct_id: int) -> tuple[Member, ...]:
     return found.members if isinstance(found, Struct) else ()
 
 
+@instead(tuple[Field, ...])
 def fields(b: Btf, struct_id: int) -> tuple[Field, ...]:
     """All fields that C reaches by one name, in order: those of anonymous structs and unions stand in their place.
 
@@ -206,7 +208,8 @@ def find_field(b: Btf, struct_id: int, name: str, hop_index: int = 0) -> Found:
         owner, base, agrees = stack.pop()
         seen += 1 + len(owner.members)
         if seen > MAX_FIELDS:
-            raise BtfError(f"{outer.keyword} {outer.name} has no end", b.offset(outer.id))
+            b.damage.met(BtfError(f"{outer.keyword} {outer.name} has no end", b.offset(outer.id)))
+            break
         for member in owner.members:
             if member.name == name:
                 raw = agrees and (outer.kind_flag or not (owner.kind_flag and member.bit_size))

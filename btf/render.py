@@ -6,8 +6,9 @@ BtfError for types that lie.
 
 from __future__ import annotations
 
-from btf.btf import Btf
+from btf.btf import UNREADABLE, Btf
 from btf.cdecl import Declarator
+from btf.damage import instead
 from btf.errors import BtfError
 from btf.types import Enum, Enum64, Func, Struct, Typedef
 from btf.walk import is_complete, size_of, strip
@@ -23,6 +24,7 @@ def c_type(b: Btf, type_id: int, *, sparse: bool = False) -> str:
     return declaration(b, type_id, "", sparse=sparse)
 
 
+@instead(lambda: UNREADABLE)
 def declaration(b: Btf, type_id: int, name: str, *, sparse: bool = False, inline: bool = False) -> str:
     """Declare `name`: `char *buf`, `int (*show)(struct seq_file *, void *)`.
 
@@ -38,6 +40,7 @@ def declaration(b: Btf, type_id: int, name: str, *, sparse: bool = False, inline
     return writer.text
 
 
+@instead(lambda: UNREADABLE)
 def prototype(b: Btf, func: Func, names: bool = True, *, sparse: bool = False, inline: bool = False) -> str:
     """`ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)`, or without the names."""
     writer = Declarator(b, sparse, inline)
@@ -46,6 +49,7 @@ def prototype(b: Btf, func: Func, names: bool = True, *, sparse: bool = False, i
     return writer.text
 
 
+@instead(lambda: UNREADABLE)
 def struct(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) -> str:
     """A struct or union written out, with anonymous members inside.
 
@@ -60,6 +64,7 @@ def struct(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) 
     return f"{_align(writer.text)};"
 
 
+@instead(lambda: UNREADABLE)
 def definition(b: Btf, type_id: int, *, offsets: bool = True, sparse: bool = False) -> str:
     """What a name stands for, written out: struct, enum, typedef, function, or just the type."""
     found = b.type(type_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from btf.btf import Btf
+from btf.damage import instead
 from btf.errors import BtfError
 from btf.kinds import MAX_DEPTH, MODIFIERS
 from btf.types import Array, Datasec, DeclTag, Enum, Enum64, Float, Int, Ptr, Struct, Type, Var
@@ -22,7 +23,8 @@ def strip(b: Btf, type_id: int) -> int:
         if b.kind(at) not in MODIFIERS:
             return at
         at = _target(b.type(at))
-    raise BtfError(f"type {type_id} doesn't end within {MAX_DEPTH} links", b.offset(type_id))
+    b.damage.met(BtfError(f"type {type_id} doesn't end within {MAX_DEPTH} links", b.offset(type_id)))
+    return 0
 
 
 def stripped(b: Btf, type_id: int) -> Type:
@@ -30,6 +32,7 @@ def stripped(b: Btf, type_id: int) -> Type:
     return b.type(strip(b, type_id))
 
 
+@instead(int)
 def size_of(b: Btf, type_id: int) -> int:
     """Bytes of a value of this type (libbpf's btf__resolve_size).
 
@@ -37,6 +40,10 @@ def size_of(b: Btf, type_id: int) -> int:
         BtfError: it has none (void, a function, a forward declaration), it is larger than 32 bits can say, or the
             chain doesn't end.
     """
+    return _size(b, type_id)
+
+
+def _size(b: Btf, type_id: int) -> int:
     elements = 1
     at = type_id
     for _ in range(MAX_DEPTH):
@@ -61,7 +68,7 @@ def size_of(b: Btf, type_id: int) -> int:
 def is_complete(b: Btf, type_id: int) -> bool:
     """Whether a value of this type has a size."""
     try:
-        return size_of(b, type_id) >= 0
+        return _size(b, type_id) >= 0
     except BtfError:
         return False
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from btf.damage import exact_types
+from btf.errors import BtfError
 from kernel.addresses import by_name, by_symbols, landing
 from kernel.knowledge import Knowledge
 from kernel.recorded_plans import recorded_plans
@@ -18,7 +20,7 @@ from probes.environment import UNKNOWN, Landing
 from probes.functions import STUB, index_of
 from probes.names import MAX_EVENT_NAME, event_name, split_name
 from probes.probe import Kind, Probe
-from probes.refusal import CannotLower
+from probes.refusal import CannotLower, own
 from probes.syntax.parse import ParseError
 from probes.verdict import Verdict
 
@@ -28,6 +30,16 @@ if TYPE_CHECKING:
     from probes.check import Checked
     from probes.environment import Environment
     from probes.plan import Plan, PlannedEvent
+
+
+@contextlib.contextmanager
+def refused_if_damaged() -> Iterator[None]:
+    """Refuse by CannotLower what would be made of types that lie."""
+    try:
+        with exact_types():
+            yield
+    except BtfError as error:
+        raise CannotLower(own("damaged_types", hint=str(error))) from None
 
 
 class Connection(Knowledge):
@@ -41,6 +53,15 @@ class Connection(Knowledge):
             group: of its events.
             look: ask the target for events, symbols and files too, each once; that may take long.
         """
+        from probes.check import Checked
+
+        try:
+            with refused_if_damaged():
+                return self._check(probe, group, look)
+        except CannotLower as error:
+            return Checked(Verdict(str(probe), error.refusal), None)
+
+    def _check(self, probe: Armable | str, group: str, look: bool) -> Checked:
         from probes.check import Checked, check_plan
 
         probe = self._settled(probe)
@@ -56,15 +77,20 @@ class Connection(Knowledge):
 
     def check_typed(self, text: str) -> Checked:
         """What comes of a text as a person types it: also what this kernel refuses may yet be lowered for it."""
-        from probes.check import check_typed
+        from probes.check import Checked, check_typed
 
-        probe = self._settled(text)
-        if not isinstance(probe, str):
-            return self.check(probe)
-        if text.lstrip().startswith(("-", "!")):
-            return self.check(text, look=True)  # what is there is all that a deletion is about
-        return check_typed(text, self.types_of(text), self.facts, environment=self._around(text))
+        try:
+            with refused_if_damaged():
+                probe = self._settled(text)
+                if not isinstance(probe, str):
+                    return self._check(probe, "", False)
+                if text.lstrip().startswith(("-", "!")):
+                    return self._check(text, "", True)  # what is there is all that a deletion is about
+                return check_typed(text, self.types_of(text), self.facts, environment=self._around(text))
+        except CannotLower as error:
+            return Checked(Verdict(text, error.refusal), None)
 
+    @refused_if_damaged()
     def lower(
         self,
         probe: Armable,
@@ -124,6 +150,7 @@ class Connection(Knowledge):
                     return lower(probe, btf, facts, group, environment=around), around
             raise
 
+    @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
         from probes.lowering.check_planned import lowered_trigger, trigger_refusal
@@ -150,7 +177,13 @@ class Connection(Knowledge):
         """What this kernel will answer to one more trigger of an event that is armed; nothing is written."""
         from probes.lowering.check_planned import trigger_refusal
 
-        refusal = trigger_refusal(event, text, self.types_of(plan.probe), self.facts, self._around(plan.probe))
+        try:
+            with refused_if_damaged():
+                refusal = trigger_refusal(
+                    event, text, self.types_of(plan.probe), self.facts, self._around(plan.probe)
+                )
+        except CannotLower as error:
+            refusal = error.refusal
         return Verdict(text, refusal)
 
     def _settled(self, probe: Armable | str) -> Armable | str:

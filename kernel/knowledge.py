@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from btf.btf import Btf
+from btf.damage import Damage
 from btf.errors import BtfError
 from events.kallsyms import Symbols
 from events.naming import Namer
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 class Knowledge:
     """Of one target; closing it lets go of the target."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, damage: Damage | None = None) -> None:
+        """Take a target; with a `damage` that raises nothing, types that lie are told once and read as empty ones."""
         self.target = target
+        self.damage = damage or Damage()
         self.btf_error = ""
         """Why there is no BTF; empty where there is."""
         self._modules: dict[str, Btf | None] = {}
@@ -51,7 +54,7 @@ class Knowledge:
     def btf(self) -> Btf | None:
         """Types of the kernel itself; None where it has none (`btf_error` says why)."""
         try:
-            return Btf.load(self.target.btf())
+            return Btf.load(self.target.btf(), damage=self.damage)
         except (FileRefused, BtfError) as error:
             self.btf_error = str(error)
             return None

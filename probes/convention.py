@@ -224,7 +224,9 @@ def _leaves(btf: Btf, whole: int) -> list[_Leaf]:
             waiting += [(kind.type_id, at + index * step) for index in range(min(kind.nelems, _MOST_PARTS))]
         else:
             found.append(_Leaf(at, size_of(btf, type_id), isinstance(kind, Float)))
-    raise BtfError(f"a value of type {whole} has more than {_MOST_PARTS} parts", btf.offset(whole))
+    what = f"a value of type {whole} has more than {_MOST_PARTS} parts"
+    btf.damage.met(BtfError(what, btf.offset(whole)))
+    return found
 
 
 def _in_memory(leaves: Sequence[_Leaf], size: int, convention: Convention) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from btf.btf import Btf
-from btf.errors import BtfError
 from btf.layout import Field, children
 from btf.render import c_type
 from btf.types import Array, Float, Fwd, Ptr, Struct
@@ -216,7 +215,6 @@ def _reason(btf: Btf, type_id: int) -> str:
         return "a floating-point value can't be captured"
     if isinstance(kind, Fwd):
         return "only declared, its members are not known"
-    try:
+    if is_complete(btf, type_id):
         return f"a value of {size_of(btf, type_id)} bytes can't be captured"
-    except BtfError:
-        return "it has no value"
+    return "it has no value"

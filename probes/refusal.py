@@ -14,6 +14,7 @@ _MESSAGES = {
     "unknown_filter_field": "The filter names a field that is not recorded",
     "filter_spans_events": "The filter names fields that no single event records",
     "number_too_wide": "The kernel would cut this number to the width of the field",
+    "damaged_types": "The kernel's types are damaged where this probe needs them",
     "array_compared": "The kernel compares no arrays: it takes other bytes, or none",
     "cpu_mask": "The kernel tests no bits of this field: nothing would be chosen",
     "pattern_misread": "The kernel reads this pattern otherwise",

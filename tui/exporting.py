@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kernel.addresses import by_name
-from kernel.connection import Connection
+from kernel.connection import Connection, refused_if_damaged
 from kernel.errors import KernelError
 from kernel.new_file import create
 from probes.command import Armable, is_function
@@ -79,6 +79,7 @@ def plans_for(connection: Connection, probes: Iterable[Armable], dialect: Dialec
     return plans
 
 
+@refused_if_damaged()
 def _lowered(connection: Connection, probe: Armable, dialect: Dialect, taken: set[str]) -> Plan:
     """As `Connection.lower`, for what the other tool has instead of for what this kernel has."""
     probe = by_name(probe, lambda: connection.symbols)

@@ -211,6 +211,7 @@ class LentOpening(Opening):
 
     def run(self) -> None:
         """Give the connection of that host, under its name."""
+        from btf.damage import Damage
         from kernel.connection import Connection
 
         try:
@@ -220,7 +221,8 @@ class LentOpening(Opening):
                     raise KernelError("none of the hosts could be opened", "F9 says why, of each")
                 return
             self.spec = host.spec
-            connection: Connection = Connection(cast("Target", Lent(host.watch.connection.target)))
+            target = cast("Target", Lent(host.watch.connection.target))
+            connection: Connection = Connection(target, Damage(is_raised=False))
             connection.warm()
             self._connection = connection
         except KernelError as error:

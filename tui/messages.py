@@ -57,6 +57,15 @@ class ConnectFailed(Message):
         self.error = error
 
 
+class TypesDamaged(Message):
+    """A target's types lie."""
+
+    def __init__(self, connection: Connection, error: str) -> None:
+        super().__init__()
+        self.connection = connection
+        self.error = error
+
+
 class TypesRead(Message):
     """The types that a function of a module is read with are there, or there are none."""
 

@@ -31,6 +31,7 @@ class Opening(threading.Thread):
         self._error: KernelError | None = None
 
     def run(self) -> None:
+        from btf.damage import Damage
         from kernel.connection import Connection
         from kernel.open import choose
         from tui.cli.waiting import told
@@ -38,7 +39,7 @@ class Opening(threading.Thread):
         try:
             choice = choose(self.spec, self._progress, self.cancel, tell=told)
             self.fallback = choice.reason
-            connection = Connection(choice.target)
+            connection = Connection(choice.target, Damage(is_raised=False))
             try:
                 if not self.cancel.is_set():
                     connection.warm()

@@ -14,7 +14,7 @@ from textual import on, work
 
 from kernel.errors import KernelError
 from tui import dialogs
-from tui.messages import Connected, ConnectFailed, Disarmed, EventsExpected, Previewed
+from tui.messages import Connected, ConnectFailed, Disarmed, EventsExpected, Previewed, TypesDamaged
 from tui.startup import Opening
 from tui.typing_app import TypingApp
 
@@ -159,9 +159,16 @@ class TargetApp(TypingApp):
         self.connection = event.connection
         self.opened = event.opening.spec
         self.connected()
+        event.connection.damage.listen(lambda error: self.post_message(TypesDamaged(event.connection, error)))
         if event.opening.fallback:
             self.notify(event.opening.fallback, title="not this machine", markup=False)
         self.call_after_refresh(self._begin_to_watch, event.connection)
+
+    @on(TypesDamaged)
+    def _types_damaged(self, event: TypesDamaged) -> None:
+        if event.connection is self.connection:
+            text = f"{event.error}; what it is about is shown without its types"
+            self.notify(text, title="damaged types", severity="error", markup=False, topic="types")
 
     def _begin_to_watch(self, connection: Connection) -> None:
         from kernel.limits import Limits

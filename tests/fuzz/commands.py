@@ -17,7 +17,15 @@ from random import Random
 from tests.btf_writer import every_kind
 from tests.fuzz import material
 from tests.fuzz.kinds import KINDS as CORE
-from tests.fuzz.kinds import Kind, damaged_blob, damaged_chunks, damaged_meta, damaged_passes, damaged_tar
+from tests.fuzz.kinds import (
+    Kind,
+    btf_of_screens,
+    damaged_blob,
+    damaged_chunks,
+    damaged_meta,
+    damaged_passes,
+    damaged_tar,
+)
 from tests.fuzz.mutation import damaged_text
 from tui.__main__ import main
 
@@ -160,4 +168,5 @@ KINDS: dict[str, Kind] = {
     "command preset": Kind(_preset, _feed_preset, (), 2),
     "command words": Kind(_words, _feed_words, (), 3),
     "btf words": Kind(damaged_words, CORE["btf"].feed, CORE["btf"].refusals, 3),
+    "btf of screens": Kind(damaged_words, btf_of_screens, (), 3),
 }
