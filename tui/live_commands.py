@@ -161,9 +161,17 @@ class LiveCommands(Screen[None]):
             self.app.push_screen(EventExportScreen(watching, watching.store, self.filter))
 
     def action_probe(self) -> None:
-        """Build a probe on the function under the cursor."""
-        if name := self.view.function_under_cursor():
+        """Build a probe on the function under the cursor; without a cursor on one that is chosen."""
+
+        def build(name: str) -> None:
             self.bench.switch_mode("compose")
             self.bench.compose_place.pick(name)
+
+        if self.bench.connection is None:
+            self.notify("no target is open yet: F4 chooses one", markup=False)
+        elif name := self.view.function_under_cursor():
+            build(name)
+        elif names := self.view.functions_on_screen():
+            dialogs.pick(self.bench, "a probe on which function?", names, lambda row: build(names[row]))
         else:
-            self.notify("no function is under the cursor: space, then put it on a call", markup=False)
+            self.notify("no function is on the screen: g shows the calls of one", markup=False)

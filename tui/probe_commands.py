@@ -44,6 +44,10 @@ class ProbeCommands(SpecScreen):
     def editing(self) -> bool:
         """Whether the specification is being typed."""
 
+    @abstractmethod
+    def functions_on_screen(self) -> list[str]:
+        """Names in the list of functions."""
+
     def target_is_open(self) -> bool:
         """Return whether probes can be built; where nothing is open yet, say so with the way out."""
         if self.bench.connection is not None:
@@ -123,13 +127,16 @@ class ProbeCommands(SpecScreen):
         """Trace what the function calls, so deep as one says."""
         if not self.target_is_open():
             return
-        from probes.graph_plan import GraphPlan
-
         editor, _ = self.panes()
-        if editor.probe is None or not editor.probe.place.symbol:
-            self.notify("pick a function first", markup=False)
-            return
-        name = editor.probe.place.symbol
+        if editor.probe is not None and editor.probe.place.symbol:
+            self._trace(editor.probe.place.symbol)
+        elif names := self.functions_on_screen():
+            dialogs.pick(self.bench, "trace the calls of which function?", names, lambda row: self._trace(names[row]))
+        else:
+            self.notify("no function matches what is searched: F2", markup=False)
+
+    def _trace(self, name: str) -> None:
+        from probes.graph_plan import GraphPlan
 
         def trace(depth: int) -> None:
             # Interrupts without a handler show by the functions in which they enter.

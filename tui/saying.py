@@ -49,9 +49,5 @@ class SayingApp(App[None]):
         """What was said of it is true no more."""
         self.said = tuple(one for one in self.said if not topic or one.topic != topic)
 
-    def take_back(self, message: str) -> None:
-        """What was asked for so has been done."""
-        self.said = tuple(one for one in self.said if one.text != message)
-
     def _unsay(self, said: Said) -> None:
         self.said = tuple(one for one in self.said if one is not said)

@@ -143,6 +143,15 @@ class FunctionList(Vertical):
             return rows.name(self._list.cursor)
         return None
 
+    @property
+    def on_screen(self) -> list[str]:
+        """Names that are seen, from the one under the cursor on."""
+        rows, cursor = self._list.rows, self._list.cursor
+        if not isinstance(rows, FunctionRows):
+            return []
+        seen = self._list.on_screen
+        return [rows.name(row) for row in sorted(seen, key=lambda row: (row < cursor, row))]
+
     def focus_search(self) -> None:
         """Put the keyboard into the search line; the next letter begins another name."""
         self.screen.set_focus(self._input)  # at once: letters typed ahead are for it
@@ -154,7 +163,7 @@ class FunctionList(Vertical):
         if not isinstance(rows, FunctionRows):
             return
         rows.armed = new
-        for row in range(self._list.top, min(rows.next, self._list.top + self._list.page)):
+        for row in self._list.on_screen:
             name = rows.name(row)
             if (name in old) != (name in new) or old.get(name) != new.get(name):
                 self._list.repaint_row(row)

@@ -86,6 +86,11 @@ class LineView(ScrollView):
         return max(1, self.scrollable_content_region.height - self._header_lines)
 
     @property
+    def on_screen(self) -> range:
+        """Rows that are seen."""
+        return range(max(self.top, self._rows.first), min(self.top + self.page, self._rows.next))
+
+    @property
     def top(self) -> int:
         """Number of the first row on the screen."""
         return self._origin + self.scroll_offset.y

@@ -283,10 +283,58 @@ async def test_what_was_asked_for_is_asked_no_more_once_it_is_done(recording):
         await until(lambda: says(app, "by task, the smallest first"), pilot)
         await pilot.press("S", "S")
         await until(lambda: not says(app, "by task"), pilot)
-        await pilot.press("full_stop")
-        await until(lambda: says(app, "first put the cursor on an event"), pilot)
-        await pilot.press("home", "full_stop")
-        await until(lambda: not says(app, "first put the cursor on an event"), pilot)
+
+
+@pytest.mark.parametrize(("key", "asked"), [("m", 1), ("full_stop", 2), ("exclamation_mark", 2), ("K", 2)])
+async def test_what_is_about_an_event_offers_those_on_the_screen(recording, key, asked):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("e")
+        events = app.live_place.view.pane
+        await until(lambda: events.shown is not None and events.table.on_screen, pilot)
+        assert events.record is None
+        newest = events.shown.record(events.table.on_screen[-1]).seq
+        await pilot.press(key)
+        await until(lambda: isinstance(app.screen, PickList) and says(app, "which event?"), pilot)
+        await pilot.press("down", "enter")
+        if asked == 2:
+            await until(lambda: isinstance(app.screen, PickList) and says(app, "which column?"), pilot)
+            await pilot.press("down", "down", "enter")
+        await until(lambda: events.condition or events.record is not None, pilot)
+        if key == "m":
+            assert events.marks == {newest - 1}
+        elif key == "K":
+            assert events.record.seq == newest - 1
+        else:
+            assert events.condition.startswith("comm " + ("==" if key == "full_stop" else "!="))
+
+
+async def test_a_probe_and_a_trace_offer_the_functions_on_the_screen(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.watching and app.watching.ended and app.live_place, pilot)
+        await pilot.press("g")
+        await until(app.live_place.view.functions_on_screen, pilot)
+        first = app.live_place.view.functions_on_screen()[0]
+        await pilot.press("p")
+        await until(lambda: isinstance(app.screen, PickList) and says(app, "a probe on which function?"), pilot)
+        await pilot.press("enter")
+        await until(lambda: app.compose_place.panes()[0].probe is not None, pilot)
+        assert app.compose_place.panes()[0].probe.place.symbol == first
+
+
+async def test_a_graph_of_no_function_offers_those_in_the_list(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await open_compose(app, pilot)
+        functions = app.compose_place.query_one(FunctionList)
+        functions.query_text = "vfs_rea"
+        await until(lambda: functions.on_screen[:1] == ["vfs_read"], pilot)
+        app.compose_place.action_graph()
+        await until(lambda: isinstance(app.screen, PickList) and says(app, "which function?"), pilot)
+        await pilot.press("enter")
+        await until(lambda: says(app, "Trace what vfs_read calls"), pilot)
 
 
 async def test_of_a_stack_it_is_asked_of_which_probe(recording, monkeypatch):

@@ -10,7 +10,7 @@ import contextlib
 import random
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -194,20 +194,13 @@ async def test_on_a_recording_nothing_is_lost_and_no_file_is_written(recording, 
             await until(lambda: same(app, before, folder), pilot, 10)
 
 
-@TRIES
-@given(seed=st.integers(0, 2**32))
-async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
-    with still() as folder, pytest.MonkeyPatch.context() as patch:
-        found, arm, free = Kernel(10), arming.arm, threading.Event()
-        free.set()
-
-        def slow(*args: Any, **options: Any) -> object:
-            free.wait(60)
-            return arm(*args, **options)
-
+@contextlib.asynccontextmanager
+async def two_armed() -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
+    """The events of a kernel with two probes; nothing of them may be left in the end."""
+    found, clock = Kernel(10), tui.keyboard.CLOCK
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel.open, "choose", lambda *_, **_more: Choice(found))
-        patch.setattr(arming, "arm", slow)
-        app, clock, chance = application("fake"), tui.keyboard.CLOCK, random.Random(seed)
+        app = application("fake")
         async with app.run_test(size=SIZE) as pilot:
             await open_compose(app, pilot)
             for number, name in enumerate(("vfs_read", "vfs_write"), 1):
@@ -217,6 +210,25 @@ async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
                 clock.now += 10
                 await pilot.press("enter")
                 await until(partial(_armed, app, number), pilot)
+            yield app, pilot
+        app.watching.close()
+        assert not found.traces
+
+
+@TRIES
+@given(seed=st.integers(0, 2**32))
+async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
+    arm, free, chance = arming.arm, threading.Event(), random.Random(seed)
+    free.set()
+
+    def slow(*args: Any, **options: Any) -> object:
+        free.wait(60)
+        return arm(*args, **options)
+
+    with still() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arming, "arm", slow)
+        clock = tui.keyboard.CLOCK
+        async with two_armed() as (app, pilot):
             await in_every_state(app, pilot, (*EVERYWHERE, ("T",), ("T", "enter"), *BUILDING), chance, folder)
             before = state_of(app, folder)
             clock.now += 10
@@ -230,8 +242,6 @@ async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
             free.set()
             await taken_back(app, pilot, clock)
             await until(lambda: same(app, before, folder), pilot, 10)
-        app.watching.close()
-        assert not found.traces
 
 
 def _armed(app: Probewright, number: int) -> bool:

@@ -229,6 +229,9 @@ class ComposeScreen(ProbeCommands):
         assert connection is not None, "nothing can be picked before a target is open"  # noqa: S101
         return connection
 
+    def functions_on_screen(self) -> list[str]:
+        return self._functions.on_screen
+
     def unread(self) -> bool:
         return bool(self._unread)
 

@@ -9,7 +9,6 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui import dialogs
-from tui.saying import SayingApp
 from tui.views.chosen_pane import SORT, ChosenPane
 from tui.views.preview_rows import PreviewRows
 from widgets.column_choice import ColumnChoice
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from tui.shown_events import ShownEvents
 
 _HUES: Final = ("", "task", "event")
-_EVENT_FIRST: Final = "first put the cursor on an event (space)"
+_NO_EVENT: Final = "no event is on the screen"
 
 
 class EventsPane(ChosenPane):
@@ -122,12 +121,6 @@ class EventsPane(ChosenPane):
     def turn(self, step: int) -> None:
         """The keys are about another column."""
         self._change(self.choice.turned(step))
-        self._done_first()
-
-    def _done_first(self) -> None:
-        """Ask no more for what has been chosen."""
-        if isinstance(self.app, SayingApp) and self.record is not None:
-            self.app.take_back(_EVENT_FIRST)
 
     def action_move_column(self, step: int) -> None:
         """Elsewhere."""
@@ -182,7 +175,6 @@ class EventsPane(ChosenPane):
         if record is None or column is None:
             self._choose_first(lambda: self.action_only(same), of_event=True)
             return
-        self._done_first()
         try:
             clause = clause_of(record, column, same, self.shown.sorts if self.shown else ())
         except ValueError as error:
@@ -198,7 +190,6 @@ class EventsPane(ChosenPane):
         if record is None or column is None:
             self._choose_first(self.action_in_kernel, of_event=True)
             return
-        self._done_first()
         try:
             self.post_message(self.KernelFilterWanted(kernel_clause_of(record, column)))
         except ValueError as error:
@@ -220,9 +211,9 @@ class EventsPane(ChosenPane):
         self.refill()
 
     def _choose_first(self, then: Callable[[], object], *, of_event: bool = False) -> None:
-        """Have a column chosen for what needs one; `of_event`: and the cursor is to be on an event before."""
+        """Have a column chosen for what needs one; `of_event`: and an event before, where the cursor is on none."""
         if of_event and self.record is None:
-            self.notify(_EVENT_FIRST, markup=False)
+            self._choose_event(then)
             return
 
         def chosen(number: int) -> None:
@@ -230,6 +221,23 @@ class EventsPane(ChosenPane):
             then()
 
         dialogs.pick(self.app, "which column?", [column.name for column in self.choice.shown], chosen)
+
+    def _choose_event(self, then: Callable[[], object]) -> None:
+        """Have an event of those on the screen chosen, the newest first, and put the cursor on it."""
+        shown, rows, table = self.shown, self._rows, self.table
+        seen = list(reversed(table.on_screen))
+        if shown is None or rows is None or not seen:
+            self.notify(_NO_EVENT, markup=False)
+            return
+        places = [shown.place(row) for row in seen]  # rows have other numbers once others were dropped
+        texts = ["".join(piece.text for piece in rows.pieces(row, table.columns - 1)) for row in seen]
+
+        def chosen(number: int) -> None:
+            if (place := places[number]) is not None and self.shown is shown:
+                table.move_to(shown.row_from(place))
+                then()
+
+        dialogs.pick(self.app, "which event?", texts, chosen)
 
     @property
     def note(self) -> str:
@@ -248,9 +256,8 @@ class EventsPane(ChosenPane):
         """Mark the event under the cursor, or no more."""
         record = self.record
         if record is None or self._rows is None:
-            self.notify(_EVENT_FIRST, markup=False)
+            self._choose_event(self.action_mark)
             return
-        self._done_first()
         self.marks ^= {record.seq}
         self._rows.forget()
         self.table.repaint_row(self.table.cursor)

@@ -175,6 +175,12 @@ class GraphView(TableView):
                 return None
         return None
 
+    def functions_on_screen(self) -> list[str]:
+        """The functions of the rows; hot spots have a cursor always."""
+        if self._shown is None or self.pane.table is not self.graph:
+            return []
+        return [name for name in dict.fromkeys(map(self._shown.function, reversed(self.graph.on_screen))) if name]
+
     def function_under_cursor(self) -> str:
         """The function of the row."""
         if self.pane.table is self.pane.hot:

@@ -82,6 +82,10 @@ class View(ABC):
         """The event under the cursor; None where there is no cursor, or its row was dropped."""
         return None
 
+    def functions_on_screen(self) -> list[str]:
+        """Names of the functions that are seen, each once, the newest first."""
+        return []
+
     def function_under_cursor(self) -> str:
         """Name of the function under the cursor; empty: there is none."""
         return ""
