@@ -20,6 +20,12 @@ class Bounds(NamedTuple):
     """From cgroup to cgroup, of one task."""
     calls: int
     """Calls that have begun and not ended; those of the tasks that were still for longest are given up."""
+    values: int
+    """Values of a field, and tasks, that a summary tells apart at least."""
+    at_once: int
+    """Bytes, about, that are brought into the store in one step."""
+    piece: int
+    """Rows that are counted at once: their columns and strings take memory, which an allocator may keep."""
 
     def shared(self, hosts: int) -> Bounds:
         """Return these for each of several hosts, so that all together hold little more than one."""
@@ -29,9 +35,15 @@ class Bounds(NamedTuple):
 
 _LEAST: Final = 2 << 20
 """Bytes: some passes over the CPUs."""
-SCREEN: Final = Bounds(rows=256 << 20, queued=64 << 20, unwritten=64 << 20, tasks=1 << 17, moves=256, calls=1 << 16)
+SCREEN: Final = Bounds(
+    rows=256 << 20, queued=64 << 20, unwritten=64 << 20, tasks=1 << 17, moves=256, calls=1 << 16,
+    values=1 << 12, at_once=1 << 20, piece=1 << 15,
+)  # fmt: skip
 """Whoever watches goes back to what came."""
-HEADLESS: Final = Bounds(rows=6 << 20, queued=10 << 20, unwritten=12 << 20, tasks=1 << 12, moves=16, calls=1 << 13)
+HEADLESS: Final = Bounds(
+    rows=5 << 20, queued=7 << 20, unwritten=12 << 20, tasks=1 << 12, moves=16, calls=1 << 13,
+    values=1 << 12, at_once=1 << 18, piece=1 << 11,
+)  # fmt: skip
 """What was given out is asked for by nobody."""
 HEADLESS_GRAPH: Final = HEADLESS._replace(rows=16 << 20)
 """A call is printed when it has returned: what is inside has to be there until then."""

@@ -28,6 +28,16 @@ class AgentDialect:
     def unanswered(self) -> float | None:
         return self._line.unanswered
 
+    @property
+    def loss(self) -> str:
+        return self._line.loss
+
+    def lose(self, why: str) -> None:
+        self._line.lose(why)
+
+    def hurry(self, ends: float) -> None:
+        self._line.patience.hurry(ends)
+
     def read(self, path: str, limit: int, offset: int = 0) -> bytes:
         return self._line.fetch(frames.READ, encode(path), b"%d" % limit, b"%d" % offset, path=path, limit=limit)
 

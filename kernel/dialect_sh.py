@@ -47,6 +47,18 @@ class ShellDialect:
     def unanswered(self) -> float | None:
         return self._shell.unanswered
 
+    @property
+    def loss(self) -> str:
+        return self._shell.loss
+
+    def lose(self, why: str) -> None:
+        self._shell.lose(why)
+        for stream in self._streams:
+            stream.lose(why)
+
+    def hurry(self, ends: float) -> None:
+        self._shell.patience.hurry(ends)
+
     def read(self, path: str, limit: int, offset: int = 0) -> bytes:
         if offset:
             return self._read_at(path, limit, offset)

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from kernel import ancestry, btfcache, listcache
 from kernel.dialect_sh import ShellDialect
-from kernel.errors import FileRefused, GoneForGood, TargetUnusable
+from kernel.errors import FileRefused, GoneForGood, TargetLost, TargetUnusable
 from kernel.facts import gather
 from kernel.silence import silence
 from kernel.target import Step, Stream
@@ -54,6 +54,16 @@ class Dialect(Protocol):
     @property
     def unanswered(self) -> float | None:
         """When the oldest question was sent that has no answer yet, by time.monotonic(); None: there is none."""
+
+    @property
+    def loss(self) -> str:
+        """Reason why the line is lost; empty: it stands."""
+
+    def lose(self, why: str) -> None:
+        """Give the line up, for a reason: who waits for an answer or for events gets TargetLost soon."""
+
+    def hurry(self, ends: float) -> None:
+        """From a time of time.monotonic() on, wait for a silent far side for `kernel.patience.AT_THE_END` only."""
 
     def read(self, path: str, limit: int, offset: int = 0) -> bytes: ...
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
@@ -120,6 +130,7 @@ class FarTarget:
         self._line: tuple[int, ...] | None = None
         self._ahead: Mapping[str, bytes | FileRefused] = {}
         self._closed = False
+        self._ends = float("inf")
         self._changing = threading.Lock()
 
     @property
@@ -153,6 +164,20 @@ class FarTarget:
         return silence(self._far.heard, self._far.unanswered, time.monotonic())
 
     @property
+    def line_error(self) -> TargetLost | None:
+        """Error of a line that is lost; None: it stands."""
+        return TargetLost(self._far.loss) if self._far.loss else None
+
+    def lose(self, why: str) -> None:
+        """Give up a line that stands and is silent, for a reason: it counts as cut from now on."""
+        self._far.lose(why)
+
+    def hurry(self, ends: float) -> None:
+        """Have the command end at a time of time.monotonic(): a silent line is lost sooner then."""
+        self._ends = min(self._ends, ends)
+        self._far.hurry(self._ends)
+
+    @property
     def can_come_back(self) -> bool:
         """Whether another line can be made once this one is cut."""
         return self._again is not None and not self._closed
@@ -182,6 +207,7 @@ class FarTarget:
                 if self._closed:
                     raise TargetUnusable(f"{self._name} was left meanwhile")
                 self._reached, self._far = reached, reached.dialect
+                self._far.hurry(self._ends)
                 self._owner = self._line = None
                 self._ahead = {}
         except BaseException:

@@ -59,7 +59,7 @@ class GraphWatch(Watch):
                 with contextlib.suppress(KernelError):
                     self._tracing.pause(True)
                 self._session.pump.settle()
-                self._inbox += self._session.pump.drain()
+                self._take_queue(self._session)
         self.on_data()
 
     def _next(self) -> Sequence[Entry]:

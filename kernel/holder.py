@@ -24,6 +24,7 @@ from kernel.guard import Guard
 from kernel.known import Known
 from kernel.limits import Limits
 from kernel.line_cut import LineCut
+from kernel.pump import Pump, newest
 from kernel.session import Armed
 from kernel.sessions import AnySession, open_session
 from kernel.undo import UndoFailure
@@ -139,7 +140,7 @@ class Holder:
                 plan = self.connection.lower(probe, session.group, taken, self._gone(probe, session), kinds)
                 plan = self.connection.with_triggers(plan, triggers)
                 # What is in the queue was made under the formats that hold until now.
-                self._inbox += session.pump.drain()
+                self._take_queue(session)
                 armed = session.arm(plan, limits, mode)
                 self._inbox.append(armed)
                 self.known.add(armed)
@@ -161,7 +162,7 @@ class Holder:
             if self._session is None:
                 return []
             failures = self._session.disarm(armed)
-            self._inbox += self._session.pump.drain()
+            self._take_queue(self._session)
             if any(event.frame for event in armed.plan.events):
                 # It may come back under the same name: a call of then must not be paired with one of now.
                 self._inbox.append(Batch((), drained=False, after_gap=True))
@@ -176,7 +177,7 @@ class Holder:
                 return []
             if mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
                 # An entry of before must not be paired with an exit of now.
-                self._inbox += session.pump.drain()
+                self._take_queue(session)
                 self._inbox.append(Batch((), drained=False, after_gap=True))
             failures = session.switch(armed, mode)
         self.on_data()
@@ -186,7 +187,8 @@ class Holder:
         """What was read until now is the last before a gap: no call goes over it."""
         with self._lock:
             if self._session is not None:
-                self._inbox += [*self._session.pump.drain(), Batch((), drained=False, after_gap=True)]
+                self._take_queue(self._session)
+                self._inbox.append(Batch((), drained=False, after_gap=True))
         self.on_data()
 
     def resize(self, kb: int) -> None:
@@ -211,7 +213,7 @@ class Holder:
             filters = [event.filter for event in lowered.events]
             events = [replace(one, filter=own) for one, own in zip(armed.plan.events, filters, strict=True)]
             session.pump.settle()  # what passed the filter of before comes before the mark
-            self._inbox += session.pump.drain()
+            self._take_queue(session)
             changed = session.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
             if any(event.frame for event in changed.plan.events):
                 # An entry that passed one filter must not be paired with an exit that passed the other.
@@ -258,7 +260,7 @@ class Holder:
     def _arm_again(self, plan: Plan, was: Told) -> Again:
         with self._lock:
             session = self._open()
-            self._inbox += session.pump.drain()
+            self._take_queue(session)
             again = arm_again(session, plan, was)
             self._inbox.append(again.armed)
             self.known.add(again.armed)
@@ -269,7 +271,7 @@ class Holder:
         """Give an armed probe's event a trigger. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""
         with self._lock:
             if self._session is not None:
-                self._inbox += self._session.pump.drain()
+                self._take_queue(self._session)
                 self._inbox.append(self._session.add_trigger(armed, event, text))
                 self.known.add_trigger(event, text)
         if event.path in self.known.with_stacks:
@@ -294,7 +296,8 @@ class Holder:
                 raise GoneForGood(f"{self.connection.target.name} was left meanwhile")
             session, cut = make(old)
             old.pump.close()
-            self._inbox += [*old.pump.drain(), cut, *session.armed]
+            self._take_queue(old)
+            self._inbox += [cut, *session.armed]
             session.pump.on_data = self._tell
             self._follow(session)
             for armed in session.armed:
@@ -304,6 +307,13 @@ class Holder:
             self.guard.restart()
         self.on_data()
         return cut
+
+    def _take_queue(self, session: AnySession) -> None:
+        """Put what was read behind what waits here; of more than the queue may hold the oldest events go."""
+        self._inbox += session.pump.drain()
+        if isinstance(session.pump, Pump):  # a recording is no longer than its file
+            self._inbox, dropped = newest(self._inbox, self.bounds.queued)
+            session.pump.count_dropped(dropped)
 
     def _follow(self, session: AnySession) -> None:
         """From here on this is the session; no more comes of the one before."""

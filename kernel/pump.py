@@ -6,12 +6,14 @@ import math
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
 
 from events.batch import Batch, Chunk
 from kernel.errors import KernelError, TargetLost
 from kernel.target import Stream
 
+Entry = TypeVar("Entry")
 _PATIENCE = 0.2
 """Seconds one read waits; bounds how long settle() waits on a silent stream."""
 
@@ -76,6 +78,13 @@ class Pump:
                 size += _size(batches[-1])
             self._queued -= size
             return batches
+
+    def count_dropped(self, batches: Sequence[Batch]) -> None:
+        """Count passes as dropped that were drained and found no room."""
+        events = sum(self.events_in(chunk) for batch in batches for chunk in batch.chunks)
+        with self._changed:
+            self.dropped_bytes += sum(map(_size, batches))
+            self.dropped_events += events
 
     def wait(self, timeout: float) -> bool:
         """Wait until there is something to drain or the thread has ended; whether there is something."""
@@ -159,3 +168,28 @@ class Pump:
 
 def _size(batch: Batch) -> int:
     return sum(len(chunk.data) for chunk in batch.chunks)
+
+
+def newest(entries: Sequence[Entry], limit: int) -> tuple[list[Entry], list[Batch]]:
+    """Return what of the entries has room in so many bytes of passes, and the passes that have none, the oldest.
+
+    What is no pass stays, and so does a pass without bytes, which tells of a gap or of a boot.
+    """
+    size = sum(_size(entry) for entry in entries if isinstance(entry, Batch))
+    kept: list[Entry] = []
+    dropped: list[Batch] = []
+    gap = False
+    for entry in entries:
+        if isinstance(entry, Batch) and entry.chunks:
+            if size > limit and not entry.booted:
+                size -= _size(entry)
+                dropped.append(entry)
+                gap = True
+                continue
+            kept.append(cast("Entry", entry._replace(after_gap=entry.after_gap or gap)))
+            gap = False
+        else:
+            kept.append(entry)
+    if gap:  # what comes next comes behind it
+        kept.append(cast("Entry", Batch((), drained=False, after_gap=True)))
+    return kept, dropped

@@ -21,6 +21,7 @@ from kernel.far import FarTarget
 from kernel.line_cut import LineCut
 from kernel.session import Armed, Session
 from kernel.sessions import AnySession
+from kernel.silence import words
 from kernel.target import Target
 from kernel.watch import Watch
 from probes.plan import Plan, PlannedEvent
@@ -80,6 +81,20 @@ def begun_anew(
             pause = next(pauses)
             if time.monotonic() + pause > until or wait(pause):
                 raise
+
+
+def can_be_cut(watch: Watch) -> bool:
+    """Whether the line of a watch is silent, and another one can be made in its place."""
+    return watch.silent is not None and can_be_reached_again(watch.connection.target)
+
+
+def cut_silent(watch: Watch) -> bool:
+    """Give up a silent line, which counts as cut then, so that another one is made; False: it is not silent."""
+    silent, target = watch.silent, watch.connection.target
+    if silent is None or not isinstance(target, FarTarget) or not target.can_come_back:
+        return False
+    target.lose(f"{words(silent)}, and not waited for any longer")
+    return True
 
 
 def can_be_reached_again(target: Target) -> bool:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from events.batch import Batch
 from events.cgroups import Home, pack
@@ -75,9 +76,13 @@ class Recorder:
             self._statics(connection)
 
     def begin(
-        self, header: HeaderPage, armed: tuple[Armed, ...], formats: Mapping[int, EventFormat] = MappingProxyType({})
+        self,
+        header: HeaderPage,
+        armed: tuple[Armed, ...],
+        formats: Mapping[int, EventFormat] = MappingProxyType({}),
+        meta: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """Write what is armed, and the formats of what else may come; pages may follow.
+        """Write what is armed, the formats of what else may come, and values for `meta`; pages may follow.
 
         Raises OSError; no file is left then.
         """
@@ -85,6 +90,8 @@ class Recorder:
         with self._or_no_file():
             if header.source:
                 self._writer.blob("header_page", "", header.source.encode())
+            if meta:
+                self._writer.meta(meta)
             self._write_formats(formats)
             for one in armed:
                 self._write_armed(one)
@@ -135,12 +142,18 @@ class Recorder:
         self._work.put(batch)
 
     def close(
-        self, cmdlines: Mapping[int, str], counts: Counts | None, homes: Mapping[int, Home] = MappingProxyType({})
+        self,
+        cmdlines: Mapping[int, str],
+        counts: Counts | None,
+        homes: Mapping[int, Home] = MappingProxyType({}),
+        meta: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """Finish it with what waits and what is known at the end: names of tasks, losses, cgroups of tasks."""
+        """Finish it with what waits and what is known at the end: names, losses, cgroups, values of `meta`."""
         self._end()
         with self._file:
             self._check()
+            if meta:
+                self._writer.meta(meta)
             self._writer.blob("cgroups", "", pack(homes))
             self._write_end(cmdlines, counts)
 

@@ -15,12 +15,10 @@ import subprocess
 import threading
 import time
 
-from kernel.drain import write_all
 from kernel.errors import FileRefused, TargetLost
+from kernel.patience import LOOK, Patience, write_patiently
 from kernel.shell_program import PROGRAM
 
-PATIENCE = 120.0
-"""Seconds without a byte of an answer."""
 SILENCE = 120
 """Seconds without a command after which the shell undoes and ends."""
 _OTHER_WORDS = {
@@ -59,6 +57,7 @@ class Shell:
         self._to, self._from = process.stdin, process.stdout
         self._turn = threading.Lock()
         self._lost = ""
+        self.patience = Patience()
         self._silence = silence
         self._quiet = threading.Event()
         self.heard = time.monotonic()
@@ -96,11 +95,21 @@ class Shell:
     def close(self) -> None:
         """Have the shell undo and end. Safe to call twice."""
         self._quiet.set()
+        self.patience.hurry(time.monotonic())
         with contextlib.suppress(TargetLost, FileRefused):
             self.run("exec 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-; t_undo")
         self._lost = self._lost or "closed"
         with contextlib.suppress(OSError, ValueError):
             self._to.close()
+
+    @property
+    def loss(self) -> str:
+        """Reason why the line is lost; empty: it stands."""
+        return self._lost
+
+    def lose(self, why: str) -> None:
+        """Give the line up, for a reason; whoever waits for an answer gets TargetLost within `LOOK` seconds."""
+        self._lose(why)
 
     def check(self) -> None:
         """Raises TargetLost when the line is."""
@@ -120,7 +129,7 @@ class Shell:
 
     def _send(self, data: bytes) -> None:
         try:
-            write_all(self._to.fileno(), data)
+            write_patiently(self._to.fileno(), data, lambda last: self._check_patience(last, last))
         except (OSError, ValueError):
             raise self._lose("the line was cut") from None
 
@@ -154,13 +163,21 @@ class Shell:
         return output, int(status), words
 
     def _receive(self) -> None:
-        if not select.select([self._from], [], [], PATIENCE)[0]:
-            raise self._lose(f"the far side gave no answer for {PATIENCE:.0f} s")
+        last = time.monotonic()
+        while not select.select([self._from], [], [], LOOK)[0]:
+            self._check_patience(last, last)
         part = os.read(self._from.fileno(), 1 << 16)
         if not part:
             raise self._lose("the line was cut, or the shell on the far side ended")
         self._data += part
         self.heard = time.monotonic()
+
+    def _check_patience(self, asked: float, progress: float) -> None:
+        """Raises TargetLost where the line was given up, or an answer was waited for long enough."""
+        self.check()
+        waited = self.patience.exhausted(time.monotonic(), asked, progress, self.heard)
+        if waited is not None:
+            raise self._lose(f"the far side gave no answer for {waited:.0f} s")
 
     def _lose(self, why: str) -> TargetLost:
         self._lost = self._lost or why

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from events.batch import Batch
 from events.format import EventFormat
@@ -65,6 +65,7 @@ class Tape:
         session: AnySession,
         known: Callable[[], AbstractContextManager[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]],
         counts: Callable[[], Counts | None],
+        meta: Mapping[str, Any],
     ) -> None:
         """Write what is given to `write` from now on. Raises OSError, KernelError where one is being written.
 
@@ -73,6 +74,7 @@ class Tape:
             session: what reads.
             known: what is armed and what each id means, as what is given next was made; inside nothing is given.
             counts: what was lost so far.
+            meta: values that are known by now.
         """
         with self._changing:
             if self.recorder is not None:
@@ -86,7 +88,7 @@ class Tape:
             else:
                 recorder = Recorder(path, self._connection, self._most_waiting)
             with known() as (armed, formats):
-                recorder.begin(session.header, armed, formats)
+                recorder.begin(session.header, armed, formats, meta)
                 self.recorder = recorder
 
     def write(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
@@ -116,6 +118,7 @@ class Tape:
         session: AnySession | None,
         queued: Callable[[], AbstractContextManager[Sequence[Batch | Mapping[int, EventFormat] | Armed]]],
         counts: Callable[[], Counts | None],
+        meta: Mapping[str, Any],
     ) -> Path | None:
         """Finish it with the last names of a session and its counts; gives its path. Raises OSError.
 
@@ -123,6 +126,7 @@ class Tape:
             session: what is armed.
             queued: what was read and is still to be given to `write`; inside nobody else writes.
             counts: what was lost so far.
+            meta: values that are known by now, in the place of those at the beginning.
         """
         with self._changing:
             with queued() as entries:
@@ -139,7 +143,7 @@ class Tape:
                 if session is not None:
                     names = session.cmdlines()
                     self._homes.look(names)
-            recorder.close(names, _since(self._before, counts()), self._homes.known)
+            recorder.close(names, _since(self._before, counts()), self._homes.known, meta)
             return recorder.path
 
 

@@ -34,11 +34,10 @@ class TextStream:
             raise ValueError("the process needs pipes")
         self._process, self._to, self._from = process, process.stdin, process.stdout
         self._rest = b""
+        self.closed = False
+        self._lost = ""
         self.heard = time.monotonic()
         """When the last byte came, by time.monotonic()."""
-        self.closed = False
-        self.heard = time.monotonic()
-        """When the far side last gave something to read."""
         self._closing = threading.Lock()
         self._reading = threading.Lock()
         token = secrets.token_hex(16)
@@ -56,6 +55,8 @@ class TextStream:
         end = time.monotonic() + timeout
         with self._reading:
             while not self.closed:
+                if self._lost:
+                    raise TargetLost(self._lost)
                 if not select.select([self._from], [], [], max(0.0, end - time.monotonic()))[0]:
                     return None
                 data = os.read(self._from.fileno(), 1 << 18)
@@ -70,6 +71,10 @@ class TextStream:
                     # Nobody can tell here whether the kernel has more; that nothing comes for a while says it.
                     return Batch((Chunk(-1, lines + newline, text=True),), drained=False)
         raise StreamClosed
+
+    def lose(self, why: str) -> None:
+        """Give the line up, for a reason: the next `read` raises TargetLost."""
+        self._lost = self._lost or why
 
     def close(self) -> None:
         with self._closing:  # whoever comes second may count on it too that the buffers are let go

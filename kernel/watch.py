@@ -34,6 +34,7 @@ from kernel.session import Armed, Session
 from kernel.session_start import open_session
 from kernel.sessions import AnySession
 from kernel.tape import Tape
+from kernel.time_of_day import TimeOfDay
 from kernel.undo import UndoFailure
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ __all__ = ["Entry", "Watch"]
 
 Kept = Batch | Mapping[int, EventFormat] | Armed
 """What stands in a recording."""
-
-_AT_ONCE = 1 << 20
 
 
 class Watch(Holder):
@@ -59,7 +58,7 @@ class Watch(Holder):
         super().__init__(connection, limits, bounds)
         self.behind = False
         """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
-        self.at_once = _AT_ONCE
+        self.at_once = bounds.at_once
         """Bytes, about, that a tick brings in between two looks at the clock: at least one pass over the CPUs."""
         self.store: Store | None = None
         """None until something was armed."""
@@ -71,6 +70,8 @@ class Watch(Holder):
         """Events that the store had to drop before they were shown, where all are to be."""
         self.forgotten_names = 0
         """Of tasks, which the kernel had forgotten too."""
+        self.clock = TimeOfDay(connection.target)
+        """When events were, once `measure_clock` was called, or as a recording has it."""
         self._tape = Tape(connection, self.homes, bounds.unwritten)
         self._formats: dict[int, EventFormat] = {}
         """What each id of the kernel's means, as of the last tick."""
@@ -114,6 +115,21 @@ class Watch(Holder):
     def silent(self) -> float | None:
         """For how many seconds a far side has said nothing though it owes an answer; None: all is well."""
         return getattr(self.connection.target, "silent", None) if self.live and self.error is None else None
+
+    @property
+    def lost(self) -> KernelError | None:
+        """Why no more events will come, also where only an answer that stayed away tells; None while they may."""
+        return self.error or (
+            getattr(self.connection.target, "line_error", None) if self._session is not None else None
+        )
+
+    def hurry(self, ends: float) -> None:
+        """Have the command end at a time of time.monotonic(): a far side that is silent then is waited for no longer
+        than `kernel.patience` says.
+        """
+        hurry = getattr(self.connection.target, "hurry", None)
+        if hurry is not None:
+            hurry(ends)
 
     @property
     def has_pace(self) -> bool:
@@ -169,9 +185,12 @@ class Watch(Holder):
             if isinstance(entry, LineCut):
                 entry = self._marked(entry)
                 new += self.store.feed(entry)
+                self.clock.cut(booted=entry.booted)
                 if entry.booted:
                     self.homes.begin_anew()
             elif isinstance(entry, Batch):
+                if entry.booted:
+                    self.clock.cut(booted=True)
                 if self.connection.holds_events and (cut := cut_of(entry)) is not None:
                     self.cuts = (*self.cuts, cut)
             else:
@@ -227,6 +246,10 @@ class Watch(Holder):
             if session is self._session:  # another one begins with what the last look at this one told
                 self._counted = told
         return told
+
+    def measure_clock(self) -> None:
+        """Measure the clock of the kernel where that is due, for times of day. Waits for it. Raises TargetLost."""
+        self.clock.measure(self._session)
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
         """As that of a holder; its hits are forgotten with it."""
@@ -309,7 +332,9 @@ class Watch(Holder):
         """Write all events that have no row yet to a recording. Raises OSError, KernelError where one is written."""
         if self._session is None:
             raise ValueError("nothing is armed")
-        self._tape.begin(path, self._session, self._entered, self._lost)
+        with contextlib.suppress(KernelError):  # the pump tells of a line that is gone
+            self.measure_clock()
+        self._tape.begin(path, self._session, self._entered, self._lost, self.clock.meta)
 
     def prepare_recording(self, path: Path) -> None:
         """Write what is known of the kernel to a recording, ahead of `record_to` the same path, which is quick then.
@@ -325,7 +350,7 @@ class Watch(Holder):
 
     def stop_recording(self) -> Path | None:
         """Finish the recording with what was read by now; gives its path. Raises OSError."""
-        return self._tape.end(self._session, self._queued, self._lost)
+        return self._tape.end(self._session, self._queued, self._lost, self.clock.meta)
 
     @contextlib.contextmanager
     def _entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:
@@ -346,7 +371,7 @@ class Watch(Holder):
         """What was read and is not in the store yet, as it is written; the ticks to come bring it there."""
         with self._entering, self._lock:
             if self._session is not None and not self.connection.holds_events:
-                self._inbox += self._session.pump.drain()
+                self._take_queue(self._session)
             yield [self._marked(entry) if isinstance(entry, LineCut) else entry for entry in self._inbox]
 
     def _marked(self, cut: LineCut) -> Batch:
@@ -355,6 +380,7 @@ class Watch(Holder):
 
     def close(self) -> list[UndoFailure]:
         """Take everything away; every step is tried. Safe to call twice."""
+        self.hurry(time.monotonic())
         with contextlib.suppress(OSError):  # a full disk must not keep the probes in the kernel
             self.stop_recording()
         self._tape.discard()

@@ -18,18 +18,16 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 from kernel import frames
-from kernel.drain import write_all
 from kernel.errors import FileRefused, TargetLost
 from kernel.heartbeat import keep_asking
 from kernel.pagestream import MAX_FRAME, AgentStream, expand, number
+from kernel.patience import LOOK, Patience, write_patiently
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 WINDOW = 1 << 20
 """Bytes of raw pages that may be under way: what a slow line delays an answer by, and a bound for memory."""
-PATIENCE = 120.0
-"""Seconds for one answer."""
 SILENCE = 120
 """Seconds without a word from us after which the agent undoes and ends."""
 _FAREWELL = 3.0
@@ -63,6 +61,7 @@ class Line:
         self._replies: dict[int, _Reply] = {}
         self._streams: dict[int, AgentStream] = {}
         self._lost = ""
+        self.patience = Patience()
         self._silence = silence
         self._quiet = threading.Event()
         self.performed = 0
@@ -74,7 +73,7 @@ class Line:
         try:
             self.pid = number(answer.fields[1:2])
         except ValueError:
-            self._lose("the far side sent what makes no sense instead of its hello")
+            self.lose("the far side sent what makes no sense instead of its hello")
             raise TargetLost(self._lost) from None
         self._ping()
         threading.Thread(target=self._keep_talking, name="agent pulse", daemon=True).start()
@@ -90,6 +89,11 @@ class Line:
         is lost.
         """
         return min((reply.asked for reply in list(self._replies.values()) if not reply.done.is_set()), default=None)
+
+    @property
+    def loss(self) -> str:
+        """Reason why the line is lost; empty: it stands."""
+        return self._lost
 
     def request(self, op: int, *fields: bytes, path: str = "") -> list[bytes]:
         """One request and its answer's fields. Raises FileRefused for `path`, TargetLost."""
@@ -134,9 +138,9 @@ class Line:
             if self._lost:
                 raise TargetLost(self._lost)
             try:
-                write_all(self._to.fileno(), data)
+                write_patiently(self._to.fileno(), data, self._check_writing)
             except (OSError, ValueError):
-                self._lose("the line was cut")
+                self.lose("the line was cut")
         if self._lost:
             raise TargetLost(self._lost)
 
@@ -159,9 +163,10 @@ class Line:
     def close(self) -> None:
         """Have the agent undo and end. Safe to call twice."""
         self._quiet.set()
+        self.patience.hurry(time.monotonic())
         with contextlib.suppress(TargetLost):
             self.request(frames.BYE)
-        self._lose("closed")
+        self.lose("closed")
         free = self._sending.acquire(timeout=_FAREWELL)  # so that nobody writes into a number that another line got
         with contextlib.suppress(OSError, ValueError):
             self._to.close()
@@ -182,19 +187,29 @@ class Line:
 
     def _wait(self, ident: int, reply: _Reply) -> _Reply:
         try:
-            end = time.monotonic() + PATIENCE
-            size = 0
-            while not reply.done.wait(1.0):
+            size, progress = 0, reply.asked
+            while not reply.done.wait(LOOK):
                 self.check()
                 if reply.size != size:  # a long answer on a slow line
-                    size, end = reply.size, time.monotonic() + PATIENCE
-                if time.monotonic() > end:
-                    self._lose(f"the far side gave no answer for {PATIENCE:.0f} s")
+                    size, progress = reply.size, time.monotonic()
+                self._check_patience(reply.asked, progress)
         finally:
             self._replies.pop(ident, None)
         if reply.errno < 0:
             raise TargetLost(self._lost)
         return reply
+
+    def _check_writing(self, last: float) -> None:
+        """Raises TargetLost where a frame can't be written: what was lost meanwhile, or after too long a time."""
+        self.check()
+        self._check_patience(last, last)
+        self.check()
+
+    def _check_patience(self, asked: float, progress: float) -> None:
+        """Lose the line where an answer was waited for long enough."""
+        waited = self.patience.exhausted(time.monotonic(), asked, progress, self.heard)
+        if waited is not None:
+            self.lose(f"the far side gave no answer for {waited:.0f} s")
 
     def _ping(self) -> None:
         self.request(frames.PING, b"%d" % self._silence)
@@ -204,7 +219,8 @@ class Line:
             while not self._quiet.wait(self._silence / 6):
                 self._ping()
 
-    def _lose(self, why: str) -> None:
+    def lose(self, why: str) -> None:
+        """Give the line up, for a reason; whoever waits for an answer gets TargetLost."""
         self._lost = self._lost or why
         self._quiet.set()
         for reply in list(self._replies.values()):
@@ -222,11 +238,11 @@ class Line:
                     raise ValueError(f"a frame of {size} bytes")
                 self._take(ident, op, frames.unpack(_exactly(self._from, size)))
         except EOFError:
-            self._lose("the line was cut, or the agent on the far side ended")
+            self.lose("the line was cut, or the agent on the far side ended")
         except (ValueError, IndexError) as error:
-            self._lose(f"the far side sent what makes no sense: {error}")
+            self.lose(f"the far side sent what makes no sense: {error}")
         except OSError as error:
-            self._lose(f"the line was cut: {error.strerror}")
+            self.lose(f"the line was cut: {error.strerror}")
         finally:
             self._from.close()
 

@@ -281,6 +281,19 @@ class Served:
     """What a dialect answers besides what a target does; mixed into a fake target, it stands for both."""
 
     unanswered: float | None = None
+    lost = False
+    ends = float("inf")
+    """When the command is to end, by time.monotonic()."""
+
+    @property
+    def loss(self) -> str:
+        return "the line was cut" if self.lost else ""
+
+    def lose(self, why: str) -> None:
+        self.lost = True
+
+    def hurry(self, ends: float) -> None:
+        self.ends = ends
 
     def _be(self, pid: int) -> None:
         """Be served by a process of that number from now on."""

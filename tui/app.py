@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen, Screen
 
 from tui import dialogs
+from tui.clock_face import Face
 from tui.commands import COMMANDS, WHY_NOT, bindings, excuses
 from tui.feed import Feed
 from tui.graphing import Graphing
@@ -71,6 +72,8 @@ class Probewright(LineApp):
         self.add_mode("live", self._make_live_place)
         self._feed = Feed(self, self._ticked, self.refresh_places)
         self.graphing = Graphing(self, self._ticked, self.refresh_places)
+        self.face = Face.KERNEL
+        """Clock by which times are shown."""
         self.hosting: Hosting | None = None
         if fleet is not None:
             from tui.hosting import Hosting
@@ -222,7 +225,7 @@ class Probewright(LineApp):
             return self.hosting is not None
         of_hosts = self.hosting is not None and self.hosting.trying
         if action == "reconnect":
-            return self.line.can_try or of_hosts
+            return self.line.can_try or self.line_is_silent or (self.hosting is not None and self.hosting.can_try)
         return self.line.trying or of_hosts if action == "give_up" else True
 
     def action_reconnect(self) -> None:
@@ -250,6 +253,7 @@ class Probewright(LineApp):
 
     def refresh_places(self) -> None:
         """What is armed or lost has changed."""
+        self.show_line_keys()
         if self.compose_place.is_current:
             self.compose_place.refresh_state()
         if self.live_place is not None and self.live_place.is_current:

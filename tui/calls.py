@@ -16,8 +16,8 @@ from tui.ends import ends_of
 from tui.shown import detail_of, rank_of
 from widgets.call_rows import CallText, Seen
 from widgets.event_detail import DetailField
-from widgets.event_rows import seconds
 from widgets.figures import duration, grouped
+from widgets.times import seconds
 
 if TYPE_CHECKING:
     from events.calls import Calls
@@ -138,6 +138,7 @@ class ShownCalls:
             text.startswith("-E"),
             tuple(values),
             alone.value if alone else "" if entry else "its entry was dropped",
+            last.seq,
         )
 
     def find(self, text: str, start: int, direction: int, budget: float) -> Found:

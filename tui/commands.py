@@ -43,7 +43,7 @@ COMMANDS = (
         "app",
         footer=False,
     ),
-    Command("reconnect", "f7", "Reconnect", "Try at once to reach a machine whose line was cut.", "app"),
+    Command("reconnect", "f7", "Reconnect", "Try at once to reach a machine whose line was cut or is silent.", "app"),
     Command("give_up", "f8", "Give up", "Try no more to reach a machine whose line was cut.", "app"),
     Command("hosts", "f9", "Hosts", "Go to the hosts that were named at the start: -t more than once, or -g.", "app"),
     Command("quit", "ctrl+q,ctrl+c", "Quit", "Take every probe away and leave.", "app", footer=False),
@@ -97,6 +97,14 @@ COMMANDS = (
         "live",
         footer=False,
     ),
+    Command(
+        "clock",
+        "Z",
+        "Clock",
+        "Show the time of day beside the kernel's seconds: here, in UTC, or none.",
+        "live",
+        footer=False,
+    ),
     Command("record", "w", "Record", "Write events to a recording from now on, or stop; asks before.", "live"),
     Command("export", "o", "Export", "Give the events out: JSON lines, CSV, Parquet, Perfetto, a picture …", "live"),
     Command(
@@ -117,7 +125,7 @@ CAREFUL = frozenset({
 
 
 WHY_NOT = {
-    "reconnect": "F7: no line to another machine is cut, so there is nothing to reconnect",
+    "reconnect": "F7: no line to another machine is cut or silent, so there is nothing to reconnect",
     "give_up": "F8: no machine is being tried again, so there is nothing to give up",
     "hosts": "F9: one target is open; several are named at the start: probewright -t HOST -t HOST, or -g GROUP",
 }

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from events.export.source import UNNAMED, About, Source
+from events.export.timed import timed
 from events.pairing import EndOf
 from kernel.far import FarTarget
 from kernel.recorder import CUTS
 from kernel.recording import RecordingTarget
 from probes.plan import Plan, PlannedEvent
 from tui.came import events_of
+from tui.clock_face import offset_of_row
 from tui.ends import ends_of
 
 if TYPE_CHECKING:
@@ -44,6 +46,11 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         symbols=lambda: connection.symbols,
         title=f"{connection.target.name} · {connection.facts.title}",
     )
+
+
+def timed_source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) -> Source:
+    """As `source_of`, with the time of day of each event where it is known."""
+    return timed(source_of(watch, unasked), lambda record: offset_of_row(watch, record.ts, record.seq))
 
 
 def _may_be_cut(watch: Watch) -> bool:

@@ -126,6 +126,7 @@ class Feed:
     def _ask(self, watching: Watch) -> None:
         try:
             with contextlib.suppress(KernelError):  # a line that is gone is told once, by the pump
+                watching.measure_clock()
                 self._app.post_message(Counted(watching, watching.counts(), watching.names()))
         finally:
             if self._asking is watching:

@@ -69,6 +69,7 @@ class GraphLines:
             took=row.duration if row.duration >= 0 else None,
             own=row.own if row.own >= 0 and folded is not None else None,
             note=note,
+            seq=row.seq,
         )
         if row.what != What.CALL:
             return line._replace(kind=_KINDS[row.what])

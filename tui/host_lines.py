@@ -12,6 +12,7 @@ from events.event_names import exported_name
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.hosts.merged import Merged
+from tui.clock_face import wall_clock
 from tui.lost import Lost, lost_of
 
 
@@ -93,9 +94,3 @@ def clock_text(offset: Offset) -> str:
     """`0 at 2026-11-22 04:07:20.282128 ±0.41 ms`: when the host's clock began, by ours. That is its offset."""
     day = time.strftime("%Y-%m-%d", time.localtime(offset.ns // 1_000_000_000))
     return f"0 at {day} {wall_clock(offset.ns)} {offset.sureness}"
-
-
-def wall_clock(ns: int) -> str:
-    """`14:03:22.123456`, here."""
-    seconds, rest = divmod(ns, 1_000_000_000)
-    return f"{time.strftime('%H:%M:%S', time.localtime(seconds))}.{rest // 1000:06d}"

@@ -45,7 +45,7 @@ class Hosting:
         self._told_of: dict[Host, tuple[str, int]] = {}
         """What was said of hosts: the state, and how often the line came back."""
         self._tried = False
-        """`trying` as the keys are shown."""
+        """`can_try` as the keys are shown."""
         self._told = threading.Event()
         """A message is on its way already."""
         self._spent = time.thread_time()
@@ -95,6 +95,13 @@ class Hosting:
         """A host's line is cut, and somebody tries to make another."""
         return any(host.trying is not None for host in self.fleet.hosts)
 
+    @property
+    def can_try(self) -> bool:
+        """A host's line is cut, or silent and another one can be made in its place."""
+        from kernel.reconnect import can_be_cut
+
+        return self.trying or any(host.watch is not None and can_be_cut(host.watch) for host in self.fleet.hosts)
+
     def _tell_of_lines(self) -> None:
         """Which hosts went away or came back since the last time."""
         hosts = self.fleet.hosts
@@ -114,8 +121,8 @@ class Hosting:
                 self._app.notify(text, severity="error", markup=False)
             elif state == "cut" and host.why:
                 self._app.notify(f"{host.name}: {host.why}", severity="error", markup=False)
-        if self.trying != self._tried:
-            self._tried = self.trying
+        if self.can_try != self._tried:
+            self._tried = self.can_try
             self._app.refresh_bindings()
         self._told_of = {host: self._told_of[host] for host in hosts}
 
@@ -163,7 +170,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     why = host.why or (host.progress if not host.state.settled else "")
     if silent is not None:
         why = f"{words(silent)}; {why}" if why else words(silent)
-        remedy = remedy or "it owes an answer: where none comes the line counts as cut, and another one is tried"
+        remedy = remedy or "it owes an answer: F7 makes another line now, two minutes without an answer do it too"
     if trying is not None:
         since = f": {trying.why}" if trying.why != host.why else ""
         remedy = f"{trying.note}; F7 now, F8 give up{since}"

@@ -26,10 +26,27 @@ class LineApp(ArmingApp):
         """Take the target that is being opened, and a preview of it."""
         super().__init__(opening, preview)
         self.line = Comeback(self)
+        self._is_silent = False
+        """As the keys are shown."""
 
     @abstractmethod
     def line_changed(self) -> None:
         """The line is back, or gone for good."""
+
+    @property
+    def line_is_silent(self) -> bool:
+        """Whether the line owes an answer, and another one can be made in its place."""
+        if self.watching is None or self.watching.silent is None:
+            return False
+        from kernel.reconnect import can_be_cut  # of a line that stands nobody needs it
+
+        return can_be_cut(self.watching)
+
+    def show_line_keys(self) -> None:
+        """Show F7 where the line has fallen silent, and hide it where it is heard again."""
+        if self._is_silent != self.line_is_silent:
+            self._is_silent = not self._is_silent
+            self.refresh_bindings()
 
     def on_unmount(self) -> None:
         self.line.leave()  # the end waits for its thread
@@ -65,6 +82,11 @@ class LineApp(ArmingApp):
         self.line_changed()
 
     def action_reconnect(self) -> None:
+        if self.line_is_silent and self.watching is not None:
+            from kernel.reconnect import cut_silent
+
+            cut_silent(self.watching)  # what becomes of a line that is cut is begun where that is told
+            return
         self.line.try_now()
 
     def action_give_up(self) -> None:

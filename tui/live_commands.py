@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, cast
 from textual.screen import Screen
 
 from tui import dialogs
+from tui.clock_face import Face, stamp_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from kernel.session import Armed
     from kernel.watch import Watch
     from tui.app import Probewright
     from tui.filter import Filter
     from tui.views.view import View
+    from widgets.times import Stamp
 
 
 _STACKS = ("ftrace/kernel_stack", "ftrace/user_stack")
@@ -35,6 +37,26 @@ class LiveCommands(Screen[None]):
 
     filter: Filter
     """Of all that is shown and given out."""
+
+    @property
+    def stamp(self) -> Stamp:
+        """Write times of rows by the clock that was chosen."""
+        return stamp_of(lambda: self.seen, self.bench.face)
+
+    def action_clock(self) -> None:
+        """Show the time of day beside the kernel's seconds, or no more."""
+        self.bench.face = face = self.bench.face.after
+        for view in self.views:
+            view.show_times(self.stamp)
+        clock = self.seen.clock if self.seen is not None else None
+        unknown = clock is not None and not clock.known and face is not Face.KERNEL
+        why = ": the recording does not say it" if self.seen and self.seen.connection.holds_events else " yet"
+        self.notify(f"times: {face.words}{f', which is not known{why}' if unknown else ''}", markup=False)
+
+    @property
+    @abstractmethod
+    def views(self) -> Iterable[View]:
+        """Views that were shown."""
 
     @property
     @abstractmethod

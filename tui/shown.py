@@ -175,12 +175,22 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
         both = value if alone else f"{value}  ({number})"
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
     own, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
-    return (*own, *stack_rows(watching, record), *_cgroup_row(watching, record), *of_probe, *common)
+    known = (*_day_row(watching, record), *_cgroup_row(watching, record))
+    return (*own, *stack_rows(watching, record), *known, *of_probe, *common)
 
 
 def rank_of(name: str) -> int:
     """0: what was asked for, and where the task was; 1: what the kernel adds of a probe; 2: what all events have."""
     return 2 if name.startswith("common_") else 1 if name.startswith("__probe_") else 0
+
+
+def _day_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:
+    """When it was by the clock of this machine, and what that may be wrong by, where it is known."""
+    from tui.clock_face import day_of
+    from widgets.event_detail import DetailField
+
+    day = day_of(watching, record.ts, record.seq)
+    return (DetailField("time of day", day, "", -1, 0, b""),) if day else ()
 
 
 def _cgroup_row(watching: Watch, record: Record) -> tuple[DetailField, ...]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from events.cut_mark import task_text
 from events.search import Found
+from tui.clock_face import wall_clock
 from tui.filter import Counted, Filter
-from tui.host_lines import wall_clock
 from tui.shown import detail_of, fields_of
 from tui.shown_values import ShownValues
 from widgets.event_detail import DetailField

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from widgets.columns import WHOLE, Columns
-from widgets.event_rows import seconds
 from widgets.figures import duration
 from widgets.matching import highlighted
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe, width
 from widgets.tail_table import Found
+from widgets.times import Stamp, kernel_stamp
 
 TITLES = ("time", "task", "call", "latency", "ret", "what changed")
 _LOOKS = {0: "dim", 2: "type"}
@@ -58,6 +58,8 @@ class CallText(NamedTuple):
     values: tuple[Seen, ...]
     note: str = ""
     """Why an end is not shown."""
+    seq: int = -1
+    """Number of that event in the store."""
 
 
 class CallSource(Protocol):
@@ -83,6 +85,7 @@ class CallRows:
 
     def __init__(self, source: CallSource) -> None:
         self.search = ""
+        self.stamp: Stamp = kernel_stamp
         self.columns = Columns(TITLES[:_WIDE], {0: WHOLE, 2: 16})
         self._source = source
         self._widest = 0
@@ -155,7 +158,7 @@ class CallRows:
         except IndexError:
             return ("(dropped)", *("" for _ in self.columns.titles[1:])), (), False
         latency = "" if call.latency is None else duration(call.latency)
-        cells = (seconds(call.ts), safe(call.task), safe(call.function), latency, safe(call.returned))
+        cells = (self.stamp(call.ts, call.seq), safe(call.task), safe(call.function), latency, safe(call.returned))
         return cells, tuple(_values(call)), call.failed
 
 

@@ -14,6 +14,7 @@ from widgets.matching import highlighted
 from widgets.rows import Piece
 from widgets.safe_text import cut_middle, fit, safe
 from widgets.tail_table import Found
+from widgets.times import Stamp, kernel_stamp
 
 
 class EventColumn(NamedTuple):
@@ -98,6 +99,7 @@ class EventRows:
         self.search = ""
         self.current = -1
         """Place of the column that the keys are about; -1: of none."""
+        self.stamp: Stamp = kernel_stamp
         self.hued = ""
         """`task` or `event`: what has its own colour for each value; empty: nothing."""
         event = columns.index(FIXED[3]) if FIXED[3] in columns else -1
@@ -201,22 +203,14 @@ class EventRows:
             return (self.missing(), *("" for _ in self.columns.titles[1:]))
         values = self._cells(event)
         return tuple(
-            safe(_fixed(event, name, event.seq in self._marks) if of_all else values.get(name, ""))
-            for name, of_all in self._shown
+            safe(self._fixed(event, name) if of_all else values.get(name, "")) for name, of_all in self._shown
         )
 
-
-def _fixed(event: Event, name: str, marked: bool) -> str:
-    if name == "time":
-        return MARK * marked + seconds(event.ts)
-    if name == "cpu":
-        return str(event.cpu) if event.cpu >= 0 else ""
-    if name == "task":
-        return task_text(event.comm, event.pid, event.event)
-    return event_name(event.event)
-
-
-def seconds(nanoseconds: int) -> str:
-    """`12.304117`, as the kernel prints time stamps (cut to microseconds, not rounded)."""
-    micros = nanoseconds // 1000
-    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
+    def _fixed(self, event: Event, name: str) -> str:
+        if name == "time":
+            return MARK * (event.seq in self._marks) + self.stamp(event.ts, event.seq)
+        if name == "cpu":
+            return str(event.cpu) if event.cpu >= 0 else ""
+        if name == "task":
+            return task_text(event.comm, event.pid, event.event)
+        return event_name(event.event)

@@ -34,7 +34,7 @@ class _FilterInput(SearchLine):
         self._use = use
 
     async def _on_key(self, event: events.Key) -> None:
-        if self._hold is None and await self._use(event.key):
+        if await self._use(event.key):
             event.stop()
             event.prevent_default()
 

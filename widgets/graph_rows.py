@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from widgets.event_rows import seconds
 from widgets.figures import bar, duration
 from widgets.matching import highlighted
 from widgets.rows import Piece
 from widgets.safe_text import cut, fit, safe, width
 from widgets.tail_table import Found
+from widgets.times import Stamp, kernel_stamp
 
 _TIME, _TASK, _RETURNED, _TOOK, _BAR = 14, 16, 12, 8, 8
+_DAY = _TIME + 16
+"""Columns of a time of day before that."""
 _WIDE = 100
 """Columns from which on there is room for the time, and for what a call spent by itself."""
 _DEEPEST = 24
@@ -42,6 +44,8 @@ class GraphText(NamedTuple):
     """`interrupt`, `softirq`, `off the CPU`, ...; empty: a call."""
     note: str = ""
     """What is not known of it, and why."""
+    seq: int = -1
+    """Number in the store of the event it begins with."""
 
 
 class GraphSource(Protocol):
@@ -76,6 +80,7 @@ class GraphRows:
     def __init__(self, source: GraphSource) -> None:
         self.search = ""
         self.source = source
+        self.stamp: Stamp = kernel_stamp
         self._kept: dict[int, GraphText] = {}
         self._longest = 1
         self._returns = False
@@ -123,7 +128,7 @@ class GraphRows:
         line = self._kept.get(row) or self._text(row)
         left, right = self._sides(columns)
         for title, size in left:
-            text = seconds(line.ts) if title == "time" else safe(line.task)
+            text = self.stamp(line.ts, line.seq) if title == "time" else safe(line.task)
             yield Piece(fit(text, size, title == "time") + " ", "dim")
         yield from self._call(line, self._room(columns))
         slow = bool(self.source.slow) and line.took is not None and line.took >= self.source.slow
@@ -141,7 +146,8 @@ class GraphRows:
 
     def _sides(self, columns: int) -> tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]]:
         """Titles and widths left and right of the tree."""
-        left = [("time", _TIME)] if columns >= _WIDE else []
+        time = _TIME if self.stamp is kernel_stamp else _DAY
+        left = [("time", time)] if columns >= _WIDE + time - _TIME else []
         left += [("task", _TASK)] if self.source.all_tasks else []
         right = [("ret", _RETURNED)] if self._returns else []
         right += [("took", _TOOK)] + ([("self", _TOOK)] if columns >= _WIDE else []) + [("", _BAR)]

@@ -61,6 +61,7 @@ class Summary:
         only: Container[str] | None = None,
         most_open: int = MOST_OPEN,
         chosen: Selected | None = None,
+        piece: int = PIECE,
     ) -> None:
         """Count the rows of a store.
 
@@ -70,6 +71,7 @@ class Summary:
             only: paths of the events to count; None: all.
             most_open: how many calls may be open at once.
             chosen: the events that pass a filter, and no others count; of calls those with such an end. None: all.
+            piece: how many rows are counted at once, which bounds what they take meanwhile.
         """
         self.seen = 0
         """Events that were counted."""
@@ -89,6 +91,7 @@ class Summary:
         self._store = store
         self._limit = limit
         self._most_open = most_open
+        self._piece = piece
         self._only = only
         self._chosen = chosen
         self._events = Scan(store, self._count)
@@ -162,7 +165,7 @@ class Summary:
         at = min(scan.at for scan in scans)
         anew = self._store.anew
         known = self._store.next_seq if self._chosen is None else self._chosen.looked
-        stop = min([at + PIECE, known, *(one for one in (*anew, *(s.at for s in scans)) if one > at)])
+        stop = min([at + self._piece, known, *(one for one in (*anew, *(s.at for s in scans)) if one > at)])
         if at >= stop:
             return False
         if self._events.at == at and (begun := max((one for one in anew if one <= at), default=-1)) > self._anew_at:

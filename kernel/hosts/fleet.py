@@ -21,7 +21,7 @@ from kernel.hosts.opening import open_host
 from kernel.hosts.order import Order
 from kernel.hosts.services import Services
 from kernel.limits import Limits
-from kernel.reconnect import PATIENCE, Reconnecting, can_come_back
+from kernel.reconnect import PATIENCE, Reconnecting, can_come_back, cut_silent
 
 
 class Fleet:
@@ -106,7 +106,10 @@ class Fleet:
         return len(again)
 
     def try_now(self) -> None:
-        """Do not wait for the next attempt to reach those again whose lines were cut."""
+        """Make lines anew at once: do not wait for the next attempt where one was cut, nor where one is silent."""
+        for host in self.hosts:
+            if host.watch is not None:
+                cut_silent(host.watch)
         for trying in self._trying():
             trying.try_now()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -287,6 +288,8 @@ class Host:
         """Take everything away; every step is tried. Safe to call twice."""
         if (trying := self.trying) is not None:
             trying.give_up()
+        if self.watch is not None:
+            self.watch.hurry(time.monotonic())  # a worker that waits for an answer lets go of the host then
         with self._coming, self._busy:
             watch = self.watch
             if watch is None:

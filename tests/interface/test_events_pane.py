@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from events.cgroups import Home
+from events.clock import Reading
 from events.record import Record
 from kernel.open import shipped_recording
 from tests.interface.test_app import SIZE, application
 from tests.interface.widget_host import Host, paste, screen_text, until
+from tui.clock_face import wall_clock
 from tui.filter import Filter
 from tui.shown import fields_of
 from tui.shown_events import ShownEvents
@@ -22,6 +24,7 @@ from widgets.column_choice import ColumnChoice
 from widgets.event_rows import FIXED, MARK, EventColumn
 from widgets.status_bar import Losses
 from widgets.tail_table import Nothing
+from widgets.times import seconds
 
 
 @asynccontextmanager
@@ -420,3 +423,27 @@ async def test_a_condition_on_cgroups_completes_names_and_says_what_is_not_known
         pane.names_changed()
         await pilot.pause()
         assert len(rows(pane)) > sum(record.pid == inside for record in every)
+
+
+async def test_the_time_of_day_stands_beside_the_seconds_in_every_view_and_in_details():
+    async with live() as (pilot, _, every):
+        app = pilot.app
+        watching = app.watching
+        await pilot.press("Z")
+        assert "the recording does not say it" in app.said[-1].text
+        assert screen_text(app)[2].startswith("time")
+        base = 1_700_000_000 * 10**9
+        watching.clock._wall.measured([Reading(base - 500, 0, base + 500)])
+        await pilot.press("Z")
+        assert "UTC" in app.said[-1].text
+        day = f"{wall_clock(base + every[-1].ts, utc=True)} {seconds(every[-1].ts)}"
+        await until(lambda: day in "\n".join(screen_text(app)), pilot)
+        await pilot.press("enter")
+        await until(
+            lambda: "time of day" in "\n".join(screen_text(app)) and "±" in "\n".join(screen_text(app)), pilot
+        )
+        await pilot.press("escape", "x")
+        await until(lambda: " 22:13:" in " " + " ".join(screen_text(app)), pilot)
+        await pilot.press("e", "Z")
+        await until(lambda: day not in "\n".join(screen_text(app)), pilot)
+        assert "kernel's seconds" in app.said[-1].text

@@ -165,3 +165,24 @@ async def test_a_call_graph_that_its_line_ended_is_told_once(monkeypatch: pytest
             app._ticked()
         (told,) = (one for one in app.said if one.title == "the call graph has ended")
         assert told.text == "the line was cut; F4 opens the target anew"
+
+
+async def test_a_silent_line_is_made_anew_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has to wait until the silence counts as a cut."""
+    monkeypatch.setattr(reconnect, "PAUSES", (0.05,))
+    side = Side()
+    async with live(side) as (app, pilot):
+        assert not app.check_action("reconnect", ())
+        side.heard = side.unanswered = time.monotonic() - 40
+        await until(lambda: "last heard" in shown(app) and keys(app) == {"reconnect"}, pilot)
+        lose = side.lose
+
+        def lost(why: str) -> None:
+            assert why.startswith("last heard 4")
+            side.unanswered = None  # of the line that is made in its place
+            lose(why)
+
+        monkeypatch.setattr(side, "lose", lost)
+        await pilot.press("f7")
+        await until(lambda: len(side.asked) == 1 and "events of that time are lost" in said(app), pilot)
+        await until(lambda: keys(app) == set() and "● following" in shown(app), pilot)

@@ -21,8 +21,9 @@ from tests.pure.test_export_calls import stack_record
 from tui.losses import names_of
 from tui.shown import detail_of, fields_of, losses_of
 from tui.shown_events import ShownEvents
-from widgets.event_rows import FIXED, MARK, EventColumn, EventRows, seconds
+from widgets.event_rows import FIXED, MARK, EventColumn, EventRows
 from widgets.status_bar import Losses
+from widgets.times import seconds
 
 
 @functools.cache

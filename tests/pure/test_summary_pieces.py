@@ -105,10 +105,9 @@ def _record(pid: int, number: int, value: int, small: int, text: bytes) -> bytes
 def test_by_columns_as_one_by_one(events, piece, limit):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("events.blocks.BLOCK_ROWS", 4)
-        patch.setattr("events.summary.summary.PIECE", piece)
         patch.setattr("events.summary.frequent._BITS", 2)
         store = Store(Decoder(dict(FORMATS), HEADER), limit)
-        summary, true = Summary(store), OneByOne(store, piece)
+        summary, true = Summary(store, piece=piece), OneByOne(store, piece)
         summary.use(ENDS)
         counts = {field: summary.count_also(*field) for field in FIELDS}
         chunks: dict[int, bytes] = {}

@@ -122,6 +122,29 @@ def test_a_recording_is_made_wherever_its_line_is_cut(guest_72: Guest, tmp_path:
         assert until(lambda: is_clean(guest_72)), left(guest_72)
 
 
+@pytest.mark.parametrize("how", ["time", "signal"])
+def test_a_command_ends_where_its_far_side_stands_still(guest_72: Guest, tmp_path: Path, how: str) -> None:
+    """The agent is stopped; as it goes on it finds nobody, and takes its probes away by itself."""
+    env = command.ssh_to(guest_72, tmp_path)
+    path = tmp_path / "frozen.pwr"
+    words = ["record", f"{READ} if count == 4242", "-o", str(path), "-t", f"ssh://root@127.0.0.1:{guest_72.port}"]
+    process = command.start(*words, *(["--for", "25"] if how == "time" else []), env=env)
+    assert until(lambda: is_recording(guest_72))
+    guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=3")
+    agents = "for p in /proc/[0-9]*; do grep -q python3 $p/comm 2>/dev/null && kill -{} ${{p##*/}}; done; true"
+    guest_72.run(agents.format("STOP"))
+    try:
+        if how == "signal":
+            process.send_signal(signal.SIGTERM)
+        done = command.finish(process)
+    finally:
+        guest_72.run(agents.format("CONT"))
+    assert done.status == 3 and "gave no answer for" in done.err, done
+    assert "takes its probes away by itself; `clean` there looks again" in done.err
+    assert not Recording.open(path).truncated
+    assert until(lambda: is_clean(guest_72)), left(guest_72)
+
+
 def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> None:
     with SlowLine(guest_72.port) as line:
         env = ssh_over(line, guest_72, tmp_path)

@@ -9,6 +9,7 @@ from events.record import Record
 from kernel.bounds import HEADLESS
 from kernel.watch import Watch
 from tui.cli.output import emit, line
+from tui.clock_face import Face, day_in_front, offset_of_row
 
 if TYPE_CHECKING:
     from tui.calls import ShownCalls
@@ -29,6 +30,7 @@ class Calls:
         leasts: Mapping[str, int],
         *,
         as_json: bool,
+        face: Face = Face.KERNEL,
     ) -> None:
         """Take what is shown.
 
@@ -38,11 +40,13 @@ class Calls:
             asked: paths of the events that were asked for; a recording holds others too.
             leasts: by function the nanoseconds that a call takes to be shown.
             as_json: one object a line.
+            face: by which clock times are given out.
         """
         self._watch = watch
         self._other = show
         self._leasts = leasts
         self._json = as_json
+        self._face = face
         self._calls: ShownCalls | None = None
         self._row = 0
         self._gone = 0
@@ -112,8 +116,10 @@ class Calls:
         if last is None or last.event not in self._asked or (call.latency or 0) < self._leasts.get(call.function, 0):
             return
         if self._json:
+            offset = offset_of_row(self._watch, last.ts, last.seq) if self._face is not Face.KERNEL else None
             emit(
                 {
+                    **({"time": last.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}),
                     "ts": last.ts,
                     "cpu": last.cpu,
                     "pid": last.pid,
@@ -130,7 +136,8 @@ class Calls:
         took = "?" if call.latency is None else f"{call.latency / 1000:.1f}us"
         values = " ".join(_value(seen.name, seen.before, seen.after) for seen in call.values)
         note = f" ({call.note})" if call.note else ""
-        head = f"{last.ts / 1e9:.6f} [{last.cpu:03}] {call.task} {call.function} {took}"
+        day = day_in_front(self._watch, last.ts, last.seq, self._face)
+        head = f"{day}{last.ts / 1e9:.6f} [{last.cpu:03}] {call.task} {call.function} {took}"
         print(line(f"{head} ret={call.returned} {values}{note}"))
 
     def _texts(self, record: Record | None) -> dict[str, str] | None:

@@ -13,6 +13,7 @@ from kernel.errors import KernelError, TargetLost
 from kernel.reconnect import Back, GaveUp, Reconnecting, can_be_reached_again, can_come_back
 from kernel.watch import Watch
 from tui.cli.output import plain
+from tui.cli.stopping import has_been_asked
 
 T = TypeVar("T")
 _NOTICED = 60.0
@@ -67,7 +68,8 @@ def comes_back(
         end: when nothing more is wanted, by time.monotonic().
         error: what told that the line is cut, where the watch has no session that could.
     """
-    patience = min(getattr(arguments, "reconnect", 0), end - time.monotonic())
+    # A signal may have come in the midst of what had to be whole, and ended in this cut.
+    patience = 0.0 if has_been_asked() else min(getattr(arguments, "reconnect", 0), end - time.monotonic())
     unarmed = watch.session is None and can_be_reached_again(watch.connection.target)
     if patience <= 0 or not (unarmed or can_come_back(watch)):
         return False

@@ -24,13 +24,14 @@ from events.record import Record
 from kernel.bounds import HEADLESS, SCREEN
 from kernel.errors import KernelError
 from kernel.watch import Watch
+from tui.cli.clock import UNKNOWN
 from tui.cli.journal import Level, saying
 from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
 from tui.cli.outlets import BadSetting, WantedOutlet, outlet_of
 from tui.cli.output import PlainTerminal, connect, emit, plain, size_of
 from tui.cli.stopping import Forced, force, has_been_asked
 from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, wanted_of, words_of
-from tui.event_export import source_of
+from tui.event_export import source_of, timed_source_of
 from tui.export_file import ExportFile, FileRefused
 from tui.outlet import Outlet, counted
 
@@ -76,6 +77,8 @@ def _all_of(connection: Connection, wanted: Wanted, text: str) -> int:
     every = {event.path: frozenset[str]() for plan in watch.known.plans for event in plan.events}
     bounds = argparse.Namespace(seconds=None, count=None)
     chosen = Filter()
+    if wanted.timed and not watch.clock.known:
+        print(plain(f"probewright: {connection.target.name}: {UNKNOWN}: no event has a `time`"), file=sys.stderr)
     try:
         chosen.choose(text, watch)
     except ConditionError as error:
@@ -275,10 +278,14 @@ def exporting(
             watch.know_names(watch.names())
 
     def begin(out: BinaryIO) -> Writer:
-        return writer_of(wanted.form, replace(source_of(watch, unasked), passes=passes), out)
+        return writer_of(
+            wanted.form, replace((timed_source_of if wanted.timed else source_of)(watch, unasked), passes=passes), out
+        )
 
     passing = Passing(passes, pairs=wanted.form.whole_calls)
-    with giving(wanted, begin, lambda outlet: outlet_of(watch, outlet, unasked), learn, passing) as export:
+    with giving(
+        wanted, begin, lambda outlet: outlet_of(watch, outlet, unasked, timed=wanted.timed), learn, passing
+    ) as export:
         yield export
 
 

@@ -13,8 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kernel.allocator import give_back_memory
 from kernel.errors import TargetLost
 from kernel.watch import Watch
+from tui.cli.clock import face_of, keep_clock, know_clock
 from tui.cli.comeback import comes_back, despite_cuts
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
@@ -22,6 +24,7 @@ from tui.cli.silence import telling_silence
 from tui.cli.stopping import Stopped, give_out, stoppable, whole
 from tui.cli.waiting import waiting
 from tui.cli.watching import account, take_away
+from tui.clock_face import Face, day_in_front, offset_of_row
 from tui.export_file import FileRefused, require_free
 from widgets.figures import duration
 
@@ -38,6 +41,7 @@ _MOST_ROWS: Final = 1 << 17
 
 
 def run(arguments: argparse.Namespace) -> int:
+    give_back_memory()
     path = Path(arguments.output) if arguments.output else None
     try:
         if path is not None:
@@ -61,12 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with waiting("reading symbols"):
             despite_cuts(watch, arguments, connection.load_symbols)
-        with stoppable():
+        with stoppable(watch.hurry):
             failed = _armed(watch, arguments, path)
             if not failed:
+                know_clock(watch, arguments)
                 following = Following(watch, arguments)
                 following.run()
-        lost = watch.error if isinstance(watch.error, TargetLost) and not (following and following.enough) else None
+        lost = watch.lost if isinstance(watch.lost, TargetLost) and not (following and following.enough) else None
         recorder = watch.recorder
         if path is not None:
             failed = failed or _recorded(path, watch.stop_recording) or watch.recording_error
@@ -162,6 +167,7 @@ class Following:
             return
         seconds = self._arguments.seconds
         end = time.monotonic() + seconds if seconds else float("inf")
+        self._watch.hurry(end)
         with contextlib.suppress(Stopped), telling_silence(self._watch):
             self._until_over(end)
             while self._watch.ended and not self.enough and comes_back(self._watch, self._arguments, (), end):
@@ -183,6 +189,7 @@ class Following:
                 break
 
     def _finish(self) -> None:
+        self._watch.hurry(time.monotonic())
         with whole():
             self._watch.end_reading()
         self._named = 0.0
@@ -199,6 +206,7 @@ class Following:
             self._named = time.monotonic()
             with contextlib.suppress(TargetLost):  # what came by then is printed all the same
                 self._watch.know_names(self._watch.names())
+            keep_clock(self._watch, self._arguments)
         with whole():
             self._watch.tick(0.0)  # what is new is printed before it could be dropped for what comes next
             return self._print()
@@ -216,15 +224,16 @@ class Following:
             live = not self._watch.connection.holds_events
             most = _MOST_ROWS if live else LIMIT
             shown = ShownGraph(self._watch, store, GraphNames(self._watch.connection), calls, most)
-            self._printer = _Printer(shown, self._arguments)
+            self._printer = _Printer(self._watch, shown, self._arguments)
         return self._printer is not None and self._printer.tick()
 
 
 class _Printer:
     """Prints the calls that have returned, each with what is inside."""
 
-    def __init__(self, shown: ShownGraph, arguments: argparse.Namespace) -> None:
+    def __init__(self, watch: Watch, shown: ShownGraph, arguments: argparse.Namespace) -> None:
         self.printed = 0
+        self._watch = watch
         self._shown = shown
         self._arguments = arguments
         self._roots: list[int] = []
@@ -290,8 +299,12 @@ class _Printer:
     def _print_row(self, row: Row) -> None:
         text = self._shown.line(row)
         if self._arguments.json:
+            offset = (
+                offset_of_row(self._watch, row.ts, row.seq) if face_of(self._arguments) is not Face.KERNEL else None
+            )
             emit(
                 {
+                    **({"time": row.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}),
                     "ts": row.ts,
                     "task": text.task,
                     "cpu": row.cpu,
@@ -312,4 +325,5 @@ class _Printer:
         returned = f" = {text.returned}" if text.returned else ""
         note = f"  ({text.note})" if text.note else ""
         call = f"{'  ' * row.level}{kind}{text.name}{text.arguments}{returned}{note}"
-        print(line(f"{row.ts / 1e9:.6f} {text.task:<16} {took:>8}  {call}"))
+        day = day_in_front(self._watch, row.ts, row.seq, face_of(self._arguments))
+        print(line(f"{day}{row.ts / 1e9:.6f} {text.task:<16} {took:>8}  {call}"))

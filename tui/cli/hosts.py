@@ -24,6 +24,7 @@ from kernel.hosts.order import Order
 from probes.check import armable
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
+from tui.cli.clock import face_of
 from tui.cli.event_export import REFUSALS, refuse, refused
 from tui.cli.hosts_export import giving_of_hosts, wanted_of_hosts
 from tui.cli.hosts_stream import Stream
@@ -33,6 +34,7 @@ from tui.cli.presets import asked_for, of_any_duration
 from tui.cli.stopping import Forced, Stopped, give_out, stoppable, tell_forced
 from tui.cli.wanted_export import STDOUT, NotWanted, Wanted
 from tui.cli.watching import how_of, limits_of
+from tui.clock_face import Face
 
 _PATIENCE = 0.1
 """Seconds between two looks at what came."""
@@ -65,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
         patience=arguments.reconnect,
         bounds=HEADLESS_HOSTS,
     )
-    stream = Stream(fleet, order, as_json=arguments.json, most=arguments.count or 0)
+    utc = face_of(arguments) is Face.UTC  # the kernels' own seconds say nothing beside each other
+    stream = Stream(fleet, order, as_json=arguments.json, most=arguments.count or 0, utc=utc)
     failed = DONE
     try:
         with stoppable():

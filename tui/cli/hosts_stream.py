@@ -24,8 +24,9 @@ from tui.cli.journal import Level, saying
 from tui.cli.output import emit, line, plain
 from tui.cli.stopping import whole
 from tui.cli.watching import all_told
+from tui.clock_face import wall_clock
 from tui.event_export import source_of
-from tui.host_lines import account_of, clock_text, wall_clock
+from tui.host_lines import account_of, clock_text
 
 
 class _Told(NamedTuple):
@@ -48,8 +49,9 @@ _ALL = hosts_source(())
 class Stream:
     """Prints events as they get their rows, and what becomes of hosts when it does."""
 
-    def __init__(self, fleet: Fleet, order: Order, *, as_json: bool, most: int) -> None:
+    def __init__(self, fleet: Fleet, order: Order, *, as_json: bool, most: int, utc: bool = False) -> None:
         self._fleet = fleet
+        self._utc = utc
         self._json = as_json
         self._most = most
         self._order = order
@@ -159,7 +161,7 @@ class Stream:
         watch = self._fleet.events.watch(event.source)
         values = " ".join(f"{name}={value}" for name, value in watch.known.values(event.record))
         task = task_text(event.comm, event.pid, event.event)
-        head = f"{wall_clock(event.ts)} {event.host:<{self._wide}} [{event.cpu:03}] {task}"
+        head = f"{wall_clock(event.ts, utc=self._utc)} {event.host:<{self._wide}} [{event.cpu:03}] {task}"
         late = "  (late)" if event.late else ""
         return line(f"{head} {event.event.rpartition('/')[2]} {values}{late}")
 

@@ -114,6 +114,16 @@ def add_bounds(parser: argparse.ArgumentParser, count: str = "stop after N event
     parser.add_argument("--count", type=types.positive, metavar="N", help=count)
 
 
+def add_clock(parser: argparse.ArgumentParser) -> None:
+    """By which clock times are given out."""
+    parser.add_argument(
+        "--clock",
+        choices=("kernel", "local", "utc"),
+        help="print the time of day, here or in UTC, in front of the kernel's seconds; JSON, CSV and Parquet have "
+        "`time`, nanoseconds since 1970, and `uncertainty` then (default: kernel)",
+    )
+
+
 def add_line(parser: argparse.ArgumentParser) -> None:
     """What happens where the line to the target is cut."""
     parser.add_argument(

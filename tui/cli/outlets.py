@@ -15,7 +15,7 @@ from events.export.formats import Format
 from events.export.job import writer_of
 from kernel.errors import KernelError
 from kernel.watch import Watch
-from tui.event_export import source_of
+from tui.event_export import source_of, timed_source_of
 from tui.otlp_settings import BadSetting, Settings, host_of, resource_of, settings_of
 from tui.outlet import Outlet
 from tui.rotating import Begin, RotatingFiles, Rotation
@@ -81,12 +81,16 @@ def wanted_outlet(arguments: argparse.Namespace, form: Format | None, path: str)
     return None
 
 
-def outlet_of(watch: Watch, wanted: WantedOutlet, unasked: Unasked) -> Outlet:
-    """What takes the events. Raises BadSetting, NoPyarrow, OSError, FileRefused."""
+def outlet_of(watch: Watch, wanted: WantedOutlet, unasked: Unasked, *, timed: bool = False) -> Outlet:
+    """What takes the events; `timed`: files have times of day, too.
+
+    Raises BadSetting, NoPyarrow, OSError, FileRefused.
+    """
     if wanted.otlp is not None and wanted.http is not None:
         return _sink(watch, wanted.otlp, wanted.http, unasked)
     host = wanted.host or _host(watch)
-    return files_of(wanted, lambda out: writer_of(wanted.form, source_of(watch, unasked), out), host)
+    source = timed_source_of if timed else source_of
+    return files_of(wanted, lambda out: writer_of(wanted.form, source(watch, unasked), out), host)
 
 
 def files_of(wanted: WantedOutlet, begin: Begin, host: str) -> Outlet:

@@ -14,6 +14,7 @@ from tui.cli import argument_types as types
 from tui.cli.misspelt import meant
 from tui.cli.options import (
     add_bounds,
+    add_clock,
     add_common,
     add_export,
     add_hosts,
@@ -74,7 +75,18 @@ def _first_word(argv: list[str]) -> str:
     """The first argument that is neither an option nor the target (which may be called as a command is: `lab`)."""
     words = iter(argv)
     for word in words:
-        if word in ("-t", "--target", "-o", "--output", "--export", "-g", "--group", "--window", "--filter"):
+        if word in (
+            "-t",
+            "--target",
+            "-o",
+            "--output",
+            "--export",
+            "-g",
+            "--group",
+            "--window",
+            "--clock",
+            "--filter",
+        ):
             next(words, None)
         elif not word.startswith("-"):
             return word
@@ -113,6 +125,7 @@ def _application() -> argparse.ArgumentParser:
         help="of a recording, with --export: give out only the events that pass, as f does in the application: "
         "'count > 4096 && comm == cat'",
     )
+    add_clock(parser)
     add_rates(parser)
     parser.set_defaults(command="app")
     return parser
@@ -138,6 +151,7 @@ def _commands() -> argparse.ArgumentParser:
     _arming(printing)
     sub = printing("graph", "Trace what functions call, and print each call as a tree; a recording prints its own.")
     _graph(sub)
+    add_clock(sub)
     add_bounds(sub)
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
@@ -176,6 +190,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_bounds(sub)
     add_summary(sub)
     add_export(sub)
+    add_clock(sub)
     add_limits(sub)
     add_line(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")

@@ -20,6 +20,7 @@ from probes.presets.substitute import least_latency
 from probes.presets.substitute import values_of as checked_values
 from tui.cli.calls import Calls
 from tui.cli.output import plain
+from tui.clock_face import Face
 
 Show = Callable[[Record], None]
 
@@ -38,9 +39,11 @@ class ToArm(NamedTuple):
         """The most of these."""
         return max(self.leasts.values(), default=0)
 
-    def calls_of(self, watch: Watch, show: Show, asked: Collection[str], *, as_json: bool) -> Calls | None:
+    def calls_of(
+        self, watch: Watch, show: Show, asked: Collection[str], *, as_json: bool, face: Face = Face.KERNEL
+    ) -> Calls | None:
         """Who shows calls, where these are shown; `show`: other events, `asked`: paths of those that are wanted."""
-        return Calls(watch, show, asked, self.leasts, as_json=as_json) if self.calls else None
+        return Calls(watch, show, asked, self.leasts, as_json=as_json, face=face) if self.calls else None
 
 
 def is_name(word: str) -> bool:

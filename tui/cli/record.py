@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from events.record import Record
+from kernel.allocator import give_back_memory
 from kernel.bounds import HEADLESS
 from kernel.errors import TargetLost
 from kernel.watch import Watch
@@ -54,6 +55,7 @@ def _finish(watch: Watch, *, enough: bool = False) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    give_back_memory()
     path = Path(arguments.output)
     try:
         require_free(path, overwrite=False)  # said before anything is armed
@@ -71,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         armed = despite_cuts(watch, arguments, lambda: expand(asked, connection))
         probes = despite_cuts(watch, arguments, lambda: probes_of(armed.specs, connection))
-        with stoppable():
+        with stoppable(watch.hurry):
             # Before anything is armed: what comes is in the file then, whatever becomes of the line.
             despite_cuts(watch, arguments, lambda: watch.prepare_recording(path))
             events = arm(watch, probes, how_of(arguments), arguments)

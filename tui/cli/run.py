@@ -10,8 +10,10 @@ from events.cut_mark import task_text
 from events.export.jsonlines import json_object
 from events.export.source import Source
 from events.record import Record
+from kernel.allocator import give_back_memory
 from kernel.bounds import HEADLESS
 from kernel.watch import Watch
+from tui.cli.clock import face_of, know_clock
 from tui.cli.comeback import despite_cuts
 from tui.cli.event_export import REFUSALS, exporting, refuse, refused
 from tui.cli.hist_tables import tell_tables
@@ -33,10 +35,12 @@ from tui.cli.watching import (
     tell_counts,
     tell_none,
 )
-from tui.event_export import source_of
+from tui.clock_face import Face, day_in_front
+from tui.event_export import source_of, timed_source_of
 
 
 def run(arguments: argparse.Namespace) -> int:
+    give_back_memory()
     if len(arguments.targets) > 1 or arguments.groups:
         from tui.cli import hosts
 
@@ -56,8 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
         probes = despite_cuts(watch, arguments, lambda: probes_of(armed.specs, connection))
         if armed.least and (wanted is not None or arguments.summary is not None or arguments.hist):
             print(f"probewright: {plain(of_any_duration(asked))}", file=sys.stderr)
-        with stoppable():
+        with stoppable(watch.hurry):
             events = arm(watch, probes, how_of(arguments), arguments)
+            know_clock(watch, arguments)
             if arguments.summary is not None or arguments.hist:
                 summarize(watch, arguments, events)
             elif wanted is not None:
@@ -80,15 +85,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ToArm) -> int:
     """Until the end; gives how many calls, or events of calls, were dropped before they were printed."""
-    source = source_of(watch, events) if arguments.json else Source()
+    face = face_of(arguments)
+    source = Source()
+    if arguments.json:
+        source = (source_of if face is Face.KERNEL else timed_source_of)(watch, events)
 
     def show(record: Record) -> None:
         if arguments.json:
             emit(json_object(source, record))
         else:
-            print(line(_line(watch, record, events.get(record.event, ()))))
+            day = day_in_front(watch, record.ts, record.seq, face)
+            print(line(day + _line(watch, record, events.get(record.event, ()))))
 
-    calls = armed.calls_of(watch, show, events, as_json=arguments.json)
+    calls = armed.calls_of(watch, show, events, as_json=arguments.json, face=face)
     came = follow(watch, arguments, events, calls.show if calls else show)
     if not came and not arguments.count_only:
         tell_none(watch)

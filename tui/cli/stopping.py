@@ -6,7 +6,8 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from tui.cli.ending import AGAIN, Ending
@@ -67,6 +68,10 @@ class stoppable:  # noqa: N801 - used as a with statement
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
+    def __init__(self, hurry: Callable[[float], object] = lambda _: None) -> None:
+        """Take who is told, by time.monotonic(), when the end was asked for: no far side is waited for as before."""
+        self._hurry = hurry
+
     def __enter__(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
             if _Held.asked:
@@ -77,6 +82,7 @@ class stoppable:  # noqa: N801 - used as a with statement
                     raise Forced
                 return
             _Held.asked = True
+            self._hurry(time.monotonic())
             _Held.late = _Held.on
             if not _Held.on:
                 raise Stopped

@@ -82,7 +82,9 @@ class _Counting:
         if self._summary is None:
             from events.summary.summary import Summary  # numpy comes with it
 
-            self._summary, self._store = Summary(store, only=self._events, most_open=self._watch.bounds.calls), store
+            bounds = self._watch.bounds
+            self._summary = Summary(store, bounds.values, self._events, most_open=bounds.calls, piece=bounds.piece)
+            self._store = store
         self._summary.use(ends_of(self._watch.known.plans))
         for subject in subjects_of(self._watch, store):
             wanted = subject.field == self._field and subject.event in self._events

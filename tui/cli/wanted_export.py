@@ -27,6 +27,8 @@ class Wanted(NamedTuple):
     overwrite: bool
     outlet: WantedOutlet | None = None
     """It goes to no file of its own."""
+    timed: bool = False
+    """With times of day: `--clock`, of a format that has a place for them."""
 
 
 def wanted_of(arguments: argparse.Namespace) -> Wanted | None:
@@ -49,7 +51,7 @@ def wanted_of(arguments: argparse.Namespace) -> Wanted | None:
     path = path or output or STDOUT
     formats = ", ".join((*OF_EVENTS, OTLP.name))
     if outlet is not None and (form is OTLP or (form is not None and form.of_events)):
-        return Wanted(outlet.form, outlet.path, arguments.overwrite, outlet)
+        return Wanted(outlet.form, outlet.path, arguments.overwrite, outlet, _is_timed(arguments, outlet.form))
     if form is None and not name:
         raise NotWanted(f"{path}: its name says no format; --export FORMAT does: {formats}")
     if form is None:
@@ -65,7 +67,12 @@ def wanted_of(arguments: argparse.Namespace) -> Wanted | None:
             require_free(Path(path), overwrite=arguments.overwrite)
         except FileRefused as error:
             raise NotWanted(words_of(error)) from None
-    return Wanted(form, path, arguments.overwrite)
+    return Wanted(form, path, arguments.overwrite, timed=_is_timed(arguments, form))
+
+
+def _is_timed(arguments: argparse.Namespace, form: Format) -> bool:
+    """Whether times of day are asked for, in a format that has columns."""
+    return getattr(arguments, "clock", None) not in (None, "kernel") and form.name in ("jsonl", "csv", "parquet")
 
 
 def words_of(error: FileRefused) -> str:

@@ -29,6 +29,7 @@ from probes.plan import DEFAULT_GROUP
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.cli.attach import told
+from tui.cli.clock import keep_clock
 from tui.cli.comeback import comes_back, despite_cuts, tell_cuts
 from tui.cli.journal import Level, saying
 from tui.cli.output import plain
@@ -155,8 +156,8 @@ def follow(
             _show_all(watch, arguments, events, showing, idle)
     except Forced:
         tell_forced()
-    if watch.error is not None and not showing.enough:
-        raise watch.error
+    if (error := watch.lost) is not None and not showing.enough:
+        raise error
     return showing.number
 
 
@@ -169,9 +170,11 @@ def _show_all(
 ) -> None:
     with contextlib.suppress(Stopped):
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
-        _until_over(watch, end, showing, idle)
+        watch.hurry(end)
+        _until_over(watch, arguments, end, showing, idle)
         while watch.ended and not showing.enough and comes_back(watch, arguments, events, end):
-            _until_over(watch, end, showing, idle)
+            _until_over(watch, arguments, end, showing, idle)
+    watch.hurry(time.monotonic())
     for _ in range(2):  # a signal may come meanwhile, once
         with contextlib.suppress(Stopped):
             if not showing.enough:
@@ -181,7 +184,9 @@ def _show_all(
             break
 
 
-def _until_over(watch: Watch, end: float, showing: Showing, idle: Callable[[], None]) -> None:
+def _until_over(
+    watch: Watch, arguments: argparse.Namespace, end: float, showing: Showing, idle: Callable[[], None]
+) -> None:
     came = threading.Event()
     watch.on_data = came.set
     asked, pause = 0.0, _PATIENCE
@@ -192,6 +197,7 @@ def _until_over(watch: Watch, end: float, showing: Showing, idle: Callable[[], N
         if due := now - asked >= _NAMES_EVERY:
             with contextlib.suppress(TargetLost):  # the pump tells
                 watch.know_names(watch.names(homes=asked > 0))
+            keep_clock(watch, arguments)
             asked = now
         if showing.wants_names:
             showing.learn_names()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
@@ -74,6 +74,10 @@ class LiveScreen(LiveCommands):
         """A recording and its first rows, until they are in the store."""
 
     @property
+    def views(self) -> Iterable[View]:
+        return self._views.values()
+
+    @property
     def view(self) -> View:
         """What is on the screen."""
         return self._view
@@ -84,6 +88,9 @@ class LiveScreen(LiveCommands):
         yield self._events.pane
         yield self._filter_bar
         yield KeyLine("help")
+
+    def on_mount(self) -> None:
+        self._events.show_times(self.stamp)
 
     def on_screen_resume(self) -> None:
         self.tick()
@@ -274,6 +281,7 @@ class LiveScreen(LiveCommands):
         """Return a view; its pane is made, and not seen, where it was never asked for."""
         if name not in self._views:
             view = self._views[name] = make_view(name, self.filter)
+            view.show_times(self.stamp)
             view.pane.display = False
             await self.mount(view.pane, before=self._filter_bar)
         return self._views[name]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
+    from widgets.times import Stamp
 
 
 _TYPED: Final = "f chooses calls: latency > 10us, comm == cat, ret < 0"
@@ -41,7 +42,9 @@ class CallsPane(ChosenPane):
     def refill(self) -> None:
         """Rows anew: other ones."""
         if self.shown is not None:
-            self.table.show(CallRows(self.shown))
+            rows = CallRows(self.shown)
+            rows.stamp = self.stamp
+            self.table.show(rows)
             if self.shown.order is not None:
                 self.table.move_to(0)
 
@@ -88,6 +91,10 @@ class CallsView(TableView):
         """Show nothing."""
         self.pane.fill(None)
         super().forget()
+
+    def show_times(self, stamp: Stamp) -> None:
+        """In the first column."""
+        self.pane.show_times(stamp)
 
     def names_changed(self) -> None:
         """Names are looked at, and shown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from textual import on
@@ -15,6 +15,7 @@ from textual.timer import Timer
 from widgets.ask_line import AskLine
 from widgets.event_rows import EventColumn
 from widgets.table_pane import TablePane
+from widgets.times import Stamp, kernel_stamp
 
 if TYPE_CHECKING:
     from events.field_sort import Sort
@@ -92,6 +93,8 @@ class ChosenPane(TablePane):
         super().__init__(id=id)
         self.shown: Chosen | None = None
         """What is in the table; None as long as there is no store."""
+        self.stamp: Stamp = kernel_stamp
+        """Writes the times of rows."""
         self._looking: Timer | None = None
         self._held: tuple[int, int, int] | None = None
         """Places of the cursor and of the newest row when the picture was held, and the rows above the cursor; to be
@@ -117,6 +120,20 @@ class ChosenPane(TablePane):
     @abstractmethod
     def refill(self) -> None:
         """Which events are shown, or in which order, has changed."""
+
+    def show_times(self, stamp: Stamp) -> None:
+        """Write times of rows in another way; a picture that is held stays as it is."""
+        self.stamp = stamp
+        if self.shown is not None:
+            self.in_place(self.refill)
+
+    def in_place(self, refill: Callable[[], None]) -> None:
+        """Show rows anew; a picture that is held stays as it is."""
+        table = self.table
+        following, cursor, above, left_at = table.following, table.cursor, table.cursor - table.top, table.left_at
+        refill()
+        if not following:
+            table.hold(cursor, above, left_at)
 
     def names_changed(self) -> None:
         """Tasks have names now: what is chosen by name is chosen anew, and who reads a row stays there."""

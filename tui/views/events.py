@@ -9,7 +9,6 @@ from tui.filter import Counted, Filter
 from tui.shown import detail_of, note_of
 from tui.views.events_pane import EventsPane
 from tui.views.view import TableView
-from widgets.event_rows import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from tui.preview import FirstRows
     from tui.shown_events import ShownEvents
     from widgets.event_detail import DetailField
+    from widgets.times import Stamp
 
 
 class EventsView(TableView):
@@ -72,6 +72,10 @@ class EventsView(TableView):
         self.pane.show(None, ())
         super().forget()
 
+    def show_times(self, stamp: Stamp) -> None:
+        """In the first column."""
+        self.pane.show_times(stamp)
+
     def names_changed(self) -> None:
         """Names are looked at, and shown."""
         self.pane.names_changed()
@@ -92,7 +96,7 @@ class EventsView(TableView):
             raise IndexError(row)
         record = self._shown.record(row)
         task = task_text(record.comm, record.pid, record.event)
-        title = f"{seconds(record.ts)}  {record.event} of {task} on CPU {record.cpu}"
+        title = f"{self.pane.stamp(record.ts, record.seq)}  {record.event} of {task} on CPU {record.cpu}"
         return title, detail_of(watching, record)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view

@@ -74,7 +74,7 @@ class EventsPane(ChosenPane):
         if not same:
             self.marks.clear()
         if shown is not None and isinstance(self._rows, PreviewRows):  # the rows are those that stand there already
-            self._in_place(lambda: self.fill(shown))
+            self.in_place(lambda: self.fill(shown))
         else:
             self._rows = None
             self.fill(shown)
@@ -104,6 +104,7 @@ class EventsPane(ChosenPane):
         if self.shown is None:
             return
         rows = EventRows(self.shown, self.choice.shown, self.shown.cells, self.marks)
+        rows.stamp = self.stamp
         rows.hued = _HUES[self._hue]
         rows.current = self._current
         self._rows = rows
@@ -148,15 +149,7 @@ class EventsPane(ChosenPane):
             table.show_columns(*self._rows.span(self._current, table.columns - 1))
 
     def _refill_in_place(self) -> None:
-        self._in_place(self.refill)
-
-    def _in_place(self, refill: Callable[[], None]) -> None:
-        """Show rows anew; a picture that is held stays as it is."""
-        table = self.table
-        following, cursor, above, left_at = table.following, table.cursor, table.cursor - table.top, table.left_at
-        refill()
-        if not following:
-            table.hold(cursor, above, left_at)
+        self.in_place(self.refill)
 
     def action_hue(self) -> None:
         """Other colours."""

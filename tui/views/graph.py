@@ -18,6 +18,7 @@ from widgets.graph_rows import GraphRows
 from widgets.graph_table import GraphTable
 from widgets.hot_rows import HotText
 from widgets.tail_table import Nothing, TailTable
+from widgets.times import Stamp, kernel_stamp
 
 if TYPE_CHECKING:
     from events.graph.hot import HotSpot
@@ -51,6 +52,7 @@ class GraphView(TableView):
         self._hot = HotSpots()
         self._hot_calls = 0
         """Calls that the hot spots are of."""
+        self._stamp: Stamp = kernel_stamp
 
     @property
     def shown(self) -> ShownGraph | None:
@@ -100,7 +102,9 @@ class GraphView(TableView):
         calls.learn()
         self._watching = watching
         self._shown = shown = ShownGraph(watching, store, self._names, calls, chosen=chosen)
-        self.graph.show(GraphRows(shown))
+        rows = GraphRows(shown)
+        rows.stamp = self._stamp
+        self.graph.show(rows)
         return shown
 
     def forget(self) -> None:
@@ -108,6 +112,13 @@ class GraphView(TableView):
         self._shown = None
         self.graph.show(Nothing())
         self.pane.hot.count(())
+
+    def show_times(self, stamp: Stamp) -> None:
+        """In the first column, where there is room for it."""
+        self._stamp = stamp
+        if isinstance(rows := self.graph.rows, GraphRows):
+            rows.stamp = stamp
+            self.graph.refresh()
 
     def names_changed(self) -> None:
         """Format rows anew."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from events.store import Store
     from kernel.watch import Watch
     from widgets.event_detail import DetailField
+    from widgets.times import Stamp
 
 
 class Place(NamedTuple):
@@ -70,6 +71,9 @@ class View(ABC):
     def place(self) -> Place:
         """Where the view stands."""
         return Place()
+
+    def show_times(self, stamp: Stamp) -> None:  # noqa: B027 - some views show no times
+        """Write times of rows in another way."""
 
     def names_changed(self) -> None:  # noqa: B027 - most views show no names
         """Tasks have names now that they had not before."""

@@ -1,0 +1,67 @@
+"""Seconds for which an answer of a far side is waited for: fewer once the command that asks is to end."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+from typing import Final
+
+USUAL: Final = 120.0
+"""Seconds without a byte of an answer after which a far side is lost."""
+AT_THE_END: Final = 10.0
+"""Seconds without any byte of a far side that owes an answer, where the command is to end."""
+LOOK: Final = 1.0
+"""Seconds between two looks at the time."""
+
+
+class Patience:
+    """Patience with one far side; any thread may ask, and shorten it."""
+
+    def __init__(self) -> None:
+        self.ends = float("inf")
+        """When the command is to end, by time.monotonic()."""
+
+    def hurry(self, ends: float) -> None:
+        """Have the command end at a time of time.monotonic(), unless it is to end earlier."""
+        self.ends = min(self.ends, ends)
+
+    def exhausted(self, now: float, asked: float, progress: float, heard: float) -> float | None:
+        """Return the seconds for which an answer was waited for in vain; None: it may still come. Pure.
+
+        Args:
+            now: this and the others are times of one clock, in seconds.
+            asked: when the question was sent.
+            progress: when the last byte of its answer came; not before `asked`.
+            heard: when the far side was last heard at all.
+        """
+        silent = now - max(asked, heard)
+        if now >= self.ends and silent >= AT_THE_END:
+            return silent
+        waited = now - max(asked, progress)
+        return waited if waited >= USUAL else None
+
+
+def write_patiently(fd: int, data: bytes, check: Callable[[float], object]) -> None:
+    """Write all of it to a pipe that somebody may have ceased to read. Raises OSError, and what `check` raises.
+
+    Args:
+        fd: of the pipe; it does not block any more after this.
+        data: what is written.
+        check: is called about once a second as long as the pipe takes nothing, with the time of its last byte by
+            time.monotonic(); raises where that is long enough.
+    """
+    os.set_blocking(fd, False)
+    left, last = memoryview(data), time.monotonic()
+    room = select.poll()
+    room.register(fd, select.POLLOUT)
+    while left:
+        if not room.poll(1000 * LOOK):
+            check(last)
+            continue
+        try:
+            left, last = left[os.write(fd, left) :], time.monotonic()
+        except BlockingIOError:  # it has less room than poll(2) means
+            check(last)
+            time.sleep(0.01)
