@@ -7,6 +7,8 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 
+from probes.attaching.spellings import RENAMED
+from probes.slips.place import named
 from probes.slips.slip import FILTER, Slip
 from probes.slips.ways_out import takes_more, ways_out
 from probes.verdict import Refusal, Verdict
@@ -71,6 +73,8 @@ def _candidates(text: str, verdict: Verdict) -> Iterator[str]:
         return
     column = _as_typed(text, verdict.command, _characters(verdict.command, error.column))
     slip = Slip(text, error, column)
+    if error.code in (*_OF_FUNCTION, "not_traceable"):
+        yield from named(slip)  # before other functions whose names are like the argument's
     at = None if takes_more(slip) else _place(text, error.token, column)
     if at is not None:
         behind = text[at + len(error.token) :]
@@ -99,8 +103,8 @@ def _meant(error: Refusal) -> Iterator[str]:
 
 def _alike(token: str, name: str) -> bool:
     """Whether a function's name is another spelling: each word of it, or what a system call's entry is called."""
-    call = re.escape(token.removeprefix("sys_"))
-    if re.fullmatch(rf"__(?!ia32|compat)[a-z0-9]+_sys_{call}", name):
+    call = re.escape(token.lower().removeprefix("sys_"))
+    if re.fullmatch(rf"__(?!ia32|compat)[a-z0-9]+_sys_{call}", name) or name in RENAMED.get(token, ""):
         return True
     ours, theirs = _WORD.findall(token.lower()), _WORD.findall(name.lower())
     if "".join(ours) == "".join(theirs):

@@ -12,13 +12,12 @@ from btf.render import prototype
 from btf.search import Search
 from probes.attaching.attach import Survey, attachability
 from probes.attaching.reasons import UNSEEN, Attachability
+from probes.attaching.spellings import is_like, spellings
 from probes.facts import TargetFacts
 from probes.functions import index_of
 from probes.probe import Kind
 
 _LOOKED_AT, _NEAR = 9, 3
-_SYSTEM_CALLS = ("__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__s390x_sys_", "__do_sys_")
-"""What the names of system calls begin with, by the architecture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +66,9 @@ class Catalog:
     def near(self, name: str) -> list[str]:
         """Up to three names like one that nobody knows, which something can attach to."""
         found = [self.names[index] for index in self._search.find(name, _LOOKED_AT).indices]
-        called = [f"{entry}{name.removeprefix('sys_')}" for entry in _SYSTEM_CALLS]
+        found = [one for one in found if is_like(name, one)]
         known = index_of(self._facts)
-        first = [one for one in called if known.count(one)]
+        first = [one for one in spellings(name) if one != name and known.count(one)]
         return [one for one in dict.fromkeys((*first, *found)) if self.attachability(one).kinds][:_NEAR]
 
     def __len__(self) -> int:

@@ -44,6 +44,11 @@ def _as_wide(token: str, name: str) -> bool:
     return wanted[1] == has[1] and int(wanted[2]) <= int(has[2])
 
 
+def _letters(name: str) -> str:
+    """Return a name without what is easily mistyped: `F_pos` and `fpos` are `f_pos`."""
+    return name.lower().replace("_", "")
+
+
 def hint_for(
     code: str, token: str, names: Sequence[str] = (), better: str = "", meant: Sequence[str] = ()
 ) -> tuple[str, tuple[str, ...]]:
@@ -65,7 +70,8 @@ def hint_for(
         close = [name for name in close if _as_wide(token.lower(), name)]
     elif code not in _OFFERED:
         close = [name for name in close if _as_much(token, name)]
-    nearest = tuple(dict.fromkeys((*meant, *(others[name] for name in close))))[:_NEAREST]
+    same = [others[name] for name in close if _letters(name) == _letters(token)]
+    nearest = tuple(dict.fromkeys((*same, *meant, *(others[name] for name in close))))[:_NEAREST]
     hint = better or WAYS_OUT.get(code, "")
     if code in _LISTED and not (nearest or better) and others:
         told = [name for name in others.values() if not name.startswith(("__", "common_"))]

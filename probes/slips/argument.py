@@ -12,6 +12,7 @@ _NO_OFFSET = re.compile(r"([+-]u?)\(")
 _CAST = re.compile(r"\(((?:const )?)(struct |)(\w+(?: \w+)*) *(\**)\)(\w[^\s:]*)(?=\s|$)")
 _C_WORD = "(?:unsigned|signed|long|short|int|char|void)"
 _C_TYPE = re.compile(rf"(?:const )?{_C_WORD}(?: {_C_WORD})*(?: ?\*)?(?=[ \[]|$)")
+_CAST_PATH = re.compile(r"\(\(struct \w+ ?\*\) ?(?:arg(\d)|(\w+))\)(?=->|\.)")
 _NAMED = re.compile(r"[A-Za-z_]\w*(?:(?:->|\.)\w+)*")
 _COMPARED = re.compile(r"(\w+)(==|!=|<=|>=|<|>)(\w+)")
 _RETURNED: Final = frozenset({"ret", "retval", "return"})
@@ -158,6 +159,26 @@ def of_c(slip: Slip) -> Iterator[str]:
         kind = {"u": "ulong", "s": "long"}[letter] if words.count("long") == 1 else f"{letter}{width}"
     if kind and kind != written:
         yield f"{slip.text[: slip.column]}{kind}{slip.text[slip.column + len(written) :]}"
+
+
+def of_bpftrace(slip: Slip) -> Iterator[str]:
+    """`args.count` of fentry, `arg0` that is counted from 0, `((struct file *)arg0)->f_pos`, `regs->di`."""
+    name, expression, kind = slip.parts
+    if (found := re.fullmatch(r"args(?:->|\.)(\w.*)", expression)) is not None:
+        yield slip.worded(f"{name}{found[1]}{kind}")
+    if expression in ("arg0", "$arg0"):
+        yield slip.worded(f"{name}$arg1{kind}")
+    if slip.head[:1] in "pr" and (found := re.fullmatch(r"(?:regs|ctx)->(\w+)", expression)) is not None:
+        yield slip.worded(f"{name}%{found[1]}{kind}")
+    if (cast_away := _CAST_PATH.search(slip.text)) is not None:
+        value = f"$arg{int(cast_away[1]) + 1}" if cast_away[1] else cast_away[2]
+        yield f"{slip.text[: cast_away.start()]}{value}{slip.text[cast_away.end() :]}"
+
+
+def spaced(slip: Slip) -> Iterator[str]:
+    """`file -> f_pos`."""
+    head, word, condition = slip.text.partition(FILTER)
+    yield re.sub(r"(?<=\w) ?(->|\.) ?(?=\w)", r"\1", head) + word + condition
 
 
 def compared(slip: Slip) -> Iterator[str]:

@@ -18,9 +18,16 @@ _UNSAID = re.compile(
     r"(?P<before>\S+ \S+ (?:.*? )??)(?P<word>(?:(?P<name>\w+)=)?(?P<value>\$?\w+(?:(?:->|\.)\w+)*)(?::[\w%]+)?)"
     r"(?: *(?P<sign>==|!=|<=|>=|<|>)| (?P<single>=)) *(?P<rest>[^\s=<>!].*)"
 )
+_SLASHED = re.compile(r" /([^/]+)/ *$")
 _BINARY = re.compile(r"(\d+)([kKMG])(?:iB?)?(?!\w)")
 _POWERS: Final = {"k": 1, "K": 1, "M": 2, "G": 3}
 _OPERATORS: Final = (("===", "=="), (r"(?<![=!<>])=(?![=<>])", "=="), ("=>", ">="), ("=<", "<="), ("<>", "!="))
+
+
+def slashed(slip: Slip) -> Iterator[str]:
+    """`/count > 5/`, as bpftrace has it."""
+    if FILTER not in slip.text and (found := _SLASHED.search(slip.text)) is not None:
+        yield f"{slip.text[: found.start()]} if {found[1].strip()}"
 
 
 def quotes(slip: Slip) -> Iterator[str]:

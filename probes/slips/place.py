@@ -20,6 +20,18 @@ _KINDS: Final = {
     "uretprobe": "r {}",
     "tracepoint": "t {}",
     "event": "e {}",
+    "k": "p {}",
+    "kr": "r {}",
+    "fr": "f {}%return",
+    "u": "p {}",
+    "ur": "r {}",
+    "rawtracepoint": "t {}",
+    "rt": "t {}",
+    "P": "p {}",
+    "R": "r {}",
+    "F": "f {}",
+    "T": "t {}",
+    "E": "e {}",
 }
 """Words of other tools for the kinds of probe."""
 _GROUPED = re.compile(r"(\w+)[:/.](\w+)")
@@ -36,6 +48,9 @@ def no_kind(slip: Slip) -> Iterator[str]:
         where = where if "/" in where else where.rpartition(":")[2]
         yield (_KINDS[word].format(where) + behind).rstrip()
         return
+    if word == "t" and (found := _GROUPED.fullmatch(place)) is not None:
+        yield (_of_event(found[1], found[2]) + (f" {slip.rest}" if slip.rest else "")).rstrip()
+    yield from named(slip)
     if slip.head == "s":
         yield f"s:{slip.rest}"
     elif "/" in slip.head:
@@ -52,6 +67,13 @@ def no_kind(slip: Slip) -> Iterator[str]:
 def _of_event(group: str, name: str, event: bool = False) -> str:
     """A tracepoint by its name alone; an event that is made of no tracepoint of its own, by both."""
     return f"e {group}.{name}" if event or group == "syscalls" else f"t {name}"
+
+
+def named(slip: Slip) -> Iterator[str]:
+    """The function stands where the event's name would: `p:vfs_read count`."""
+    letter, colon, name = slip.head.partition(":")
+    if colon and letter in ("f", "p", "r") and name.isidentifier():
+        yield f"{letter} {name} {slip.rest}".rstrip()
 
 
 def no_place(slip: Slip) -> Iterator[str]:

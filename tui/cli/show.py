@@ -14,6 +14,7 @@ from btf.uses import functions_using
 from kernel.attaching import Attaching
 from kernel.connection import Connection
 from probes.attaching.reasons import Why
+from probes.attaching.spellings import closest, distance, is_like
 from probes.fields import Node
 from tui.cli import attach
 from tui.cli.main import DONE, REFUSED
@@ -21,6 +22,7 @@ from tui.cli.output import connect, emit, plain
 from tui.cli.waiting import waiting
 
 _TYPE_KINDS = (Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64, Kind.TYPEDEF, Kind.INT)
+_TAGGED = (Kind.STRUCT, Kind.UNION, Kind.ENUM)
 _USES = 8
 """Functions named below a type; --json has them all."""
 
@@ -112,9 +114,24 @@ def _type(btf: Btf, name: str, type_id: int, *, as_json: bool) -> int:
     return DONE
 
 
-def _nothing(connection: Connection, name: str) -> int:
+def _near(connection: Connection, asked: str) -> list[str]:
+    """Return up to three names that may be meant: of types where `struct`, `union` or `enum` was said."""
+    words = asked.split()
+    name = words[-1] if words else ""
+    kinds = [kind for kind in _TYPE_KINDS if len(words) < 2 or kind.name.lower() == words[0]]
+    said = {kind: f"{kind.name.lower()} " if kind in _TAGGED else "" for kind in kinds}
+    btf = connection.btf
+    types = {one: f"{said[kind]}{one}" for kind in kinds for one in (btf.names_of(kind) if btf else ())}
+    alike = [types[one] for one in closest(name, types)]
+    if len(words) > 1:
+        return alike if connection.catalog.attachability(name).has(Why.UNKNOWN) else [name, *alike][:3]
     names = connection.catalog.names
-    near = [names[index] for index in Search(names).find(name).indices[:3]]
+    functions = [one for index in Search(names).find(name).indices[:9] if is_like(name, one := names[index])]
+    return sorted((*functions[:3], *alike), key=lambda one: distance(name, one.split()[-1]))[:3]
+
+
+def _nothing(connection: Connection, name: str) -> int:
+    near = _near(connection, name)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     print(plain(f"probewright: {name}: neither a function nor a type of this kernel{hint}"), file=sys.stderr)
     return REFUSED
