@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kernel.arming import Mode
@@ -14,6 +15,7 @@ from probes.command import Armable
 from probes.presets.judge import judge
 from probes.presets.schema import Chosen
 from probes.refusal import CannotLower
+from probes.repeated import apart, told_again
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 
@@ -44,8 +46,10 @@ class Done:
     """What this kernel could not give, or gives in another way."""
 
 
-def probes_for(connection: Connection, order: Order) -> tuple[list[Armable], list[str]]:
-    """The probes this kernel takes, and what is to be said of them; nothing is written.
+def probes_for(
+    connection: Connection, order: Order, there: Iterable[Armable] = ()
+) -> tuple[list[Armable], list[str]]:
+    """The probes this kernel takes that are not `there` yet, and what is to be said of all; nothing is written.
 
     Raises:
         ProbeRefused: it takes one of them in no way.
@@ -65,7 +69,8 @@ def probes_for(connection: Connection, order: Order) -> tuple[list[Armable], lis
                 told = f": {why.hint or why.message}" if why else ""
                 notes.append(f"{one.preset.name}: another way is taken here{told}")
             probes.append(judged.probe)
-    return probes, notes
+    fresh, again = apart(probes, there)
+    return list(fresh), [*notes, *map(told_again, again)]
 
 
 def _typed(connection: Connection, text: str) -> Armable:
@@ -96,7 +101,7 @@ def carry_out(watch: Watch, order: Order) -> Done:
 
     Raises ProbeRefused, PresetError, TooFast, TargetUnusable, TargetLost; what was armed of it is taken away then.
     """
-    probes, notes = probes_for(watch.connection, order)
+    probes, notes = probes_for(watch.connection, order, [armed.plan.probe for armed in watch.armed])
     done = []
     try:
         for probe in probes:

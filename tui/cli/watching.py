@@ -27,6 +27,7 @@ from probes.check import armable
 from probes.command import Armable
 from probes.plan import DEFAULT_GROUP
 from probes.refusal import CannotLower
+from probes.repeated import apart, told_again
 from probes.verdict import Verdict
 from tui.cli.attach import told
 from tui.cli.clock import keep_clock
@@ -49,12 +50,18 @@ _NAMES_EVERY = 1.0
 
 
 def probes_of(specs: list[str], connection: Connection) -> list[Armable]:
-    """Read and check all before anything is armed. Raises ProbeRefused with the first that is no good."""
+    """Read and check all before anything is armed; one that is there twice is told and given once.
+
+    Raises ProbeRefused with the first that is no good.
+    """
     for spec in specs:
         verdict = judged(spec, connection)
         if not verdict.ok:
             raise ProbeRefused(all_told(spec, verdict, connection))
-    return [armable(spec) for spec in specs]
+    fresh, again = apart(map(armable, specs))
+    for probe in again:
+        print(f"probewright: {plain(told_again(probe))}", file=sys.stderr)
+    return list(fresh)
 
 
 def all_told(spec: str, verdict: Verdict, connection: Connection) -> Verdict:
