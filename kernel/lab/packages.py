@@ -32,7 +32,7 @@ SUITES = (
 )
 _KEYRINGS = ("/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp")
 _FRESH = 12 * 3600.0  # seconds for which lists count as new
-_NO_MIRROR = "give the path of a kernel image to --kernel, or add a Debian mirror to the machine's apt sources"
+_NO_MIRROR = "boot an image of your own (-t lab:/PATH/bzImage), or add a Debian mirror to the machine's apt sources"
 
 
 class Package(NamedTuple):
@@ -111,7 +111,7 @@ class Apt:
         return [*(f"-o{name}={value}" for name, value in options.items()), *hooks]
 
     def _run(self, program: str, *arguments: str, cwd: Path | None = None) -> str:
-        remedy = "look at the message of apt; the mirror may be out of reach, then give a kernel image to --kernel"
+        remedy = "look at the message of apt; with the mirror out of reach boot your own image: -t lab:/PATH/bzImage"
         return self._work.run([program, *self._options(), *arguments], cwd=cwd, remedy=remedy).decode(
             errors="replace"
         )
