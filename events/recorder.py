@@ -31,6 +31,7 @@ class RecordingWriter:
 
     def meta(self, values: Mapping[str, Any]) -> None:
         """Add values that JSON can hold: `facts`, `plans`, `byteorder`, ..."""
+        # Read back by `foreign.document` alone, which keeps every digit.
         self._chunk(ChunkKind.META, json.dumps(dict(values), ensure_ascii=True).encode())
 
     def blob(self, kind: str, name: str, data: bytes, codec: Codec | None = None) -> None:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 _WIDEST: Final = 80
 """Columns of a key."""
-_EXACT: Final = 1 << 53
-"""From here on readers of JSON round numbers."""
 
 
 class TableLine(NamedTuple):
@@ -76,7 +74,7 @@ def _title(key: Key) -> str:
 
 
 def object_of(table: Table) -> dict[str, Any]:
-    """Return a table as an object for JSON; numbers that JSON's readers would round stand as texts alone."""
+    """Return a table as an object for JSON."""
     found = table.histogram
     return {
         "summary": "hist",
@@ -97,8 +95,8 @@ def _key(key: Key) -> dict[str, Any]:
     made: dict[str, Any] = {"name": key.name, "text": key.text}
     if key.modifier:
         made["modifier"] = key.modifier
-    if (number := key.number) is not None and number < _EXACT:
-        made["number"] = number
+    if key.number is not None:
+        made["number"] = key.number
     return made
 
 
@@ -108,4 +106,4 @@ def _value(shown: tuple[str, str]) -> tuple[str, Any]:
         return name, text
     if "." in text:
         return name, float(text)
-    return name, int(text) if abs(int(text)) < _EXACT else text
+    return name, int(text)

@@ -13,7 +13,6 @@ as strings, lowerCamelCase keys, enums as numbers, bytes in base64).
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
@@ -23,13 +22,13 @@ from events.event_names import event_name, exported_name
 from events.export.escape import exact_values
 from events.export.hosts import HostRecord
 from events.export.source import Source, is_name
+from events.json_text import json_line
 from events.record import Record
 
 SCOPE = "probewright"
 """Name of the instrumentation scope."""
 _INFO = 9
 """SEVERITY_NUMBER_INFO."""
-_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 _PLACE = 4
 """Bytes."""
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -49,7 +48,7 @@ def any_value(value: Value | float) -> dict[str, Any]:
         return {"bytesValue": base64.b64encode(value).decode("ascii")}
     if isinstance(value, tuple):
         return {"arrayValue": {"values": [any_value(part) for part in value]}}
-    return {"stringValue": value.encode("utf-8", "backslashreplace").decode()}  # protobuf has no lone surrogates
+    return {"stringValue": value}
 
 
 def attributes(values: Mapping[str, Value | float]) -> list[dict[str, Any]]:
@@ -76,8 +75,8 @@ class LogEncoder:
             version: ours.
         """
         self._source = source
-        where = _ENCODER.encode({"attributes": attributes(resource)})
-        scope = _ENCODER.encode({"name": SCOPE, "version": version})
+        where = json_line({"attributes": attributes(resource)})
+        scope = json_line({"name": SCOPE, "version": version})
         self._head = f'{{"resource":{where},"scopeLogs":[{{"scope":{scope},"logRecords":['.encode()
 
     def record(self, record: Record, wall: int | None, observed: int) -> bytes:
@@ -111,7 +110,7 @@ class LogEncoder:
             "attributes": attributes({**heads, **own, **named}),
             "eventName": name,
         }
-        return _ENCODER.encode(found).encode()
+        return json_line(found).encode()
 
     def request(self, records: Iterable[bytes]) -> bytes:
         """The request that holds these records."""

@@ -24,6 +24,7 @@ from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.hosts.order import Order
 from kernel.limits import Limits
+from tests.json_reader import read_line
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tests.pure.test_otlp import Collector, value_of
 from tui.cli.main import run
@@ -63,7 +64,7 @@ def feed(lan: Lan, *events: tuple[str, int]) -> None:
 
 def objects(text: str) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
     """Events, and what is said of each host."""
-    found = [json.loads(line) for line in text.splitlines()]
+    found = [read_line(line) for line in text.splitlines()]
     return [one for one in found if "event" in one], {one["host"]: one for one in found if "state" in one}
 
 
@@ -299,7 +300,9 @@ def test_a_host_whose_line_is_cut_comes_back_and_the_gap_is_told(lan, capsys, mo
     note = LineCut(**gap).text
     assert note.startswith("the line was cut for ") and note.endswith("; events of that time are lost")
     assert mark["values"] == {**gap, "note": note} and type(mark["values"]["seconds"]) is float
-    assert mark["text"] == {name: str(value) for name, value in mark["values"].items()}
+    assert {name: str(text) for name, text in mark["text"].items()} == {
+        name: str(value) for name, value in mark["values"].items()
+    }
     first = next(one["ts"] for one in events if one["host"] == "two")
     assert first <= gap["lost"] <= gap["back"]
     assert mark["comm"] == "" and "late" not in mark

@@ -20,6 +20,7 @@ from events.export.otlp import LogEncoder
 from events.export.source import About, Source
 from events.pairing import EndOf
 from events.record import Record
+from tests.json_reader import read_line
 from tests.pure.export_events import format_of, record_of
 from tests.pure.test_export_calls import slices
 
@@ -58,7 +59,7 @@ def written(form: str, source: Source, records: list[HostRecord]) -> bytes:
 
 
 def test_json_lines_say_the_host_first():
-    found = [json.loads(line) for line in written("jsonl", ALL, ROWS).splitlines()]
+    found = [read_line(line) for line in written("jsonl", ALL, ROWS).splitlines()]
     assert [list(one)[:3] for one in found] == [
         ["host", "time", "uncertainty"],
         ["host", "time", "ts"],

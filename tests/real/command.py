@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel.lab.guest import Guest
+from tests.json_reader import read_line
 from tests.real.processes import PATIENCE
 
 TOP = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ class Done:
     @property
     def objects(self) -> list[dict[str, Any]]:
         """Standard output as JSON, one object a line."""
-        return [json.loads(line) for line in self.out.splitlines()]
+        return [read_line(line) for line in self.out.splitlines()]
 
     def __repr__(self) -> str:
         return f"status {self.status}\n{self.out[-2000:]}\n{self.err[-2000:]}"

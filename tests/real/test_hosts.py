@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import queue
 import re
@@ -22,6 +21,7 @@ import pytest
 
 from kernel.lab.guest import Guest
 from kernel.line_cut import EVENT
+from tests.json_reader import read_line
 from tests.real.command import Done, start
 from tests.real.conftest import prepared
 from tests.real.processes import PATIENCE, descendants, remains
@@ -102,7 +102,7 @@ class Reader(threading.Thread):
         assert self._process.stdout is not None
         with self._process.stdout as out:
             for line in out:
-                self._lines.put(json.loads(line))
+                self._lines.put(read_line(line))
 
     def more(self, *hosts: str) -> None:
         """Wait until each of these hosts has given some events that are of a later time than this, for any clock."""

@@ -1,8 +1,9 @@
 """`probewright run` on several hosts: one stream in order of time, each line with its host, each host accounted for.
 
 With --json every event is the object that one host alone would give (`events.export.jsonlines`), with `host`, `time`
-(nanoseconds since 1970 on the clock of this machine), `uncertainty` (of `time` against other hosts', in nanoseconds),
-and `late` where it came after younger ones. At the end there is one object a host, with `state` and no `event`.
+(nanoseconds since 1970 on the clock of this machine, as a string), `uncertainty` (of `time` against other hosts', in
+nanoseconds), and `late` where it came after younger ones. At the end there is one object a host, with `state` and no
+`event`.
 """
 
 from __future__ import annotations

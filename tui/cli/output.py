@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from events.json_text import json_line as json_line
 from kernel.connection import Connection
 from kernel.errors import KernelError, TargetUnusable
 from kernel.printable import plain as plain
@@ -15,9 +15,6 @@ from tui.cli.waiting import print_lines, progress, waiting
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
-
-
-_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 def connect(spec: str, *, arming: bool = False, patience: float = 0.0) -> Connection:
@@ -72,11 +69,6 @@ def _connected(spec: str, arming: bool) -> Connection:
 def emit(value: dict[str, Any]) -> None:
     """One JSON object on a line of its own, for whoever waits for it."""
     print(json_line(value), flush=True)
-
-
-def json_line(value: dict[str, Any]) -> str:
-    """Return a value as one line of JSON, without its end."""
-    return _ENCODER.encode(value)
 
 
 def line(text: str) -> str:
