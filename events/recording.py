@@ -156,6 +156,21 @@ class Recording:
             found[fmt.id] = fmt
         return found
 
+    def every_format(self) -> tuple[EventFormat, ...]:
+        """Return all formats in the order in which they were recorded: an event may have had several.
+
+        Raises:
+            RecordingError: one is damaged.
+        """
+        found: dict[EventFormat, None] = {}
+        budget = _MOST_FORMATS
+        for kind, path, entry, start in self._named.values():
+            if kind == "format":
+                text = self._file.raw(entry, min(budget, _LARGEST_FORMAT))[start:]
+                budget -= len(text)
+                found[self._format(path, text, entry)] = None
+        return tuple(found)
+
     def _format(self, path: str, text: bytes, entry: Entry) -> EventFormat:
         try:
             system, _, _ = path.rpartition("/")

@@ -95,10 +95,11 @@ class Known:
 
     def wants_symbols(self, armed: Armed) -> bool:
         """Whether values of a probe are addresses, which only the symbols can name."""
-        for fmt in armed.formats.values():
-            columns = self._columns.get(fmt.path, {})
-            for field in fmt.arguments:
-                column = columns.get(field.name)
-                if self.namer.names_addresses(column.btf_type if column else None, field):
-                    return True
-        return False
+        return any(map(self.names_addresses, armed.formats.values()))
+
+    def names_addresses(self, fmt: EventFormat) -> bool:
+        """Whether values of an event are addresses, which only the symbols can name."""
+        columns = self._columns.get(fmt.path, {})
+        return any(
+            self.namer.names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field) for field in fmt.arguments
+        )

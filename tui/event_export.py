@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from events.export.source import UNNAMED, About, Source
 from events.export.timed import timed
+from events.graph.record_ends import EVENTS
 from events.pairing import EndOf
 from kernel.far import FarTarget
 from kernel.recorder import CUTS
@@ -16,8 +17,11 @@ from probes.plan import Plan, PlannedEvent
 from tui.came import events_of
 from tui.clock_face import offset_of_row
 from tui.ends import ends_of
+from tui.graph_values import GraphValues
 
 if TYPE_CHECKING:
+    from events.export.formats import Format
+    from events.format import EventFormat
     from kernel.watch import Watch
 
 _NOTHING: Mapping[str, frozenset[str]] = {}
@@ -31,18 +35,18 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         unasked: fields that are left out, by the paths of their events; those are all that is wanted. Empty:
             everything is.
     """
-    store = watch.store
+    store, connection = watch.store, watch.connection
     armed = {fmt: None for one in watch.armed for fmt in one.formats.values()}
-    known = dict.fromkeys(store.decoder.formats.values()) if store else {}
-    connection = watch.connection
+    known = dict.fromkeys(_formats_of(watch))
+    graph = GraphValues(watch)
     return Source(
         about=_Abouts(watch, unasked),
         formats=tuple(fmt for fmt in armed | known if not unasked or fmt.path in unasked),
         ends=_Ends(watch),
         cuts=_may_be_cut(watch),
-        lost_between=store.lost_between if store else Source.lost_between,
-        shown=watch.known.values,
-        comm=lambda pid: watch.store.comm(pid) if watch.store else UNNAMED,
+        lost_between=store.lost_between if store is not None else Source.lost_between,
+        shown=lambda record: graph.shown(record) or watch.known.values(record),
+        comm=lambda pid: watch.store.comm(pid) if watch.store is not None else UNNAMED,
         symbols=lambda: connection.symbols,
         title=f"{connection.target.name} · {connection.facts.title}",
     )
@@ -53,17 +57,41 @@ def timed_source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHI
     return timed(source_of(watch, unasked), lambda record: offset_of_row(watch, record.ts, record.seq))
 
 
+def _formats_of(watch: Watch) -> Iterable[EventFormat]:
+    """Return the formats of the events that came; of a recording those of all that it holds, read or not."""
+    target = watch.connection.target
+    if isinstance(target, RecordingTarget):
+        return target.recording.every_format()
+    return watch.store.decoder.formats.values() if watch.store is not None else ()
+
+
+def load_symbols(watch: Watch, form: Format) -> None:
+    """Read the kernel's symbols where a format, or what is given out in it, needs them; for a worker.
+
+    Where they are read already that changes nothing, so that what is written does not depend on what was looked at.
+    """
+    known = watch.known
+    formats = [*_formats_of(watch), *(fmt for one in watch.armed for fmt in one.formats.values())]
+    if form.names_addresses or any(known.names_addresses(fmt) or fmt.path in EVENTS for fmt in formats):
+        watch.connection.load_symbols()
+
+
 def _may_be_cut(watch: Watch) -> bool:
     """Whether its line was cut, or may be while what comes is given out."""
     target = watch.connection.target
-    if isinstance(target, RecordingTarget):
-        return bool(watch.cuts or target.recording.meta.get(CUTS))
+    if isinstance(target, RecordingTarget):  # the end of one that was cut short would have said
+        return bool(target.recording.meta.get(CUTS) or target.recording.truncated)
     return bool(watch.cuts) or (isinstance(target, FarTarget) and target.can_come_back)
 
 
 def source_of_rows(watch: Watch) -> Source:
-    """The same of what is in the store: without the fields of probes that are gone with all their events."""
-    source = replace(source_of(watch), cuts=bool(watch.cuts))
+    """The same of what is in the store: without the fields of probes that are gone with all their events.
+
+    Of a recording as it was opened it is all that `source_of` says.
+    """
+    source = source_of(watch)
+    if not watch.connection.holds_events:
+        source = replace(source, cuts=bool(watch.cuts))
     there = events_of(watch)
     gone = {event.path for plan in watch.known.plans for event in plan.events if event.path not in there}
     return replace(source, formats=tuple(fmt for fmt in source.formats if fmt.path not in gone))

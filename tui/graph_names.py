@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from btf.errors import BtfError
 from btf.types import Int, Void
@@ -14,6 +14,8 @@ from events.graph.comments import SOFTIRQS
 from events.graph.tree import Flag, Row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from events.kallsyms import Symbols
     from events.record import Record
     from kernel.connection import Connection
@@ -24,12 +26,35 @@ _FAR: Final = 1 << 32
 _KERNEL: Final = 1 << 63
 """Addresses of the kernel are higher."""
 _MAX_ERRNO: Final = 4095
+_MOST_UNNAMED: Final = 6
+"""Registers that are shown of a function that BTF does not know."""
+
+
+class GivenValue(NamedTuple):
+    """An argument of a call."""
+
+    name: str
+    """Empty: BTF does not know the function."""
+    value: int
+    text: str
+
+
+class Given(NamedTuple):
+    """The arguments of a call."""
+
+    known: tuple[GivenValue, ...]
+    is_cut: bool
+    """There are more, which the record does not hold."""
 
 
 class GraphNames:
     """Names of one target. Functions are addresses until its symbols are loaded."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, whole: bool = False) -> None:
+        """Take who knows the names; `whole`: pointers have all their digits, for who has no screen."""
+        self._short: Callable[[int], str] = hex if whole else _short
+        self._more = "..." if whole else "…"
+        self._most = None if whole else _MOST_UNNAMED
         self._connection = connection
         self._namer = connection.namer()
         self._types = ArgumentTypes(connection.btf) if connection.btf else None
@@ -66,43 +91,55 @@ class GraphNames:
 
     def arguments(self, function: str, record: Record) -> str:
         """`(file=…3c1a2c0, count=4096)`; empty: the record has none."""
-        registers = registers_of(record)
-        if not registers:
+        given = self.given(function, record)
+        if not given:
             return ""
-        found = self._types.of(function.split(" ")[0], registers) if self._types else None
+        more = [self._more] if given.is_cut else []
+        return (
+            "("
+            + ", ".join([*(f"{one.name}={one.text}" if one.name else one.text for one in given.known), *more])
+            + ")"
+        )
+
+    def given(self, function: str, record: Record) -> Given:
+        """Return what a call was given, as far as its record holds it."""
+        registers = registers_of(record)
+        found = self._types.of(function.split(" ")[0], registers) if self._types and registers else None
         if found is None:
-            return "(" + ", ".join(_short(value) for value in registers[:6]) + ")"
-        parts = [self._argument(argument) for argument in found.known]
-        return "(" + ", ".join([*parts, *(["…"] if found.is_cut else [])]) + ")"
+            kept = registers[: self._most]
+            return Given(tuple(GivenValue("", value, self._short(value)) for value in kept), kept != registers)
+        known = (GivenValue(one.name or "?", one.value, self._argument(one)) for one in found.known)
+        return Given(tuple(known), found.is_cut)
 
     def _argument(self, argument: Argument) -> str:
         value = argument.value
         number = argument.type if isinstance(argument.type, Int) and value < _KERNEL else None
         if value < _FAR or (number and number.is_signed):
-            text = self._namer.text(value, argument.type_id or None)
-        else:  # a large number without sign may be an address, or a size: nothing of it may be missing
-            text = hex(value) if number else _short(value)
-        return f"{argument.name or '?'}={text}"
+            return self._namer.text(value, argument.type_id or None)
+        # A large number without sign may be an address, or a size: nothing of it may be missing.
+        return hex(value) if number else self._short(value)
 
     def returned(self, function: str, row: Row) -> tuple[str, bool]:
         """What a call returned, and whether that is an error; by the function's type where BTF knows it."""
-        if not row.flags & Flag.RETVAL:
-            return "", False
+        return self.result(function, row.retval) if row.flags & Flag.RETVAL else ("", False)
+
+    def result(self, function: str, retval: int) -> tuple[str, bool]:
+        """Return the same of a register that held what a function returned, as a signed number of 64 bits."""
         kind = self._return_type(function.split(" ")[0])
         if kind is None:  # as the kernel guesses
-            value = row.retval - (1 << 32) if row.retval >> 31 == 1 else row.retval
-            name = errno_name(value) if row.flags & Flag.FAILED else None
-            return name or (str(value) if -_MAX_ERRNO <= value < _FAR else _short(value)), bool(name)
+            value = retval - (1 << 32) if retval >> 31 == 1 else retval
+            name = errno_name(value) if -_MAX_ERRNO <= value < 0 else None
+            return name or (str(value) if -_MAX_ERRNO <= value < _FAR else self._short(value)), bool(name)
         type_id, bits, signed = kind
         if not bits:
             return "", False
-        value = row.retval & ((1 << bits) - 1)
+        value = retval & ((1 << bits) - 1)
         if (signed or bits == 64) and value >> (bits - 1):
             value -= 1 << bits
         if -_MAX_ERRNO <= value < 0 and (name := errno_name(value)):
             return name, True
         text = self._namer.text(value if signed else value & ((1 << bits) - 1), type_id)
-        return (_short(value & ((1 << 64) - 1)) if text.startswith("0x") else text), False
+        return (self._short(value & ((1 << 64) - 1)) if text.startswith("0x") else text), False
 
     def _look_up_return(self, function: str) -> tuple[int, int, bool] | None:
         """BTF type, bits and sign of what a function returns; 0 bits: nothing."""

@@ -110,6 +110,10 @@ class OtlpSink(Outlet):
         return self.refused + self.given_up + self.overfull
 
     @property
+    def left_out(self) -> int:
+        return self.dropped
+
+    @property
     def notes(self) -> tuple[str, ...]:
         because = f": {self._why}" if self._why else ""
         held = f"{self._bounds.held >> 20} MiB"

@@ -30,6 +30,11 @@ class Outlet(ABC):
 
     @property
     @abstractmethod
+    def left_out(self) -> int:
+        """Events that were taken and did not get there."""
+
+    @property
+    @abstractmethod
     def notes(self) -> tuple[str, ...]:
         """What was left out, a line each."""
 

@@ -74,6 +74,7 @@ class RotatingFiles(Outlet):
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", host) or "unknown"
         self._prefix = f"probewright-{name}-"
         self._events, self._files, self._bytes, self._removed = 0, 0, 0, 0
+        self._left_out = 0
         self._notes: dict[str, int] = {}
         """Of all files: what is said behind a number -> the sum of those; 0: there is none."""
         self._file: ExportFile | None = None
@@ -84,6 +85,10 @@ class RotatingFiles(Outlet):
             raise FileRefused(f"{folder} is no folder")
         folder.mkdir(exist_ok=True)
         self._remove_parts()
+
+    @property
+    def left_out(self) -> int:
+        return self._left_out
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -117,11 +122,11 @@ class RotatingFiles(Outlet):
 
     def told(self) -> Told:
         return Told(
-            f"{self._folder}: {counted(self._events)} in {counted(self._files, 'file')}",
+            f"{self._folder}: {counted(self._events - self._left_out)} in {counted(self._files, 'file')}",
             {
                 "folder": str(self._folder),
                 "format": self._form.name,
-                "events": self._events,
+                "events": self._events - self._left_out,
                 "files": self._files,
                 "bytes": self._bytes,
             },
@@ -148,6 +153,7 @@ class RotatingFiles(Outlet):
         file.keep()
         self._file = self._writer = None
         self._files += 1
+        self._left_out += writer.left_out
         for note in writer.notes:
             self._add_note(note)
         if self._rotation.keep:

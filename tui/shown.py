@@ -30,7 +30,7 @@ def sorts_of_fields(watching: Watch) -> dict[str, Sort]:
     """Return what each field can be compared with that a probe records, or did."""
     from events.field_sort import sorts_of
 
-    formats = watching.store.decoder.formats.values() if watching.store else ()
+    formats = watching.store.decoder.formats.values() if watching.store is not None else ()
     columns = (column.name for plan in watching.known.plans for event in plan.events for column in event.columns)
     return sorts_of(formats, dict.fromkeys(columns))
 

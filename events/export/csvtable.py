@@ -57,6 +57,7 @@ class CsvTable:
         self._columns = columns_of(source)
         self._known = frozenset(self._columns)
         self._unplaced = 0
+        self.left_out = 0
         heads = (*(head.name for head in source.heads), *HEADS)
         self._write([cell(name) for name in (*heads, *column_names(self._columns, heads))])
 

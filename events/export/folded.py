@@ -2,7 +2,8 @@ r"""Folded stacks, `frame;frame;frame NUMBER` a line: what flamegraph.pl, infern
 
 Where kernel stacks were recorded (`stacktrace`), each counts once under its task, outermost frame first. Else the
 frames are the calls that were seen inside each other, by both ends, and the number is the time in nanoseconds that
-a call took without those inside it. Frames that hold a `;` or a control character have it as `\xNN`.
+a call took without those inside it. Frames that hold a `;` or a control character have it as `\xNN`. Events that
+are in neither are counted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from events.cut_mark import LineCut, cut_of_record, gap_of
+from events.export.formats import left_out_note
 from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.export.stacks import stack_of, stacks_in
@@ -55,29 +57,57 @@ class FoldedStacks:
         self._times: Counter[Stack] = Counter()
         self._counts: Counter[Stack] = Counter()
         self._events = 0
+        self._stacked = 0
+        """Events that are stacks or have one; all that are counted pass the filter."""
+        self._called = False
+        """Whether there was a call with both ends."""
+        self._uncalled = 0
+        """Events that are no end of such a call."""
+        self._stackless: set[int] = set()
+        """CPUs whose last event has no stack yet: it is recorded behind its event."""
         self._cuts: list[LineCut] = []
+
+    @property
+    def _missing(self) -> int:
+        return self._events - self._stacked if self._counts else self._uncalled
+
+    @property
+    def left_out(self) -> int:
+        return self._missing + len(self._cuts)
 
     @property
     def notes(self) -> tuple[str, ...]:
         gap = gap_of(self._cuts)
         cut = (f"the line was cut for {gap}: folded stacks have no place for that",) if gap else ()
-        if self._counts or self._times or not self._events:
+        missing = self._missing
+        if not missing:
             return cut
-        return (
-            *cut,
-            "no event has a kernel stack, and no call has both ends: there is nothing to fold",
-        )
+        if not (self._counts or self._called):
+            return (*cut, "no event has a kernel stack, and no call has both ends: there is nothing to fold")
+        why = "without a kernel stack" if self._counts else "no call with both ends"
+        return (*cut, left_out_note(missing, why))
 
     def take(self, record: Record) -> None:
         if (cut := cut_of_record(record)) is not None:
             self._cuts.append(cut)
             return
-        self._events += 1
         stack = stack_of(record)
+        stacks = (*stacks_in(record), *(() if stack is None else (stack,)))
         passes = self._source.passes is None or self._source.passes(record)
-        for addresses in (*stacks_in(record), *(() if stack is None else (stack,))) if passes else ():
+        self._events += passes
+        for addresses in stacks if passes else ():
             self._add(self._counts, (_task_frame(record), *map(self._name, reversed(addresses))), 1)
+        if passes:
+            self._count_stacks(record, has_some=bool(stacks), is_one=stack is not None)
         self._follow(self._spans.take(record))
+
+    def _count_stacks(self, record: Record, *, has_some: bool, is_one: bool) -> None:
+        """Count an event that has stacks, with the event that it is the stack of."""
+        if has_some:
+            self._stacked += 1 + (is_one and record.cpu in self._stackless)
+            self._stackless.discard(record.cpu)
+        else:
+            self._stackless.add(record.cpu)
 
     def finish(self) -> None:
         self._follow(self._spans.finish())
@@ -102,9 +132,10 @@ class FoldedStacks:
     def _follow(self, items: Iterator[Item]) -> None:
         for item in items:
             record = item.record
+            self._uncalled += item.part is Part.EVENT and item.passes
             if item.part in (Part.BEGIN, Part.LATE):
                 frames = self._open.setdefault(_task(record), [])
-                name = _clean(self._source.subject(record.event))
+                name = _clean(self._source.function(record))
                 frames.append(_Frame(record.seq, name, record.ts, late=item.part is Part.LATE))
             elif item.part is Part.END:
                 frames = self._open.get(_task(record), [])
@@ -124,6 +155,7 @@ class FoldedStacks:
 
     def _end(self, frames: list[_Frame], at: int, leave: Record, *, counts: bool) -> None:
         frame = frames.pop(at)
+        self._called = True
         took = leave.ts - frame.began
         names = (outer.name for outer in frames[:at] if not outer.late)
         if counts:

@@ -24,6 +24,8 @@ class Format(NamedTuple):
     """Addresses are written as the kernel's symbols, which have to be read first."""
     whole_calls: bool = False
     """Both ends of a call have to be in one file."""
+    partial: bool = False
+    """Some events have no place in it: they are counted, and told with the formats that have one."""
     one_host: str = ""
     """Why it can't hold events of several hosts; empty: it can."""
 
@@ -53,6 +55,7 @@ FORMATS = (
         "kernel stacks by their number, else calls by their own time; no values",
         names_addresses=True,
         whole_calls=True,
+        partial=True,
         one_host="a line is a stack and a number, and has no place for a host",
     ),
     Format(
@@ -61,6 +64,7 @@ FORMATS = (
         ".txt",
         "lines as trace_pipe prints them; no names of values",
         names_addresses=True,
+        partial=True,
         one_host="a kernel prints no host in its lines",
     ),
     Format("svg", "picture (SVG)", ".svg", "what is on the screen, nothing else", of_events=False),
@@ -69,6 +73,12 @@ FORMATS = (
 
 OF_EVENTS = tuple(one.name for one in FORMATS if one.of_events)
 """Names of the formats that are made of events."""
+
+
+def left_out_note(number: int, why: str) -> str:
+    """Return the note of a format that is `partial`, with those that have a place for every event."""
+    having = ", ".join(one.name for one in FORMATS if one.of_events and not one.partial)
+    return f"{number:,} event{' is' if number == 1 else 's are'} left out: {why}; {having} have all"
 
 
 def format_named(name: str) -> Format | None:

@@ -55,10 +55,14 @@ def prepare(form: Format) -> None:
 
 
 class Job:
-    """The rows that a store has at the start, into one file; belongs to the thread that feeds the store."""
+    """The rows that a store has, into one file; belongs to the thread that feeds the store."""
 
-    def __init__(self, store: Store, writer: Writer, passing: Passing | None = None) -> None:
-        """Take the rows, what writes them, and the filter."""
+    def __init__(self, store: Store, writer: Writer, passing: Passing | None = None, *, grows: bool = False) -> None:
+        """Take the rows that there are now, what writes them, and the filter.
+
+        `grows`: `extend` takes more rows, and who calls it ends the file.
+        """
+        self._grows = grows
         self.total = len(store)
         """Rows to be written."""
         self.done = 0
@@ -77,6 +81,21 @@ class Job:
         gone = f"{self.dropped:,} events were dropped for newer ones before they were written"
         return (*((gone,) if self.dropped else ()), *self._writer.notes)
 
+    @property
+    def written(self) -> int:
+        """Rows that are in the file."""
+        return self.passing.number - self._writer.left_out
+
+    @property
+    def text(self) -> str:
+        """See `Passing.text`."""
+        return self.passing.text(self._writer.left_out)
+
+    def extend(self) -> None:
+        """Take the rows that have come since as well."""
+        self.total += self._store.next_seq - self._stop
+        self._stop = self._store.next_seq
+
     def step(self, budget: float = 0.02) -> bool:
         """Go on for about so many seconds; True when all is written. Raises OSError."""
         deadline = time.monotonic() + budget
@@ -94,7 +113,7 @@ class Job:
             self._seq = max(self._seq, stop)
             if time.monotonic() >= deadline:
                 return False
-        if not self.finished:
+        if not (self.finished or self._grows):
             self.finished = True
             self._writer.finish()
         return True

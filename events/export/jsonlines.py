@@ -55,6 +55,7 @@ class JsonLines:
     """See the module."""
 
     notes: tuple[str, ...] = ()
+    left_out = 0
 
     def __init__(self, source: Source, out: BinaryIO) -> None:
         self._source = source

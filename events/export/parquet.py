@@ -75,6 +75,7 @@ class ParquetTable:
         self._rows: list[list[Cell]] = [[] for _ in self._schema]
         self._pieces: list[pyarrow.RecordBatch] = []
         self._unplaced = 0
+        self.left_out = 0
 
     @property
     def notes(self) -> tuple[str, ...]:

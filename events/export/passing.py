@@ -24,11 +24,11 @@ class Passing:
         """Whether there is a filter."""
         return self._passes is not None
 
-    @property
-    def text(self) -> str:
-        """`155 of 790 events`; without a filter `790 events`."""
-        of = self.of if self.filtered else self.number
-        return f"{f'{self.number:,} of ' * self.filtered}{of:,} event{'' if of == 1 else 's'}"
+    def text(self, left_out: int = 0) -> str:
+        """Return `155 of 790 events`, without a filter `790 events`; `left_out` of them were not written."""
+        written = self.number - left_out
+        of = self.of if self.filtered else written
+        return f"{f'{written:,} of ' * self.filtered}{of:,} event{'' if of == 1 else 's'}"
 
     def gives(self, record: Record) -> bool:
         """Count one event; whether the writer is given it."""

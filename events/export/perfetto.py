@@ -53,6 +53,7 @@ class PerfettoTrace:
     """See the module."""
 
     notes: tuple[str, ...] = ()
+    left_out = 0
 
     def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING, place: int = 0) -> None:
         """Begin.
@@ -119,7 +120,7 @@ class PerfettoTrace:
                 self._instant(item.record, item.alone)
 
     def _begin(self, record: Record) -> None:
-        named = string(_NAME, self._source.subject(record.event)) + string(_CATEGORIES, "call")
+        named = string(_NAME, self._source.function(record)) + string(_CATEGORIES, "call")
         self._event(record, _SLICE_BEGIN, named + self._values(record, "entry."))
 
     def _end(self, record: Record) -> None:
@@ -168,6 +169,7 @@ class PerfettoHosts:
     """The same of several hosts: each has a track of its own above those of its tasks; times are of one clock."""
 
     notes: tuple[str, ...] = ()
+    left_out = 0
 
     def __init__(self, source: Source, out: BinaryIO) -> None:
         self._source = source

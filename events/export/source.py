@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from events.decode import Value
 from events.event_names import event_name
 from events.format import PROBE_FIELDS, EventFormat
+from events.graph.record_ends import EVENTS
 from events.kallsyms import Symbols
 from events.pairing import EndOf
 from events.record import Record
@@ -125,13 +126,20 @@ class Source:
         """Values of `heads`, as far as they are known."""
         return {}
 
-    def subject(self, event: str) -> str:
-        """The function of a probe, else the event's own name."""
-        return self.of(event).subject or event_name(event)
+    def function(self, record: Record) -> str:
+        """Return the function whose call an event is an end of, or its address; else the name of the event."""
+        if record.event in EVENTS and isinstance(address := record.values.get("func"), int):
+            symbols = self.symbols()
+            return symbols.text(address, offset=False) if symbols else hex(address)
+        return self.of(record.event).subject or event_name(record.event)
 
 
 class Writer(Protocol):
     """Events in, bytes of one format out."""
+
+    @property
+    def left_out(self) -> int:
+        """Events that were taken and are not in the file, when all is finished; `notes` say why."""
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from events.call_ends import end_of
-from events.pairing import EndOf, Pairing
+from events.graph.record_ends import EVENTS, graph_end
+from events.pairing import End, EndOf, Pairing
 from events.record import Record
 
 
@@ -87,8 +88,7 @@ class Spans:
         self._queue.append(record)
         if self._passes is not None and not self._passes(record):
             self._failing.add(record.seq)
-        end_of_call = self._ends.get(record.event)
-        end = end_of(record, end_of_call) if end_of_call else None
+        end = self._end(record)
         if end is not None:
             if not end.at_exit:
                 self._undecided.add(record.seq)
@@ -101,6 +101,12 @@ class Spans:
                 elif call.entry is not None:
                     yield from self._never_proven(call.entry, alone)
         yield from self._ready()
+
+    def _end(self, record: Record) -> End | None:
+        if record.event in EVENTS:
+            return graph_end(record)
+        end_of_call = self._ends.get(record.event)
+        return end_of(record, end_of_call) if end_of_call else None
 
     def finish(self) -> Iterator[Item]:
         """What is held back; entries that wait stay alone."""

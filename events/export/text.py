@@ -5,6 +5,9 @@
 Sources: kernel/trace/trace_output.c, trace_print_context() and trace_print_lat_fmt(); what stands behind the time
 stamp is made by `events.text.kernel_text`. An event that came as text has no flags: they stand where the kernel's
 option `irq-info` is off. Strings are the bytes that were recorded, whatever they are.
+
+The calls of the function_graph tracer have no lines of their own there: the kernel draws a graph of them. They are
+left out, and counted.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from events.export.escape import exact_values, unescaped
+from events.export.formats import left_out_note
 from events.export.source import Source
 from events.export.stacks import stack_of
+from events.graph.record_ends import EVENTS
 from events.record import Record
 from events.text import kernel_text
 
@@ -65,13 +70,21 @@ def _exact(record: Record) -> Record:
 class KernelText:
     """See the module."""
 
-    notes: tuple[str, ...] = ()
-
     def __init__(self, source: Source, out: BinaryIO) -> None:
         self._source = source
         self._out = out
+        self.left_out = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self.left_out:
+            return ()
+        return (left_out_note(self.left_out, "the kernel draws a graph of these calls, not a line of each"),)
 
     def take(self, record: Record) -> None:
+        if record.event in EVENTS and not record.text:
+            self.left_out += 1
+            return
         line = context(record) + self._text(_exact(record))
         # What is no UTF-8 was made `\xNN` when it was decoded: the kernel prints the bytes.
         self._out.write((unescaped(line) if "\\x" in line else line.encode()) + b"\n")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from events.columns import PIECE, Table
 from events.format import EventFormat, Field
 from events.graph.ends import EndKind, GraphEnds, joined, zeros
+from events.graph.record_ends import EVENTS
 from events.store import Store
 
 _IRQ_SYSTEMS = frozenset(("irq", "irq_vectors", "ipi"))
@@ -52,8 +53,7 @@ def role_of(fmt: EventFormat) -> Role:
 
 def is_graph(fmt: EventFormat) -> bool:
     """Whether these are records of the function_graph tracer."""
-    known = fmt.name in ("funcgraph_entry", "funcgraph_exit", "fgraph_retaddr_entry", "funcgraph_retaddr_entry")
-    return fmt.system == "ftrace" and known
+    return fmt.path in EVENTS
 
 
 def ends_of(store: Store, start: int, stop: int) -> GraphEnds:

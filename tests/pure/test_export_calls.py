@@ -235,7 +235,9 @@ def folded(records: list[Record], source: Source = SOURCE, waiting: int = 1 << 1
     for record in records:
         writer.take(record)
     writer.finish()
-    assert bool(writer.notes) is (bool(records) and not out.getvalue())
+    assert bool(writer.notes) is bool(writer.left_out)
+    assert 0 <= writer.left_out <= len(records)
+    assert bool(out.getvalue()) is (writer.left_out < len(records))
     lines = out.getvalue().decode().splitlines()
     parsed = [re.fullmatch(r"([^;]+(?:;[^;]+)*) (\d+)", line) for line in lines]
     assert all(parsed)

@@ -207,12 +207,14 @@ def test_every_format_writes_the_events_of_a_kernel():
         files = []
         for budget in (0.0, 10.0):
             out = io.BytesIO()
-            job = Job(store, writer_of(form, source, out))
+            writer = writer_of(form, source, out)
+            job = Job(store, writer)
             steps = 1
             while not job.step(budget):
                 steps += 1
                 assert 0 < job.done <= job.total
-            assert job.done == job.passing.number == job.total == len(store) > 300
+            assert job.done == job.written + writer.left_out == job.total == len(store) > 300
+            assert bool(writer.left_out) is (name == "folded")
             assert (steps > 5) is (budget == 0.0)
             files.append(out.getvalue())
         assert files[0] == files[1]

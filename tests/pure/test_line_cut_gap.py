@@ -262,7 +262,7 @@ def test_the_kernels_text_has_the_gap(taped, tmp_path, capsys) -> None:
 
 def test_folded_stacks_say_that_they_have_no_place_for_it(taped, tmp_path, capsys) -> None:
     path, gap = taped
-    assert main([str(path), "--export", f"folded:{tmp_path / 'x.folded'}"]) == 0
+    assert main([str(path), "--export", f"folded:{tmp_path / 'x.folded'}"]) == 1
     told = capsys.readouterr().err
     assert f"the line was cut for {gap.shown}: folded stacks have no place for that" in told
 

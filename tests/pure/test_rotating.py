@@ -151,6 +151,7 @@ def test_run_into_a_folder(tmp_path, capsys):
 
 def test_what_is_left_out_is_summed_up_over_the_files(tmp_path):
     class Noting:
+        left_out = 0
         notes: tuple[str, ...] = ("1,200 values are left out: why", "a word without a number")
 
         def take(self, record):

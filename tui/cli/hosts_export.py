@@ -16,7 +16,8 @@ from events.export.source import Writer
 from events.record import Record
 from kernel.hosts.fleet import Fleet
 from kernel.watch import Watch
-from tui.cli.event_export import Export, giving
+from tui.cli.event_export import giving
+from tui.cli.event_writer import Export
 from tui.cli.outlets import OTLP, WantedOutlet, encoder_of, files_of, sink_of
 from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
 from tui.event_export import source_of
@@ -79,6 +80,10 @@ class _FromFirst:
     def __init__(self, make: Callable[[], Writer]) -> None:
         self._make = make
         self._made: Writer | None = None
+
+    @property
+    def left_out(self) -> int:
+        return self._writer().left_out
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from kernel.silence import words
 from probes.check import armable
 from probes.verdict import Verdict
 from tui.cli.check import show_verdict
-from tui.cli.event_export import Export
+from tui.cli.event_writer import Export
 from tui.cli.journal import Level, saying
 from tui.cli.output import emit, line, plain
 from tui.cli.stopping import whole

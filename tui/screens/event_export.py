@@ -14,7 +14,7 @@ from events.export.formats import FORMATS, Format, format_named
 from events.export.job import Job, prepare, writer_of
 from events.export.parquet import NoPyarrow
 from events.export.passing import Passing
-from tui.event_export import source_of_rows
+from tui.event_export import load_symbols, source_of_rows
 from tui.export_file import ExportFile, FileRefused
 from tui.filter import Counted, Filter
 from widgets.event_export_dialog import EventExportDialog, Offered
@@ -96,8 +96,7 @@ class EventExportScreen(EventExportDialog):
         """What takes long at the first time: modules to import, symbols to read."""
         try:
             prepare(form)
-            if form.names_addresses:
-                self._watching.connection.load_symbols()
+            load_symbols(self._watching, form)
         except NoPyarrow as error:
             self.app.call_from_thread(self._fail, error)
         else:
@@ -135,7 +134,7 @@ class EventExportScreen(EventExportDialog):
         size = file.path.stat().st_size / 1e6
         for note in job.notes:
             self.app.notify(note, title="left out", markup=False)
-        self.app.notify(f"{file.path}: {job.passing.text}, {size:.1f} MB", markup=False)
+        self.app.notify(f"{file.path}: {job.text}, {size:.1f} MB", markup=False)
         self.dismiss(None)
 
     def _fail(self, error: Exception) -> None:

@@ -1,0 +1,36 @@
+"""Records of the function_graph tracer as ends of calls, one at a time: for exports, which take events as they come.
+
+The tracer has no stack pointer in its records, but how deep each call is. A task's next call that is no deeper shows
+a call to be over, as a place on the stack does for our own probes: depths stand for places on one stack here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from events.pairing import End, idle_task
+from events.record import Record
+
+ENTRIES: Final = frozenset(
+    ("ftrace/funcgraph_entry", "ftrace/fgraph_retaddr_entry", "ftrace/funcgraph_retaddr_entry")
+)
+"""Paths of events with which a call begins."""
+EXIT: Final = "ftrace/funcgraph_exit"
+EVENTS: Final = ENTRIES | {EXIT}
+"""Paths of all events of the tracer."""
+_OF_THE_TRACER: Final = -1
+"""For `End.function`: which function it is stands in the proof, as any call shows another one to be over."""
+_TOP: Final = (1 << 64) - 1
+_DEEPEST: Final = (1 << 12) - 1
+"""Far more than the kernel follows (FTRACE_RETFUNC_DEPTH, include/linux/sched.h)."""
+
+
+def graph_end(record: Record) -> End | None:
+    """Return the end of a call that a record of the tracer is; None: it came as text, or is cut."""
+    function, depth = record.values.get("func"), record.values.get("depth")
+    if record.layout is None or not isinstance(function, int) or not isinstance(depth, int):
+        return None
+    depth = min(max(depth, 0), _DEEPEST)
+    task = record.pid or idle_task(record.cpu)
+    proof = function << 12 | depth
+    return End(record.seq, record.ts, task, _OF_THE_TRACER, record.event == EXIT, proof, _TOP - depth)

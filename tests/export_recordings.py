@@ -1,0 +1,80 @@
+"""Recordings of every kind that can be given out: calls, graphs, with cuts and losses, cut short, without events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from events.batch import Batch
+from events.cut_mark import LineCut
+from events.decode import Decoder
+from events.recording import Recording, RecordingWriter
+from events.store import Store
+from kernel.open import shipped_recording
+from kernel.recorder import CUTS
+from tests.graph_recordings import graph_recording
+
+Change = Callable[[Recording, list[Batch]], list[Batch]]
+"""Makes other passes of those of a recording."""
+SECONDS = 4.0
+"""That the line is cut for."""
+
+
+def recording(kind: str, folder: Path) -> Path:
+    """Write a recording of a kind; gives its path."""
+    path = folder / f"{kind}.pwr"
+    KINDS[kind](path)
+    return path
+
+
+def _shipped() -> Path:
+    found = shipped_recording()
+    assert found is not None
+    return found
+
+
+def _copied(path: Path, source: Path, change: Change, *, cuts: bool = False) -> None:
+    whole = Recording.open(source)
+    with path.open("wb") as file:
+        writer = RecordingWriter(file)
+        writer.meta({**whole.meta, **({CUTS: [{"seconds": SECONDS}]} if cuts else {})})
+        for kind, name, entry, start in whole._named.values():
+            writer.blob(kind, name, whole._file.raw(entry)[start:])
+        for batch in change(whole, list(whole.batches())):
+            writer.pages(batch)
+        writer.close()
+
+
+def _with_cut(whole: Recording, passes: list[Batch]) -> list[Batch]:
+    """The line is cut in the middle of the events."""
+    half = len(passes) // 2
+    store = Store(Decoder(whole.formats, whole.header))
+    store.feed(*passes[:half])
+    lost = store.latest
+    mark = LineCut.between(lost, lost + int(SECONDS * 10**9)).batch(lost)
+    return [*passes[:half], mark, *passes[half:]]
+
+
+def _with_loss(_: Recording, passes: list[Batch]) -> list[Batch]:
+    """A pass is missing, and said to be."""
+    at = len(passes) // 2
+    behind = passes[at + 1]
+    return [*passes[:at], Batch(behind.chunks, behind.drained, after_gap=True), *passes[at + 2 :]]
+
+
+def _graph(path: Path, kernel: str = "full") -> Path:
+    return graph_recording(path.with_suffix(".whole.pwr"), kernel)
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "calls": lambda path: path.write_bytes(_shipped().read_bytes()),
+    "graph": lambda path: graph_recording(path, "full"),
+    "graph-without-results": lambda path: graph_recording(path, "7.2"),
+    "cut": lambda path: _copied(path, _shipped(), _with_cut, cuts=True),
+    "untold-cut": lambda path: _copied(path, _shipped(), _with_cut),
+    "graph-cut": lambda path: _copied(path, _graph(path), _with_cut, cuts=True),
+    "graph-loss": lambda path: _copied(path, _graph(path), _with_loss),
+    "short": lambda path: path.write_bytes(_shipped().read_bytes()[:-20_000]),
+    "empty": lambda path: _copied(path, _shipped(), lambda *_: []),
+    "empty-graph": lambda path: _copied(path, _graph(path), lambda *_: []),
+}

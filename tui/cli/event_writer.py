@@ -1,0 +1,213 @@
+"""Events on their way into one format: no signal cuts one, progress is told, and in the end what is left out."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import signal
+import sys
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from events.export.formats import FORMATS
+from events.export.job import Job
+from events.export.passing import Passing
+from events.export.source import Writer
+from events.export.stacks import STACK_EVENT
+from events.record import Record
+from kernel.errors import KernelError
+from kernel.watch import Watch
+from tui.cli.journal import Level, saying
+from tui.cli.main import DONE, REFUSED
+from tui.cli.output import emit, plain, size_of
+from tui.cli.stopping import Forced, force, has_been_asked
+from tui.cli.wanted_export import STDOUT, Wanted
+from tui.outlet import Outlet, counted
+
+_STACKS = f"ftrace/{STACK_EVENT}"
+_TOLD_EVERY = 0.2
+"""Seconds between two words of progress."""
+
+
+class Export:
+    """Events on their way into one format."""
+
+    def __init__(self, wanted: Wanted, writer: Writer, passing: Passing) -> None:
+        self.passing = passing
+        """Events so far."""
+        self._wanted = wanted
+        self._writer = writer
+        self._told = time.monotonic()
+        self._stacks = 0
+        """Of the kernel, in a format that has no place for them."""
+        self._busy = False
+        self._cut = False
+        """An event was given out by half."""
+        self._late: tuple[int, FrameType | None] | None = None
+        self._handlers: dict[int, Any] = {}
+        self._ended_by: KernelError | None = None
+
+    @property
+    def written(self) -> int:
+        """Events that are where they were to go."""
+        return self.passing.number - self.left_out
+
+    @property
+    def left_out(self) -> int:
+        """See `events.export.source.Writer`."""
+        return self._writer.left_out
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Of the writer."""
+        return self._writer.notes
+
+    def take_all(self, watch: Watch) -> None:
+        """Take all rows of a recording as they are read, by the job of the screen; errors are those of `follow`."""
+        store = watch.store
+        if store is None:
+            return
+        job = Job(store, self, grows=True)
+        over = False
+        while not over:
+            over = watch.ended
+            if over:
+                store.flush()
+            job.extend()
+            watch.tick(0.0)  # what comes next says whether something was lost behind the rows that are written now
+            job.step(math.inf)
+            self.idle()
+        watch.unshown += job.dropped
+        self._ended_by = watch.error
+        self.end()
+
+    def follow(self, watch: Watch, bounds: argparse.Namespace, events: Collection[str]) -> None:
+        """Take events as they come, see `tui.cli.watching.follow`; and their stacks, for formats that have them.
+
+        An error that ends them is raised by `tell`: what came by then is written all the same.
+        """
+        from tui.cli.watching import follow
+
+        wanted = {*events, _STACKS} if self._wanted.form.names_addresses else events
+        try:
+            follow(watch, bounds, wanted, self.take, idle=self.idle, passed=self.passed)
+        except KernelError as error:
+            self._ended_by = error
+        self.end()
+
+    def end(self) -> None:
+        """No event comes any more. Raises Forced where one was given out by half."""
+        self._busy = True
+        if self._cut:
+            raise Forced
+
+    def passed(self, record: Record) -> None:
+        """An event that is none of those that are wanted."""
+        self._stacks += record.event == _STACKS
+
+    def idle(self) -> None:
+        """Some time has gone by."""
+        if isinstance(self._writer, Outlet):
+            with self._undisturbed():
+                self._writer.idle()
+
+    def take(self, record: Record) -> None:
+        """Write one event; a signal that comes meanwhile counts when that is done, so that none is cut in two."""
+        with self._undisturbed():
+            if self.passing.gives(record):
+                self._writer.take(record)
+        if self.passing.of % 256 == 0 and sys.stderr.isatty() and time.monotonic() - self._told > _TOLD_EVERY:
+            self._told = time.monotonic()
+            print(f"\r\x1b[K{self.passing.text()}", end="", file=sys.stderr, flush=True)
+
+    @contextlib.contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+        if self._late is not None:
+            (number, frame), self._late = self._late, None
+            self._handlers[number](number, frame)
+
+    def no_more(self) -> None:
+        """All events were taken: a signal that asks for the end changes nothing any more."""
+        self._busy = True
+
+    def finish(self) -> None:
+        """Write the end."""
+        self._writer.finish()
+
+    def tell(self, *, as_json: bool = False) -> int:
+        """Say what was written and what was left out; gives the exit status.
+
+        Raises KernelError where one has ended it.
+        """
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        for note in (*self.notes, *self._stacks_note()):
+            with saying(Level.WARNING):
+                print(f"probewright: {plain(note)}", file=sys.stderr)
+        failed = bool(self.notes) and not isinstance(self._writer, Outlet)
+        if isinstance(self._writer, Outlet):
+            told = self._writer.told()
+            failed = told.failed
+            if as_json:
+                emit(dict(told.values))
+            else:
+                print(plain(told.text), file=sys.stderr)
+        elif self._wanted.path != STDOUT:
+            self._tell_file(as_json=as_json)
+        elif self.passing.filtered:
+            print(f"probewright: {self.passing.text(self.left_out)} pass the filter", file=sys.stderr)
+        if self._ended_by is not None:
+            raise self._ended_by
+        return REFUSED if failed else DONE
+
+    def _stacks_note(self) -> tuple[str, ...]:
+        if not self._stacks:
+            return ()
+        having = ", ".join(form.name for form in FORMATS if form.names_addresses)
+        left_out = f"{counted(self._stacks, 'kernel stack')} {'is' if self._stacks == 1 else 'are'} left out"
+        return (f"{left_out}: {self._wanted.form.name} has no place for them; {having} have",)
+
+    def _tell_file(self, *, as_json: bool) -> None:
+        size = Path(self._wanted.path).stat().st_size
+        if as_json:
+            emit({"file": self._wanted.path, "format": self._wanted.form.name, "events": self.written, "bytes": size})
+        else:
+            print(plain(f"{self._wanted.path}: {self.passing.text(self.left_out)}, {size_of(size)}"), file=sys.stderr)
+
+    @contextlib.contextmanager
+    def whole_records(self) -> Iterator[None]:
+        """See `take`; around whatever handlers of signals there are.
+
+        The next one ends it by half: whoever reads what is given out may have stopped reading.
+        """
+
+        def came(number: int, frame: FrameType | None) -> None:
+            again = self._late is not None or (self._wanted.path == STDOUT and has_been_asked())
+            if self._busy and not again:
+                self._late = (number, frame)
+                return
+            if self._busy:
+                self._cut, self._late = True, None
+                force()
+            self._handlers[number](number, frame)
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            before = signal.getsignal(number)
+            if callable(before):
+                self._handlers[number] = before
+                signal.signal(number, came)
+        try:
+            yield
+        finally:
+            for caught, handler in self._handlers.items():
+                if signal.getsignal(caught) is came:  # else it is ignored from now on
+                    signal.signal(caught, handler)
