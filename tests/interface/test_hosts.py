@@ -96,6 +96,40 @@ async def test_states_side_by_side_and_one_list(lan, monkeypatch):
         await until(lambda: "Connection refused" in text(app) and "check that sshd runs there" in text(app), pilot)
 
 
+async def test_a_filter_holds_for_the_events_of_all_hosts_also_of_those_that_come(lan):
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        fleet = app.hosting.fleet
+        fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: "2 of 2 armed" in text(app), pilot)
+        for number, host in enumerate(("web1", "web2.example.com", "web1", "web2.example.com")):
+            lan.hosts[host].event(fleet.now(), pid=5 + number % 3)
+            await until(partial(has_rows, fleet, number + 1), pilot)
+        shown = app.screen._shown
+        await pilot.press("f", *"pid == 5")
+        await until(lambda: "2 of 4 events" in text(app), pilot)
+        assert shown.filtered.passing == 4, "it is only typed"
+        await pilot.press("escape")
+        await until(lambda: app.focused is app.screen._events.table, pilot)
+        assert "filter" not in text(app).splitlines()[-2]
+        await pilot.press("f", *"pid == 5", "enter")
+        await until(lambda: shown.filtered.passing == 2, pilot)
+        await until(lambda: "2 of 4 events" in text(app).splitlines()[-2], pilot)
+        assert {shown.record(row).pid for row in range(shown.first_seq, shown.next_seq)} == {5}
+        assert {shown.record(row).host for row in range(shown.first_seq, shown.next_seq)} == {
+            "web1",
+            "web2.example.com",
+        }
+        lan.hosts["web1"].event(fleet.now(), pid=6)
+        lan.hosts["web2.example.com"].event(fleet.now(), pid=5)
+        await until(lambda: "3 of 6 events" in text(app).splitlines()[-2], pilot)
+        found = shown.find("web2", shown.next_seq - 1, -1, 60)
+        assert found.seq == shown.next_seq - 1 and shown.find("-6 ", 0, 1, 60).seq is None
+        await pilot.press("f", "ctrl+u", *"nosuch == 1", "enter")
+        await until(lambda: "no field nosuch" in text(app), pilot)
+        await pilot.press("escape", "f", "ctrl+u", "enter")
+        await until(lambda: shown.filtered.passing == 6, pilot)
+
+
 async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         fleet = app.hosting.fleet
