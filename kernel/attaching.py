@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from kernel import ground
 from kernel.connection import Connection
 from kernel.recording import RecordingTarget
-from probes.attaching.reasons import Attachability, Ground
+from probes.attaching.reasons import Absent, Attachability, Ground
 from probes.probe import Kind
 
 if TYPE_CHECKING:  # `callers` takes a tenth of a second to import, and few ask for them; `far` a fiftieth
@@ -28,6 +29,8 @@ class Attaching:
         """`vmlinux`: with debug information of this kernel; None: it is looked for where distributions put it."""
         self._connection = connection
         self._vmlinux = vmlinux
+        self._absent: dict[str, Sequence[Absent]] = {}
+        """Modules that have a function and aren't loaded, of functions that were looked at."""
         self._looking = threading.Lock()
         self._searching = threading.Lock()  # its own: who asks about another function doesn't wait for a search
 
@@ -44,6 +47,8 @@ class Attaching:
     def about(self, name: str) -> Attachability:
         """The exact answer; from the first call on the catalog's are exact as well. Raises TargetLost."""
         self._look()
+        if self._ground.absent is not None:
+            self._absent[name] = self._ground.absent(name)
         return self._connection.catalog.attachability(name)
 
     @property
@@ -68,7 +73,11 @@ class Attaching:
 
     def _look(self) -> None:
         with self._looking:
-            self._connection.catalog.ground = self._ground
+            # Who asks the catalog may be drawing: it waits for no file of another machine.
+            known = (
+                self._ground if self.near else replace(self._ground, absent=lambda name: self._absent.get(name, ()))
+            )
+            self._connection.catalog.ground = known
 
     @cached_property
     def _ground(self) -> Ground:

@@ -5,20 +5,28 @@ Each file is read when it is first asked for, which takes a moment on a machine 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence, Set
 
 from events.kallsyms import Entry, Symbols
 from kernel.addresses import base_of
+from kernel.errors import KernelError
 from kernel.modules import AbsentModules
 from kernel.target import Target
 from probes.attaching.kernel_text import Section, Sections
-from probes.attaching.reasons import Ground, Symbol
+from probes.attaching.reasons import Absent, Ground, Symbol
 
 
 def look(target: Target, release: str, symbols: Symbols | None) -> Ground:
     """Look at a machine more closely; what it doesn't show stays unknown."""
-    absent = functools.lru_cache(maxsize=256)(AbsentModules(target, release).with_function)
+    modules = functools.lru_cache(maxsize=256)(AbsentModules(target, release).with_function)
+
+    def absent(name: str) -> Sequence[Absent]:
+        with contextlib.suppress(KernelError):  # the line is gone: nothing of that is remembered
+            return modules(name)
+        return ()
+
     if symbols is None:
         return Ground(absent=absent)
     sections = Sections(lambda name: next((entry.address for entry in symbols.named(name)), None))

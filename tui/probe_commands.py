@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from textual import on, work
 
-from kernel.errors import KernelError
 from tui import dialogs
 from tui.dialogs import ask_depth
 from tui.messages import LinesRead
@@ -78,10 +77,7 @@ class ProbeCommands(SpecScreen):
     def _judge(self, connection: Connection, lines: tuple[str, ...], left_out: int) -> None:
         from tui import specification
 
-        try:
-            found = tuple(specification.typed(connection, line) for line in lines)
-        except KernelError:  # the line to the target is gone: arming says so
-            found = tuple(specification.unchecked(connection, line) for line in lines)
+        found = tuple(specification.typed(connection, line) for line in lines)
         self.post_message(LinesRead(connection, found, left_out))
 
     @on(LinesRead)

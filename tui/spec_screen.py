@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from abc import abstractmethod
 from dataclasses import replace
@@ -183,13 +184,10 @@ class SpecScreen(WhyScreen):
         time.sleep(PAUSE)
         if text != self._asked:
             return
-        try:
+        with contextlib.suppress(KernelError):  # the line is gone: no more is offered
             if self._completer is not None:
                 self._completer.learn(text)
-            found = specification.typed(connection, text)
-        except KernelError as error:  # the line is gone: then that is all there is to say
-            found = specification.unchecked(connection, text)
-            found = found._replace(shown=replace(found.shown, notes=(str(error),)))
+        found = specification.typed(connection, text)
         self.post_message(TextRead(connection, text, found))
 
     @on(TextRead)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kernel.connection import Connection
+from kernel.errors import KernelError
 from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.reasons import Why
 from probes.check import Checked, armable, as_there
@@ -50,6 +51,14 @@ def typed(connection: Connection, text: str) -> Typed:
     """Read a text. Of what is no function probe the target is asked, which may take long (`asks_target`)."""
     if not text.strip():
         return Typed(Specification(text), None, None)
+    try:
+        return _judged(connection, text)
+    except KernelError as error:  # the line is gone: then that is all there is to say
+        found = unchecked(connection, text)
+        return found._replace(shown=replace(found.shown, notes=(str(error),)))
+
+
+def _judged(connection: Connection, text: str) -> Typed:
     probe = _probe_of(text)
     checked = _put_right(connection, text, _explained(connection, connection.check_typed(text)))
     return Typed(_specification(text, probe, checked), probe, _with_fields(connection, probe))

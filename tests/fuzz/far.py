@@ -1,17 +1,21 @@
-"""A far side whose answers are damaged: frames of the agent over a pair of pipes."""
+"""A far side whose answers are damaged: frames of the agent, or what a plain shell says, over a pair of pipes."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
 import select
 import threading
+from collections.abc import Callable
 from random import Random
 from types import SimpleNamespace
+from typing import Any
 
 from kernel import frames
 from kernel.dialect_agent import AgentDialect
+from kernel.dialect_sh import ShellDialect
 from kernel.errors import FileRefused, KernelError
 from kernel.target import Effect, Step
 from tests.fuzz.kinds import Kind
@@ -41,15 +45,19 @@ def _answers(random: Random) -> bytes:
     return json.dumps([one.hex() for one in answers]).encode()
 
 
-def _feed(data: bytes) -> None:
-    """As `_asked`; an error of the line's own threads, which nobody would see, fails too."""
-    told: list[threading.ExceptHookArgs] = []
-    before, threading.excepthook = threading.excepthook, told.append
-    try:
-        _asked(data)
-    finally:
-        threading.excepthook = before
-        assert not told, told[0].exc_value
+def _feed(asked: Callable[[bytes], None]) -> Callable[[bytes], None]:
+    """Ask; an error of the line's own threads, which nobody would see, fails too."""
+
+    def feed(data: bytes) -> None:
+        told: list[threading.ExceptHookArgs] = []
+        before, threading.excepthook = threading.excepthook, told.append
+        try:
+            asked(data)
+        finally:
+            threading.excepthook = before
+            assert not told, told[0].exc_value
+
+    return feed
 
 
 def _asked(data: bytes) -> None:
@@ -94,4 +102,77 @@ def _speak(answers: list[bytes], hears: int, says: int) -> None:
         os.close(hears)
 
 
-KINDS: dict[str, Kind] = {"agent": Kind(_answers, _feed, (KernelError,), 2)}
+# -- a plain shell -----------------------------------------------------------------------------------------------
+
+_TOKEN = b"TOKEN"
+"""Stands for the token of a command, which the far side knows and a mutation can't guess."""
+_SAID = (
+    *(b"4242\n", b"", b"", b"a\0b\0", b"content of a file", b"text " * 1000),
+    *(b"/dev/null\n\0", b"", b"", b"", b""),
+)
+"""Outputs of the commands of `_asked_of_shell`, one after the other: the first three begin the shell."""
+
+
+def _shell_answers(random: Random) -> bytes:
+    answers = [b"%s\n%s 0 \n%s\n" % (said, _TOKEN, _TOKEN) for said in _SAID]
+    for _ in range(random.choice((1, 1, 2))):
+        at = random.randrange(len(answers))
+        answers[at] = damaged(answers[at], random)
+    if random.random() < 0.3:
+        answers[random.randrange(len(answers))] = b"\n%s 1 sh: /x: No such file or directory\n%s\n" % (_TOKEN, _TOKEN)
+    return json.dumps([one.hex() for one in answers]).encode()
+
+
+def _asked_of_shell(data: bytes) -> None:
+    answers = [bytes.fromhex(one) for one in json.loads(data)]
+    hears, near_writes = os.pipe()
+    near_reads, says = os.pipe()
+    process: Any = SimpleNamespace(
+        stdin=os.fdopen(near_writes, "wb", buffering=0), stdout=os.fdopen(near_reads, "rb", buffering=0)
+    )
+    far = threading.Thread(target=_be_shell, args=(answers, hears, says), daemon=True)
+    far.start()
+    try:
+        dialect = ShellDialect(process, lambda: process)
+        for ask in (
+            lambda: dialect.list("/x"),
+            lambda: dialect.read("/x", 1000),
+            lambda: dialect.read("/y", 8000),
+            lambda: dialect.links("/x"),
+            lambda: dialect.guard(Step(Effect.WRITE, "/x", b"0")),
+            lambda: dialect.perform(Step(Effect.WRITE, "/x", b"1")),
+        ):
+            with contextlib.suppress(FileRefused):
+                ask()
+        dialect.close()
+    finally:
+        process.stdin.close()
+        far.join(5)
+        process.stdout.close()
+
+
+def _be_shell(answers: list[bytes], hears: int, says: int) -> None:
+    """Say the program's word, then one answer to each command, with its token; then hang up."""
+    try:
+        heard = b""
+        while b"t_loop\n" not in heard:
+            heard += os.read(hears, 1 << 16) or b"t_loop\n"
+        found = re.search(rb"printf '\\n%s\\n' ([0-9a-f]{32})", heard)
+        os.write(says, b"Welcome\n" + (b"\n%s\n" % found[1] if found else b""))
+        for one in answers:
+            if not select.select([hears], [], [], _PATIENCE)[0]:
+                break
+            command = os.read(hears, 1 << 16)
+            token = command.split(b"\n", 1)[0].rpartition(b" ")[2]
+            os.write(says, one.replace(_TOKEN, token)[: 1 << 15])
+    except OSError:
+        pass
+    finally:
+        os.close(says)
+        os.close(hears)
+
+
+KINDS: dict[str, Kind] = {
+    "agent": Kind(_answers, _feed(_asked), (KernelError,), 2),
+    "shell": Kind(_shell_answers, _feed(_asked_of_shell), (KernelError,), 2),
+}

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from btf.damage import Damage
 from events.batch import Batch
 from events.recording import Recording, RecordingWriter
+from kernel.connection import Connection
+from kernel.errors import KernelError
 from kernel.hosts.fleet import Fleet
 from kernel.open import shipped_recording
 from kernel.recording import FACT_BLOBS
+from probes.check import armable
+from probes.refusal import CannotLower
+from tests.fuzz.lying_agent import LyingAgent
 from tests.graph_recordings import graph_recording
 from tests.interface.test_line_cut import Opened
 from tests.pure.fake_hosts import FakeHost, Lan
@@ -111,6 +117,45 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
             app.watching.close()
 
 
+class _Reaching(Opening):
+    """Opens a far side that lies."""
+
+    def __init__(self, agent: LyingAgent) -> None:
+        super().__init__("ssh://liar")
+        self._agent = agent
+
+    def run(self) -> None:
+        try:
+            connection = Connection(self._agent.target(), Damage(is_raised=False))
+            connection.warm()
+            self._connection = connection
+        except KernelError as error:
+            self._error = error
+
+
+@contextmanager
+def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
+    """A line whose far side answers with damaged, repeated, late and hostile frames."""
+    agent = LyingAgent(random)
+    opening = _Reaching(agent)
+    opening.start()
+    app = Probewright(opening)
+
+    def disturb(random: Random) -> None:
+        if app.watching is not None and not app.watching.armed:
+            with suppress(KernelError, CannotLower):
+                app.watching.arm(armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return"))))
+
+    try:
+        yield Subject(app, disturb)
+    finally:
+        agent.end()
+        if app.watching is not None:
+            app.watching.close()
+        if app.connection is not None:
+            app.connection.close()
+
+
 @contextmanager
 def several_hosts(folder: Path, random: Random) -> Iterator[Subject]:
     lan = Lan(FakeHost("web1", behind=10**11), FakeHost("web2.example.com", behind=-(10**9)))
@@ -132,6 +177,7 @@ MATERIALS: dict[str, Material] = {
     "hostile": hostile,
     "nothing": nothing,
     "live": live_kernel,
+    "lying": lying_far_side,
     "hosts": several_hosts,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -45,12 +46,15 @@ def run_session(material: str, seed: str, count: int, folder: Path) -> int:
     """
     random = Random(seed)
     done: list[Action] = []
-    with _far_from_kernels(folder), MATERIALS[material](folder, random) as subject:
+    threads: list[BaseException] = []
+    with _far_from_kernels(folder, threads), MATERIALS[material](folder, random) as subject:
         try:
             asyncio.run(_act(subject, random, random_actions(random, count), done))
         except Exception as error:
             lines = "\n".join(f"  {action}" for action in done[-40:])
             raise Fault(f"{material}, seed {seed}, action {len(done)}: {error!r}\nthe last ones:\n{lines}") from error
+    if threads:  # nobody would see them
+        raise Fault(f"{material}, seed {seed}: a thread ended by {threads[0]!r}") from threads[0]
     return len(done)
 
 
@@ -110,8 +114,12 @@ def _require_safe_text(app: Probewright) -> None:
 
 
 @contextmanager
-def _far_from_kernels(folder: Path) -> Iterator[None]:
-    """Let nothing leave the folder, open a kernel or start a program."""
+def _far_from_kernels(folder: Path, threads: list[BaseException]) -> Iterator[None]:
+    """Let nothing leave the folder, open a kernel or start a program; `threads` gets what ends one."""
+
+    def ended(thread: threading.ExceptHookArgs) -> None:
+        if thread.exc_value is not None:
+            threads.append(thread.exc_value)
 
     def choose_files_alone(spec: str, *rest: Any, **more: Any) -> Choice:
         if not names_file(spec) or not spec:
@@ -122,6 +130,7 @@ def _far_from_kernels(folder: Path) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel.open, "choose", choose_files_alone)
+        patch.setattr(threading, "excepthook", ended)
         patch.setattr(Probewright, "suspend", lambda app: nullcontext())
         for name in (
             "HOME",
