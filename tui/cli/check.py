@@ -20,6 +20,7 @@ from probes.verdict import Refusal, Verdict
 from tui.cli.attach import told
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain
+from tui.cli.translated import in_our_words
 from tui.kernels import kernels
 
 
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _specs(arguments: argparse.Namespace) -> Iterator[str]:
     if not arguments.stdin:
-        yield from arguments.specs
+        yield from in_our_words(arguments.specs).words
         return
     for line in sys.stdin:
         if line.strip():

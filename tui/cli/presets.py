@@ -20,6 +20,7 @@ from probes.presets.substitute import least_latency
 from probes.presets.substitute import values_of as checked_values
 from tui.cli.calls import Calls
 from tui.cli.output import plain
+from tui.cli.translated import in_our_words, quoted
 from tui.clock_face import Face
 
 Show = Callable[[Record], None]
@@ -57,12 +58,17 @@ def asked_for(arguments: argparse.Namespace) -> tuple[Chosen | str, ...]:
     Raises PresetError: there is no such preset, or what was given for a parameter is no value.
     """
     given = values_of(arguments.parameters)
-    names = [word for word in arguments.specs if is_name(word)]
+    words, triggers = in_our_words(arguments.specs)
+    if triggers and not hasattr(arguments, "triggers"):
+        raise PresetError(f"triggers are for run and record; without {', '.join(triggers)}: {quoted(words)}")
+    if triggers:
+        arguments.triggers = [*arguments.triggers, *triggers]
+    names = [word for word in words if is_name(word)]
     if names:
         tell_passed_over(Presets())
     if given and len(names) != 1:
         raise PresetError("-p gives the values of one preset: name one")
-    wanted = tuple(Chosen(_meant(word), given) if is_name(word) else word for word in arguments.specs)
+    wanted = tuple(Chosen(_meant(word), given) if is_name(word) else word for word in words)
     for one in wanted:
         if isinstance(one, Chosen):
             checked_values(one.preset, one.given)

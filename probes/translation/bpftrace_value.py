@@ -1,0 +1,92 @@
+"""Values of bpftrace as arguments of a probe."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_REGISTERS: Final = ("%di", "%si", "%dx", "%cx", "%r8", "%r9")
+"""Of x86-64, where programs have their arguments."""
+_IN_EACH_EVENT: Final = frozenset({"pid", "tid", "nsecs", "elapsed", "cpu", "probe", "func", "usecs"})
+_ARGUMENT: Final = re.compile(r"arg([0-9])")
+_CAST: Final = re.compile(r"\(?\(struct \w+ ?\*\) ?arg([0-9])\)?((?:->\w+|\.\w+)++)")
+_MEMBER: Final = re.compile(r"args(?:->|\.)(\w++(?:(?:->|\.)\w++)*+)")
+_TEXT: Final = re.compile(r"k?u?str\((.*)\)", re.DOTALL)
+_NUMBER: Final = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+)")
+
+
+class Place(NamedTuple):
+    """Where a probe sits, as far as values depend on it."""
+
+    kind: str
+    """`kprobe`, `kretprobe`, `fentry`, `fexit`, `tracepoint`, `uprobe`, `uretprobe`."""
+
+    @property
+    def at_exit(self) -> bool:
+        """Whether there is a value that was returned."""
+        return self.kind in ("kretprobe", "fexit", "uretprobe")
+
+
+class Field(NamedTuple):
+    """A value that is recorded."""
+
+    name: str
+    text: str
+    """What stands behind `NAME=`; empty: it is in each event."""
+
+
+class Untranslatable(Exception):
+    """There is nothing like it in a probe; the text says what."""
+
+
+def field(expression: str, place: Place) -> Field:
+    """Return what records a value. Raises Untranslatable."""
+    text = expression.strip()
+    if text in _IN_EACH_EVENT:
+        return Field({"pid": "common_pid", "tid": "common_pid", "cpu": "CPU"}.get(text, ""), "")
+    if text == "comm":
+        return Field("comm", "$comm")
+    if (inner := _TEXT.fullmatch(text)) is not None:
+        return _string(inner[1].split(",")[0].strip(), place)
+    if text == "retval" and place.at_exit:
+        return Field("ret", "$retval")
+    if (number := _ARGUMENT.fullmatch(text)) is not None and place.kind in ("kprobe", "uprobe"):
+        at = int(number[1])
+        return Field(text, _argument(at, place))
+    if (member := _MEMBER.fullmatch(text)) is not None and place.kind in ("fentry", "fexit", "tracepoint"):
+        return _member(member[1], place)
+    if (cast := _CAST.fullmatch(text)) is not None and place.kind == "kprobe":
+        return Field(re.split(r"->|\.", cast[2])[-1], f"$arg{int(cast[1]) + 1}{cast[2]}")
+    raise Untranslatable(text)
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _argument(at: int, place: Place) -> str:
+    if place.kind != "uprobe":
+        return f"$arg{at + 1}"
+    if at >= len(_REGISTERS):
+        raise Untranslatable(f"arg{at}: it is in no register")
+    return _REGISTERS[at]
+
+
+def _member(path: str, place: Place) -> Field:
+    name = re.split(r"->|\.", path)[-1]
+    if place.kind != "tracepoint":
+        return Field(name, path)
+    if name != path:
+        raise Untranslatable(f"args.{path}")
+    return Field(name, f"${path}")
+
+
+def _string(text: str, place: Place) -> Field:
+    """`str(X)`: the text that a pointer leads to."""
+    found = field(text, place)
+    if not found.text or found.name == "comm":
+        return found
+    if found.text.startswith(("$", "%")) and "->" not in found.text:
+        return Field(found.name, f"+0({found.text}):{'ustring' if place.kind == 'tracepoint' else 'string'}")
+    return Field(found.name, f"{found.text}:string")

@@ -1,0 +1,52 @@
+"""Text of another tool's language, split where neither quotes nor brackets are open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+_PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
+
+
+def pieces(text: str, separator: str) -> Iterator[str]:
+    """Give the parts of a text between separators (one character) that stand outside of quotes and brackets."""
+    begin = 0
+    for at, depth in _outside(text):
+        if depth == 0 and text[at] == separator:
+            yield text[begin:at]
+            begin = at + 1
+    yield text[begin:]
+
+
+def closing(text: str, at: int) -> int:
+    """Return the place of the bracket that closes the one at a place; the end of the text where none does."""
+    depth = 0
+    for place, _ in _outside(text):
+        if place < at:
+            continue
+        depth += (text[place] in _PAIRS) - (text[place] in _PAIRS.values())
+        if depth == 0:
+            return place
+    return len(text)
+
+
+def opening(text: str, sign: str) -> int:
+    """Return the first place of a sign outside of quotes; -1: there is none."""
+    return next((at for at, _ in _outside(text) if text[at] == sign), -1)
+
+
+def _outside(text: str) -> Iterator[tuple[int, int]]:
+    """Give the places that are not within quotes, with how many brackets are open there."""
+    depth, quote, at = 0, "", 0
+    while at < len(text):
+        sign = text[at]
+        if quote:
+            at += sign == "\\"  # what it escapes closes nothing
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        else:
+            depth -= sign in _PAIRS.values()
+            yield at, depth
+            depth += sign in _PAIRS
+        at += 1

@@ -1,0 +1,59 @@
+"""Texts of other tools, as they are copied from guides: recognised, and translated where that is simple."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Final
+
+from probes.translation import bpftrace, perf_probe
+from probes.translation.translated import NOT_TRANSLATED, Translated
+
+LONGEST: Final = 16_384
+"""Characters that are looked at."""
+_PROGRAM: Final = re.compile(r"\s*+(?:BEGIN|END|[a-z]++:[^\s{]++)(?:\s*+,\s*+[a-z]++:[^\s,{]++)*+\s*+(?:/[^{]*+)?+\{")
+_ECHOED: Final = re.compile(
+    r"\s*+(?:sudo\s++)?+echo\s++(?:-e\s++)?+(?P<quoted>'[^']*+'|\"[^\"]*+\"|[^>'\"]++)\s*+(?:>>?|\|).*", re.DOTALL
+)
+_COMMAND: Final = re.compile(r"\s*+(?:sudo\s++)?+(bpftrace|perf)\s")
+
+
+def translate(text: str) -> Translated | None:
+    """Translate a text of another tool; None: it is none."""
+    if len(text) > LONGEST:
+        return None
+    if _PROGRAM.match(text):
+        return bpftrace.translated(text)
+    if (echoed := _ECHOED.fullmatch(text)) is not None and "events" in text[echoed.end("quoted") :]:
+        return Translated("a shell", (echoed["quoted"].strip().strip("'\"").strip(),))
+    if (command := _COMMAND.match(text)) is not None:
+        return _of_command(text, command[1])
+    if perf_probe.is_definition(text):
+        return perf_probe.translated(text)
+    return None
+
+
+def _of_command(text: str, tool: str) -> Translated | None:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return Translated(tool, left_out=(f"{NOT_TRANSLATED}a quote is not closed",))
+    words = words[words.index(tool) + 1 :]
+    if tool == "bpftrace":
+        program = words[words.index("-e") + 1] if "-e" in words[:-1] else ""
+        if program:
+            return bpftrace.translated(program)
+        return Translated(tool, left_out=(f"{NOT_TRANSLATED}a script is in its own file; paste what is in it",))
+    if words[:1] != ["probe"]:
+        return Translated("perf", left_out=(f"{NOT_TRANSLATED}only `perf probe` makes probes",))
+    program, definition, rest = "", "", iter(words[1:])
+    for word in rest:
+        if word in ("-x", "--exec"):
+            program = next(rest, "")
+        elif word in ("-a", "--add"):
+            definition = next(rest, "")
+        elif word.startswith("--add="):
+            definition = word.partition("=")[2]
+        elif not word.startswith("-"):
+            definition = f"{definition} {word}".strip()
+    return perf_probe.translated(definition, program)
