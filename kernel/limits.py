@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kernel.errors import TooFast
 from probes.cost import EventRate, Reader, cost_of, percent, reading_cost_of
@@ -72,11 +72,15 @@ class Measured(NamedTuple):
         return f"about {records} events a second of {hits} hits, {cost}"
 
 
+REMEDY: Final = "a filter makes them fewer; --force arms it all the same, --max-rate sets the limit"
+"""Of the commands that arm; the application takes --max-rate alone."""
+
+
 def refusal(plan: Plan, measured: Measured, limits: Limits) -> TooFast:
     """The error that says so."""
     return TooFast(
         f"{plan.probe.subject}: {measured.text(plan)}; the limit is {limits.max_rate:,.0f} a second",
-        "a filter makes them fewer; --force arms it all the same, --max-rate sets the limit",
+        REMEDY,
         plan,
         measured,
     )

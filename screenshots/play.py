@@ -57,7 +57,7 @@ async def refusal(stage: Stage) -> None:
     await stage.press("enter")
     await stage.sees("did you mean")
     stage.save("error")
-    await stage.press("enter")
+    await stage.press("f6", "tab")
     await stage.sees("if f_pos > 512")
 
 

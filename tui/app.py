@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,10 +27,13 @@ from tui.messages import (
 from tui.screens.compose import ComposeScreen
 from tui.startup import Opening
 from tui.theme import SIXTEEN
+from tui.ways_out import DISARM_ALL, OPEN_ANEW, RUNNING_KERNEL, WHAT_HELPS
 
 # The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
 # they are asked for.
 if TYPE_CHECKING:
+    from textual.command import Provider
+
     from kernel.connection import Connection
     from kernel.counts import Counts
     from kernel.hosts.fleet import Fleet
@@ -47,6 +50,12 @@ TRACING = "tracing"
 """Operation that keys typed ahead wait for."""
 
 
+def _commands_by_name() -> type[Provider]:
+    from tui.palette import CommandsByName
+
+    return CommandsByName
+
+
 class Probewright(LineApp):
     """See the module."""
 
@@ -54,6 +63,7 @@ class Probewright(LineApp):
     CSS = "Screen { layers: base; & VerticalScroll { scrollbar-size-vertical: 1; } }"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *excuses()]
     DEFAULT_MODE = "compose"
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands_by_name}
 
     def __init__(self, opening: Opening, preview: PreviewReader | None = None, fleet: Fleet | None = None) -> None:
         """Take the target that is being opened, a preview of it, and the hosts where there are several."""
@@ -157,10 +167,9 @@ class Probewright(LineApp):
         if self.hosting is not None and self.current_mode == "hosts":
             self.hosting.arm_preset(picked)
             return
-        for probe in picked.probes:
-            self.arm(probe)
         live = self._make_live_place()
         self.switch_mode("live")
+        self.arm_all(picked.probes)
         self.call_after_refresh(live.show_preset, picked)
 
     # -- the call graph --------------------------------------------------------------------------------------------
@@ -171,7 +180,7 @@ class Probewright(LineApp):
         if connection is None:
             return
         if not connection.target.owner:
-            self.say_not_armed(f"{connection.target.name} is a recording: F4 chooses a kernel that runs")
+            self.say_not_armed(f"{connection.target.name} is a recording: {RUNNING_KERNEL}")
         else:
             self.notify(f"tracing {plan} ...", markup=False, topic="arming")
             self.keyboard.begins(TRACING)
@@ -209,7 +218,7 @@ class Probewright(LineApp):
         if self.watching is not None and (error := self.watching.take_error()):
             self.tell_error(self.watching, error)
         if self.graphing.watching is not None and (error := self.graphing.watching.take_error()):
-            text = f"{error}; F4 opens the target anew"
+            text = f"{error}; {OPEN_ANEW}"
             self.notify(text, title="the call graph has ended", severity="error", markup=False, topic="graph")
 
     def line_changed(self) -> None:
@@ -245,7 +254,7 @@ class Probewright(LineApp):
                 return
             self.counts = event.counts
             for stopped in event.watching.guard.take():
-                self.notify(f"{stopped.text}; L says what helps", title="stopped", severity="error", markup=False)
+                self.notify(f"{stopped.text}; {WHAT_HELPS}", title="stopped", severity="error", markup=False)
             event.watching.know_names(event.names)
         if self.live_place is not None:
             self.live_place.names_changed()
@@ -301,7 +310,7 @@ class Probewright(LineApp):
 
         stands = self.watching is not None and self.watching.live and not self.line.can_try
         if stands and word_of(spec) == word_of(self.opened):
-            self.notify(f"{spec} stays open; to open it anew, disarm all first (D in live)", markup=False)
+            self.notify(f"{spec} stays open; to open it anew, disarm all first: {DISARM_ALL}", markup=False)
         else:
             self.open_target(spec)
 

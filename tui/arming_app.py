@@ -33,6 +33,8 @@ class ArmingApp(TargetApp):
 
     _taping = ""
     """What is being done about a recording; empty: nothing is."""
+    _being_armed: tuple[Armable, ...] = ()
+    """Probes that a worker is about to arm."""
 
     @abstractmethod
     def look(self) -> None:
@@ -54,11 +56,39 @@ class ArmingApp(TargetApp):
         """What is to be said of other machines on which a probe was not armed; empty: nothing."""
         return ""
 
+    def arm_all(self, probes: Sequence[Armable]) -> None:
+        """Arm probes, and go where their events come; one that is there already, or twice, is asked about."""
+        from probes.repeated import apart, under_another_name
+
+        if self.watching is None:
+            return
+        # A recording has what it holds: nothing is armed there, and nothing twice.
+        running = self.watching.armed if self.watching.connection.target.owner else ()
+        plans = [armed.plan for armed in running]
+        fresh, again = apart(probes, [*(plan.probe for plan in plans), *self._being_armed])
+        for probe in fresh:
+            self.arm(probe)
+        if again and fresh:
+            self.notify(f"armed already: {', '.join(map(str, again))}", markup=False, topic="again")
+        if fresh or not again:
+            return
+        taken = {event.path.rpartition("/")[2] for plan in plans for event in plan.events}
+        others = [other for probe in again if (other := under_another_name(probe, taken)) is not None]
+
+        def answered(answer: str) -> None:
+            if answer == "show":
+                self.switch_mode("live")
+            for other in others if answer == "again" else ():
+                self.arm(other)
+
+        dialogs.ask_armed_already(self, again, others, answered)
+
     def arm(self, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False) -> None:
         """Arm a probe, and go where its events come; one that is too fast is asked about first."""
         if self.watching is not None:
             self._say_until(f"arming {probe} …", f"arm {probe}")
             self.keyboard.begins(f"arm {probe}")
+            self._being_armed = (*self._being_armed, probe)
             self._arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only)
 
     def _say_until(self, doing: str, topic: str) -> None:
@@ -86,6 +116,7 @@ class ArmingApp(TargetApp):
 
     def _no_longer_arming(self, probe: Armable) -> None:
         self.keyboard.ends(f"arm {probe}")
+        self._being_armed = tuple(one for one in self._being_armed if one != probe)
         self.forget(f"arm {probe}")
 
     @on(FoundTooFast)

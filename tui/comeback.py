@@ -9,6 +9,7 @@ from textual.app import App, SuspendNotSupported
 from textual.timer import Timer
 
 from tui.messages import CameBack, LineGone
+from tui.ways_out import GIVE_UP, RECONNECT
 
 if TYPE_CHECKING:
     from kernel.reconnect import Reconnecting
@@ -36,7 +37,11 @@ class Comeback:
     @property
     def can_try(self) -> bool:
         """There is a line that is cut and not given up for good."""
-        return self.trying or self._given_up is not None
+        if self.trying or self._given_up is None:
+            return self.trying
+        from kernel.reconnect import can_come_back
+
+        return can_come_back(self._given_up)
 
     def begin(self, watching: Watch) -> bool:
         """Bring a watch back whose line was cut; False: that can't be."""
@@ -64,8 +69,8 @@ class Comeback:
     def _look(self) -> None:
         """Say how far it is."""
         if self._reconnecting is not None:
-            now = "ssh asks" if self._reconnecting.wants_to_ask else "now"
-            self._reconnecting.watch.line_note = f"{self._reconnecting.note}; F7 {now}, F8 give up"
+            asks = " (ssh asks)" if self._reconnecting.wants_to_ask else ""
+            self._reconnecting.watch.line_note = f"{self._reconnecting.note}; {RECONNECT}{asks}, {GIVE_UP}"
             refresh = getattr(self._app, "refresh_places", None)
             if refresh is not None:
                 refresh()

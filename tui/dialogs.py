@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kernel.leftovers import Leftover
     from probes.command import Armable
     from tui.screens.presets import Picked
+    from widgets.way_out import Way
 
 
 def show_progress(app: App[None], opening: Opening) -> None:
@@ -38,10 +39,15 @@ def show_progress(app: App[None], opening: Opening) -> None:
 
 
 def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
-    """What went wrong, why, and the way out."""
+    """What went wrong, why, and the ways out that there are now."""
+    from tui.ways_out import of_dialog
     from widgets.trouble import TroubleDialog
 
-    app.push_screen(TroubleDialog(what, why, [remedy, "F4 chooses another target"]))
+    def taken(way: Way | None) -> None:
+        if way is not None:
+            app.call_later(app.run_action, way.action)
+
+    app.push_screen(TroubleDialog(what, why, [remedy, *of_dialog(app)]), taken)
 
 
 def show_help(app: App[None]) -> None:
@@ -130,6 +136,26 @@ def ask_too_fast(app: App[None], name: str, rate: str, counting: str, chosen: Ca
         Answer("arm", "a", "Arm"),
     )
     app.push_screen(Choose(f"{name}: {rate}. Arm it?", details, answers), done)
+
+
+def ask_armed_already(
+    app: App[None], probes: Sequence[Armable], others: Sequence[Armable], chosen: Callable[[str], object]
+) -> None:
+    """Say that probes are armed already; `chosen` gets `show`, or `again` to arm them as `others`."""
+    from widgets.choose import Answer, Choose
+
+    def done(answer: str | None) -> None:
+        if answer:
+            chosen(answer)
+
+    one = len(probes) == 1
+    question = f"{probes[0]} is armed already." if one else f"{len(probes)} of these are armed already."
+    details = [*([] if one else map(str, probes)), "A second one would record each hit once more."]
+    answers = [Answer("show", "s", "Show its events" if one else "Show their events")]
+    if others:
+        details.append(f"Under another name: {', '.join(map(str, others))}")
+        answers.append(Answer("again", "a", "Arm it again" if one else "Arm them again"))
+    app.push_screen(Choose(question, details, answers), done)
 
 
 def pick(app: App[None], question: str, rows: Sequence[str], chosen: Callable[[int], object]) -> None:

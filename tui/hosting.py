@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from textual.app import App
 from textual.timer import Timer
 
 from kernel.errors import KernelError
+from kernel.limits import REMEDY
 from kernel.silence import words
 from tui.feed import SOON, pause_after
 from tui.host_lines import clock_text, gaps_of, losses_of_host
 from tui.messages import HostsChanged
 from tui.startup import Opening
+from tui.ways_out import ARM_BUILT_EVERYWHERE, ARM_PRESET_EVERYWHERE, GIVE_UP, HOSTS_TRY_AGAIN, RECONNECT, SEE_HOSTS
 from widgets.host_table import HostLine
 from widgets.status_bar import Losses
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from kernel.target import Target
     from tui.screens.hosts import HostsScreen
     from tui.screens.presets import Picked
+    from widgets.way_out import Way
 
 _BUDGET = 0.004
 """Seconds of CPU time for the events of one host in a tick."""
@@ -76,13 +79,13 @@ class Hosting:
         """What is said where a probe was armed on one machine; `built`: the hosts' place would take the same."""
         if len(self.fleet.hosts) < 2:
             return ""
-        return f"armed on {here} only; F9, then {'a' if built else 'F5'}, arms on all hosts"
+        return f"armed on {here} only; {ARM_BUILT_EVERYWHERE if built else ARM_PRESET_EVERYWHERE}"
 
     @property
     def note(self) -> str:
         """What is said of them in the other places; empty: no probe is on any."""
         armed = sum(host.state == "armed" for host in self.fleet.hosts)
-        return f"{armed} {'host has' if armed == 1 else 'hosts have'} probes: F9" if armed else ""
+        return f"{armed} {'host has' if armed == 1 else 'hosts have'} probes; {SEE_HOSTS}" if armed else ""
 
     def start(self) -> None:
         """Begin to open them, and to look."""
@@ -114,10 +117,10 @@ class Hosting:
             if host.state == state:
                 continue
             if host.state == "lost":
-                text = f"{host.name} is lost: {host.why}; r tries again, the others go on"
+                text = f"{host.name} is lost: {host.why}; {self._from_here(HOSTS_TRY_AGAIN)}, the others go on"
                 self._app.notify(text, severity="error", markup=False)
             elif host.state == "cut":
-                text = f"{host.name}: {host.why}; F7 tries at once, F8 gives up, the others go on"
+                text = f"{host.name}: {host.why}; {RECONNECT}, {GIVE_UP}, the others go on"
                 self._app.notify(text, severity="error", markup=False)
             elif state == "cut" and host.why:
                 self._app.notify(f"{host.name}: {host.why}", severity="error", markup=False)
@@ -125,6 +128,10 @@ class Hosting:
             self._tried = self.can_try
             self._app.refresh_bindings()
         self._told_of = {host: self._told_of[host] for host in hosts}
+
+    def _from_here(self, way: Way) -> Way:
+        """Return a way of the hosts' place, from where one is."""
+        return way if self._app.current_mode == "hosts" else way._replace(keys=("f9", *way.keys))
 
     def _look(self) -> None:
         self.fleet.look()
@@ -159,6 +166,10 @@ class Hosting:
             self.changed()
 
 
+_TOO_FAST: Final = "a filter makes them fewer; started with --max-rate it arms more"
+"""In the place of the remedy that names options of other commands."""
+
+
 def host_line(fleet: Fleet, host: Host) -> HostLine:
     """What is shown of a host."""
     store = host.watch.store if host.watch is not None else None
@@ -166,14 +177,14 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     silent = host.watch.silent if live and host.watch is not None else None
     offset = host.offset(fleet.now())
     trying = host.trying
-    remedy = host.remedy
+    remedy = _TOO_FAST if host.remedy == REMEDY else host.remedy
     why = host.why or (host.progress if not host.state.settled else "")
     if silent is not None:
         why = f"{words(silent)}; {why}" if why else words(silent)
         remedy = remedy or "it owes an answer: F7 makes another line now, two minutes without an answer do it too"
     if trying is not None:
         since = f": {trying.why}" if trying.why != host.why else ""
-        remedy = f"{trying.note}; F7 now, F8 give up{since}"
+        remedy = f"{trying.note}; {RECONNECT}, {GIVE_UP}{since}"
     return HostLine(
         name=host.name,
         target=host.spec,
@@ -225,7 +236,7 @@ class LentOpening(Opening):
             host = self._first_open()
             if host is None or host.watch is None:
                 if not self.cancel.is_set():
-                    raise KernelError("none of the hosts could be opened", "F9 says why, of each")
+                    raise KernelError("none of the hosts could be opened")
                 return
             self.spec = host.spec
             target = cast("Target", Lent(host.watch.connection.target))

@@ -12,6 +12,7 @@ from tui.arming_app import ArmingApp
 from tui.comeback import Comeback
 from tui.messages import CameBack, LineGone
 from tui.startup import Opening
+from tui.ways_out import GIVE_UP, RECONNECT
 
 if TYPE_CHECKING:
     from kernel.errors import KernelError
@@ -54,7 +55,7 @@ class LineApp(ArmingApp):
     def tell_error(self, watching: Watch, error: KernelError) -> None:
         """No more events come: because of a line that was cut, or for good."""
         if self.line.begin(watching):
-            self.notify(f"{error}; F7 tries at once, F8 gives up", severity="error", markup=False, topic="line")
+            self.notify(f"{error}; {RECONNECT}, {GIVE_UP}", severity="error", markup=False, topic="line")
             self.refresh_bindings()
         else:
             dialogs.show_trouble(self, "no more events will come", str(error), error.remedy)
@@ -77,8 +78,7 @@ class LineApp(ArmingApp):
             return
         self.line.over(event.watching, for_good=True)
         self.forget("line")
-        remedy = event.error.remedy or "F7 tries again"
-        dialogs.show_trouble(self, "no more events will come", str(event.error), remedy)
+        dialogs.show_trouble(self, "no more events will come", str(event.error), event.error.remedy)
         self.line_changed()
 
     def action_reconnect(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
 from textual import on, work
@@ -11,6 +12,7 @@ from tui import dialogs
 from tui.dialogs import ask_depth
 from tui.messages import LinesRead
 from tui.spec_screen import SpecScreen
+from tui.ways_out import CHOOSE_TARGET
 
 if TYPE_CHECKING:
     from kernel.connection import Connection
@@ -51,20 +53,23 @@ class ProbeCommands(SpecScreen):
         """Return whether probes can be built; where nothing is open yet, say so with the way out."""
         if self.bench.connection is not None:
             return True
-        self.bench.notify("no target is open yet: F4 chooses one", markup=False, topic="no target")
+        self.bench.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False, topic="no target")
         return False
 
     def action_arm(self) -> None:
         """Arm what stands in the specification; where that can't be, say why."""
+        from widgets.spec_text import advice
+
         if not self.target_is_open():
             return
         probe, error = self.current, None
         if probe is not None:
-            self.bench.arm(probe)
+            self.bench.arm_all((probe,))
             return
         if (verdict := self.panes()[1].shown.verdict) is not None:
             error = verdict.error
-        why = error.message if error is not None else "there is no probe yet"
+        keys = "tab" if self.editing else "F6, tab"
+        why = ": ".join(filter(None, (error.message, advice(error, keys)))) if error else "there is no probe yet"
         self.bench.say_not_armed(why)
 
     def on_spec_editor_lines_pasted(self, event: SpecEditor.LinesPasted) -> None:
@@ -83,18 +88,27 @@ class ProbeCommands(SpecScreen):
     @on(LinesRead)
     def _offer(self, event: LinesRead) -> None:
         """Have all lines armed that can be; none goes without a word."""
+        from probes.repeated import apart
         from widgets.pasted_probes import PastedLine, PastedProbes
 
         event.stop()
         self.bench.keyboard.ends(_READING)
         if event.connection is not self.bench.connection:
             return
-        lines = [PastedLine(one.shown.text, refusal(one)) for one in event.found]
-        probes = [one.probe for one in event.found if one.probe is not None and not refusal(one)]
+        good = [one.probe for one in event.found if one.probe is not None and not refusal(one)]
+        probes, again = apart(good)
+        left = Counter(again)
+        lines: list[PastedLine] = []
+        for one in reversed(event.found):  # of those that are twice the first is taken
+            why = refusal(one)
+            if not why and one.probe is not None and left[one.probe] > 0:
+                left[one.probe] -= 1
+                why = "it stands there twice, and is armed once"
+            lines.insert(0, PastedLine(one.shown.text, why))
 
         def agreed(row: int | None) -> None:
-            for probe in probes if row is not None else ():
-                self.bench.arm(probe)
+            if row is not None:
+                self.bench.arm_all(probes)
 
         self.app.push_screen(PastedProbes(lines, event.left_out), agreed)
 

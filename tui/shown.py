@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tui import came
 from tui.lost import lost_of
+from tui.ways_out import ARM_ONE
 from widgets.figures import grouped
 from widgets.status_bar import Losses, Status
 
@@ -132,7 +133,7 @@ def note_of_nothing(connection: Connection | None) -> str:
         return ""
     if connection.cut_short and not connection.holds_events:
         return "the recording is cut short: its events are missing"
-    return "nothing is armed: F2, pick a function, Enter"
+    return f"nothing is armed: {ARM_ONE}"
 
 
 def rates_of(watching: Watch | None) -> dict[str, float | None]:

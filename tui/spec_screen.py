@@ -120,8 +120,12 @@ class SpecScreen(WhyScreen):
 
     def complete(self, text: str, cursor: int) -> Completions:
         """What may stand at a place of the text."""
+        from probes.completion.choice import NOTHING
+        from probes.translation.translate import translate
         from tui.completing import Completer
 
+        if translate(text) is not None:
+            return NOTHING
         if self._completer is None:
             self._completer = Completer(self.open_connection(), self.known)
         return self._completer.complete(text, cursor)

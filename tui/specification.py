@@ -19,10 +19,13 @@ from probes.lowering.elsewhere import Elsewhere, elsewhere
 from probes.probe import Probe, When
 from probes.static_events import is_static
 from probes.syntax.parse import ParseError
-from probes.verdict import Verdict
+from probes.translation.translate import translate
+from probes.translation.translated import Translated
+from probes.verdict import Refusal, Verdict
+from tui.ways_out import SHOW_LINES
 from widgets.spec_text import OtherKernel, Specification
 
-_TRIED = 6
+_TRIED = 12
 """Texts that are looked at for one that is right."""
 _CAST = re.compile(r"[ =(]\(")
 
@@ -43,14 +46,21 @@ def specification_of(connection: Connection, probe: Probe) -> Specification:
 
 
 def refused(shown: Specification, by_kernel: Verdict) -> Specification:
-    """The same with what the kernel itself said when it was armed, which goes before what we compute."""
-    return replace(shown, verdict=by_kernel)
+    """The same with what the kernel itself said when it was armed, which goes before what we compute.
+
+    Where both are about the same word, ours stays: it has the names that are near.
+    """
+    ours, theirs = shown.verdict.error if shown.verdict else None, by_kernel.error
+    same = ours is not None and theirs is not None and ours.token == theirs.token != ""
+    return shown if same else replace(shown, verdict=by_kernel)
 
 
 def typed(connection: Connection, text: str) -> Typed:
     """Read a text. Of what is no function probe the target is asked, which may take long (`asks_target`)."""
     if not text.strip():
         return Typed(Specification(text), None, None)
+    if (meant := translate(text)) is not None:
+        return Typed(Specification(text, _of_another_tool(text, meant)), None, None)
     try:
         return _judged(connection, text)
     except KernelError as error:  # the line is gone: then that is all there is to say
@@ -112,24 +122,36 @@ def _explained(connection: Connection, checked: Checked) -> Checked:
     return checked._replace(verdict=with_reason(checked.verdict, about, near))
 
 
+def _of_another_tool(text: str, meant: Translated) -> Verdict:
+    """A refusal of what another tool says, with the same in our words; of several probes the first."""
+    more = f"{len(meant.probes)} probes: paste it for all" if len(meant.probes) > 1 else ""
+    hint = "; ".join(filter(None, (more, meant.told)))
+    right = meant.probes[0] if meant.probes else ""
+    error = Refusal("of_another_tool", f"This is {meant.tool}'s", 0, text.split()[0], hint, (), right)
+    return Verdict(" ".join(text.split()), error)
+
+
 def _put_right(connection: Connection, text: str, checked: Checked) -> Checked:
     """A refusal with the whole text put right, where no name does it; few are tried, for this follows every key."""
     verdict, error = checked.verdict, checked.verdict.error
-    if error is None or error.nearest:
+    if error is None:
         return checked
 
     def judged(other: str) -> Verdict:
-        return as_there(other, connection.check_typed(other).verdict, connection.facts)
+        found = connection.check_typed(other)
+        return as_there(other, _explained(connection, found).verdict, connection.facts)
 
     right = corrected(text, verdict, judged, _TRIED)
-    return checked._replace(verdict=replace(verdict, error=replace(error, corrected=right)))
+    by_name = not right or (error.nearest and error.nearest[0] in right)
+    nearest = error.nearest if by_name else ()  # a name that is merely like the word is another one
+    return checked._replace(verdict=replace(verdict, error=replace(error, corrected=right, nearest=nearest)))
 
 
 def _specification(text: str, probe: Armable | None, checked: Checked) -> Specification:
     plan = checked.plan
     notes = plan.losses if plan else ()
     if checked.written is not None and checked.written.error is not None:
-        notes = (f"as written this kernel refuses it ({checked.written.error.code}): ^L shows its lines", *notes)
+        notes = (f"as written this kernel refuses it ({checked.written.error.code}): {SHOW_LINES}", *notes)
     condition = probe.filter if isinstance(probe, Probe | UserProbe) else ""
     at_exit = isinstance(probe, Probe) and probe.when is When.EXIT
     if at_exit and any("->" in word for word in text.split()):

@@ -10,6 +10,7 @@ from kernel.watch import Watch
 from probes.hist.kept import LATENCY
 from tui.shown import note_of_gap
 from tui.summed import QUANTILES, SHOWN, Shown, Subject, kernel_tasks, kernel_values, powers_of, quantile_of
+from tui.ways_out import BOTH_ENDS
 from widgets.figures import duration, grouped
 from widgets.summary_panel import Bars, SummaryText
 from widgets.summary_rows import Bar, Rate
@@ -95,7 +96,7 @@ def _latencies(watching: Watch, summary: Summary) -> Bars:
         bars += power_bars((power.exponent, power.hits) for power in found.powers)
     if not bars:
         both = any(event.frame for plan in plans for event in plan.events)
-        return Bars("latency", (Bar("no call has ended yet" if both else "no probe has both ends: F2, b"),))
+        return Bars("latency", (Bar("no call has ended yet" if both else f"no probe has both ends: {BOTH_ENDS}"),))
     return Bars("latency of pairs", tuple(bars))
 
 
@@ -157,7 +158,7 @@ def _kernel_latencies(reads: Iterable[Read]) -> Bars:
         bars += [Bar(f"{read.kept.subject}  {grouped(total)} calls"), *(kernel_figures(read) if total else ())]
         bars += power_bars((power.exponent, power.hits) for power in powers)
     return Bars(
-        "latency, by thread; idle tasks are not timed", tuple(bars) or (Bar("no probe has both ends: F2, b"),)
+        "latency, by thread; idle tasks are not timed", tuple(bars) or (Bar(f"no probe has both ends: {BOTH_ENDS}"),)
     )
 
 

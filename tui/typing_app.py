@@ -9,6 +9,7 @@ from textual import events, on
 from tui.keyboard import Keyboard, KeyDone
 from tui.saying import SayingApp
 from tui.undo_list import UndoList
+from tui.ways_out import take_back
 from widgets.safe_text import stand_ins
 
 
@@ -45,7 +46,7 @@ class TypingApp(SayingApp):
     def can_take_back(self, what: str, back: Callable[[], object]) -> None:
         """Say what was done, and that `u` takes it back."""
         self.undo.add(what, back)
-        self.notify(f"{what}; u takes it back", markup=False, topic="undo")
+        self.notify(f"{what}; {take_back(self)}", markup=False, topic="undo")
         self.refresh_bindings()
 
     def undo_last(self) -> None:

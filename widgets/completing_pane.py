@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
@@ -39,7 +40,7 @@ class CompletingPane(Vertical):
             key_display="enter",
             show=False,
             id="spec.take_marked",
-            tooltip="Take the marked completion; of a pattern none is marked before ↓",
+            tooltip="Take the completion that ↓ chose; before that Enter is for what is written",
         ),
         Binding("up", "choose(-1)", "Up", show=False, id="spec.up", tooltip="Completion above"),
         Binding("down", "choose(1)", "Down", show=False, id="spec.down", tooltip="Completion below; opens the list"),
@@ -82,12 +83,13 @@ class CompletingPane(Vertical):
         if self.screen.focused is not editor:
             return
         state = editor.state
+        kept = self.found_list.chosen if self.found_list.picked and state == self._offered else None
         found = self.complete(state.text, state.cursor)
         self._offered, editor.unseen = state, False
         if not found.items and not found.note:
             self.close_list()
             return
-        self.found_list.open(found, state.text[found.start : state.cursor], self._anchor(found.start), took)
+        self.found_list.open(found, state.text[found.start : state.cursor], self._anchor(found.start), took, kept)
         self._tell()
 
     def _anchor(self, place: int) -> Offset:
@@ -103,14 +105,14 @@ class CompletingPane(Vertical):
     def action_choose(self, step: int) -> None:
         """Another completion; opens the list where it is closed."""
         if self.found_list.opened:
-            self.found_list.action_move(step)
+            self.found_list.pick(step)
             self._tell()
         elif step > 0:
             self.action_offer()
 
     def action_page(self, step: int) -> None:
         """Farther up or down in the list."""
-        self.found_list.action_page(step)
+        self.found_list.pick(step * max(1, self.found_list.page - 1))
         self._tell()
 
     def action_take(self) -> None:
@@ -128,9 +130,10 @@ class CompletingPane(Vertical):
         """A key for the list of completions, before it is one for the text or for others."""
         if key in ("enter", "tab", *_LIST_KEYS):
             self.see()
-        marked, offered = self.found_list.chosen is not None, bool(self.found_list.found.items)
-        if (key == "enter" and marked) or (key == "tab" and offered):
+        if (key == "enter" and self.found_list.picked) or (key == "tab" and self.found_list.found.items):
             self.action_take()
+            return True
+        if key == "tab" and self.put_right():
             return True
         if key == "tab" and self.editor.value:  # what is typed next is for the text, not for what Tab would lead to
             self._say_nothing_follows()
@@ -141,11 +144,15 @@ class CompletingPane(Vertical):
         act(self)
         return True
 
+    @abstractmethod
+    def put_right(self) -> bool:
+        """Put the suggestion for a text that is refused in its place; False: there is none."""
+
     def _say_nothing_follows(self) -> None:
         state = self.editor.state
         self._offered = state
         found = Completions(state.cursor, state.cursor, note=self.found_list.found.note or _NOTHING_FOLLOWS)
-        self.found_list.open(found, "", self._anchor(state.cursor), after_taking=False)
+        self.found_list.open(found, "", self._anchor(state.cursor), after_taking=False, kept=None)
         self._tell()
 
     def _take(self, item: Completion) -> None:
@@ -160,7 +167,7 @@ class CompletingPane(Vertical):
 
     def _tell(self) -> None:
         """Say what keys are for now."""
-        self.editor.marked = self.found_list.chosen is not None
+        self.editor.picked, self.editor.listed = self.found_list.picked, bool(self.found_list.found.items)
         self.refresh_bindings()
 
     @on(CompletionList.Taken)

@@ -110,6 +110,8 @@ class CompletionList(LineList, can_focus=False):
         self.found = Completions(0, 0)
         self.after_taking = False
         """Whether an item was taken just before it was opened."""
+        self.picked = False
+        """Whether a key moved the cursor to its item: only then Enter takes it. Tab takes the marked one, too."""
 
     @property
     def opened(self) -> bool:
@@ -121,16 +123,18 @@ class CompletionList(LineList, can_focus=False):
         """The item under the cursor; None: nothing is marked."""
         return self.found.items[self.cursor] if 0 <= self.cursor < len(self.found.items) else None
 
-    def open(self, found: Completions, typed: str, at: Offset, after_taking: bool) -> None:
+    def open(self, found: Completions, typed: str, at: Offset, after_taking: bool, kept: Completion | None) -> None:
         """Show completions over a cell of the screen, below it where there is no room.
 
-        The first is marked where the text can't stand without one, or where one was taken and most go on.
+        The first is marked where the text can't stand without one, or where one was taken and most go on. `kept` was
+        picked before and stays so where it is still there.
         """
         self.found, self.after_taking = found, after_taking
         rows = CompletionRows(found, typed)
         self.rows = rows
         wanted = found.urge is Urge.NEEDED or (after_taking and found.urge is Urge.USUAL)
-        self.cursor = 0 if wanted and found.items else -1
+        self.picked = kept is not None and kept in found.items
+        self.cursor = found.items.index(kept) if kept and self.picked else 0 if wanted and found.items else -1
         self.watch_cursor(-1, self.cursor)
         self.place(at)
         self.add_class("-open")
@@ -138,7 +142,13 @@ class CompletionList(LineList, can_focus=False):
     def close(self) -> None:
         """Take it off the screen."""
         self.remove_class("-open")
-        self.found = Completions(0, 0)
+        self.found, self.picked = Completions(0, 0), False
+
+    def pick(self, step: int) -> None:
+        """Move to another item by a key; it is Enter's from now on."""
+        self.picked = bool(self.found.items)
+        self.move_to(max(0, self.cursor + step))
+        self.watch_cursor(self.cursor, self.cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Say which keys are for the list."""
@@ -146,7 +156,7 @@ class CompletionList(LineList, can_focus=False):
         if not self.found.items:
             self.border_subtitle = ""
         else:
-            self.border_subtitle = "enter takes · esc closes" if self.chosen else "tab takes · ↓ chooses"
+            self.border_subtitle = "enter takes · esc closes" if self.picked else "tab takes · ↓ chooses"
 
     def place(self, at: Offset) -> None:
         """Above a cell of the screen where there is room, else below it."""

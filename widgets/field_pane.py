@@ -13,6 +13,7 @@ from textual.widgets import Input, Label
 
 from widgets.field_list import FieldList, Ticks
 from widgets.field_tree import FieldTree, TreeRow
+from widgets.matching import has_words
 from widgets.search_line import SearchLine
 
 
@@ -26,6 +27,7 @@ class FieldPane(Vertical):
         Binding("escape", "leave", "Back", show=False, id="fields.leave", tooltip="Back from the search to the tree"),
         Binding("up", "found(-1)", "Up", show=False, id="fields.found_up", tooltip="Found field above"),
         Binding("down", "found(1)", "Down", show=False, id="fields.found_down", tooltip="Found field below"),
+        Binding("tab", "take", "Take", show=False, id="fields.take", tooltip="Take one that is only like the text"),
     ]
 
     DEFAULT_CSS = """
@@ -46,7 +48,12 @@ class FieldPane(Vertical):
             self.row = row
 
     class NothingFound(Message):
-        """No field matches the query."""
+        """No field has the query in its name."""
+
+        def __init__(self, nearest: str = "") -> None:
+            super().__init__()
+            self.nearest = nearest
+            """Name of one that is like it; empty: none is."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,6 +61,8 @@ class FieldPane(Vertical):
         self.list = FieldList()
         self._query = SearchLine("part of a field's name")
         self._from: TreeRow | None = None
+        self._moved = False
+        """Whether a row was chosen by a key since the text was typed."""
 
     def compose(self) -> ComposeResult:
         """The query, when it is asked for, and the tree."""
@@ -70,7 +79,7 @@ class FieldPane(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Some keys are there only while a field is searched."""
-        return self.has_class("-finding") if action in ("leave", "found") else True
+        return self.has_class("-finding") if action in ("leave", "found", "take") else True
 
     def action_find(self) -> None:
         """Search the fields beside the cursor."""
@@ -83,6 +92,7 @@ class FieldPane(Vertical):
 
     def action_found(self, step: int) -> None:
         """Move among what was found while the keyboard is in the query."""
+        self._moved = True
         self.list.action_move(step)
 
     def action_leave(self) -> None:
@@ -99,6 +109,7 @@ class FieldPane(Vertical):
     def _show_found(self, event: Input.Changed | None = None) -> None:
         if event is not None:
             event.stop()
+        self._moved = False
         if self._from is not None and self.has_class("-finding"):
             found = self.tree_of.find(self._from, self._query.value)
             self.list.show_found(found, self._query.value)
@@ -106,8 +117,16 @@ class FieldPane(Vertical):
                 self.post_message(self.NothingFound())
 
     @on(Input.Submitted)
-    def _take(self, event: Input.Submitted) -> None:
+    def _agreed(self, event: Input.Submitted) -> None:
         event.stop()
+        row = self.list.current
+        if row is None or self._moved or has_words(row.name, event.value.strip()):
+            self.action_take()
+        else:
+            self.post_message(self.NothingFound(row.name))
+
+    def action_take(self) -> None:
+        """Take the field under the cursor, also one that is only like what was typed."""
         row = self.list.current
         if row is None:
             return

@@ -16,6 +16,7 @@ from textual.widgets import Input, Label
 from widgets.figures import grouped
 from widgets.function_rows import KIND_NAMES, Describe, FunctionRows
 from widgets.line_list import LineList
+from widgets.matching import has_words, is_typed_probe
 from widgets.safe_text import safe_content
 from widgets.search_line import PickLine
 
@@ -51,6 +52,9 @@ class FunctionList(Vertical):
             key_display="enter",
             id="functions.pick",
             tooltip="See the signature of the function",
+        ),
+        Binding(
+            "tab", "take", "Take", show=False, id="functions.take", tooltip="Take one that is only like the text"
         ),
         Binding("slash", "search", "Search", key_display="/", id="functions.search", tooltip="Type part of a name"),
         Binding("escape", "clear", "Clear", show=False, id="functions.clear", tooltip="Show all functions again"),
@@ -91,7 +95,12 @@ class FunctionList(Vertical):
             return self._control
 
     class SpecificationWanted(Message):
-        """A `:` was typed in front of a name, where none has it: a specification is to be typed."""
+        """A `:` was typed in front of a name, where none has it, or a whole probe: a specification is to be typed."""
+
+        def __init__(self, text: str = "") -> None:
+            super().__init__()
+            self.text = text
+            """The probe that was typed; empty: none yet."""
 
     def __init__(self, close_first: Callable[[], bool] = lambda: False) -> None:
         """`close_first`: closes what Escape is for before it is for the search; False: there is nothing."""
@@ -100,6 +109,8 @@ class FunctionList(Vertical):
         self.border_title = "functions"
         self._input = _NameLine("part of a name")
         self._query = ""
+        self._moved = False
+        """Whether a row was chosen by a key since the text was typed."""
         self._list = LineList()
         self._count = Label("", classes="count", markup=False)
         self._about = Label("", classes="about", markup=False)
@@ -176,7 +187,7 @@ class FunctionList(Vertical):
                 self._input.value = self._query
             self.post_message(self.SpecificationWanted())
             return
-        self._query = event.value
+        self._query, self._moved = event.value, False
         self._find(event.value)
 
     def _find(self, query: str) -> None:
@@ -188,6 +199,8 @@ class FunctionList(Vertical):
         self._count.update(every if total == len(self._names) else f"{grouped(total)} of {every}")
         if not indices:
             self._about.update(safe_content(f"no function matches {query.strip()}") if query.strip() else "")
+        if is_typed_probe(query.strip()):
+            self._about.update("a whole probe: Enter takes it into the specification")
 
     @on(LineList.Highlighted)
     def _say_more(self, event: LineList.Highlighted) -> None:
@@ -196,7 +209,7 @@ class FunctionList(Vertical):
 
     def _about_current(self) -> None:
         rows, row = self._list.rows, self._list.cursor
-        if isinstance(rows, FunctionRows) and row < rows.next:
+        if isinstance(rows, FunctionRows) and row < rows.next and not is_typed_probe(self._query.strip()):
             name, about = rows.name(row), rows.about(row)
             where = f" [{about.module}]" if about.module else ""
             with_ = ", ".join(KIND_NAMES[kind] for kind in sorted(about.kinds) if kind in KIND_NAMES)
@@ -207,17 +220,37 @@ class FunctionList(Vertical):
             self._about.update(safe_content(f"{name}{where}: {words}"))
 
     @on(LineList.Selected)
-    @on(Input.Submitted)
-    def action_pick(self, event: Message | None = None) -> None:
-        """Pick the function under the cursor."""
+    def action_take(self, event: Message | None = None) -> None:
+        """Pick the function under the cursor, also one that is only like what was typed."""
         if event is not None:
             event.stop()
         name = self.current
         if name is not None:
             self.post_message(self.Picked(self, name))
 
+    @on(Input.Submitted)
+    def action_pick(self, event: Message | None = None) -> None:
+        """Pick the function under the cursor where it has what was typed in its name, or was chosen by a key."""
+        if event is not None:
+            event.stop()
+        text = self._input.value.strip()
+        if is_typed_probe(text):
+            self.post_message(self.SpecificationWanted(text))
+        elif self.current is None or self._moved or has_words(self.current, text):
+            self.action_take()
+        else:
+            self._about.update(safe_content(f"no name has {text} in it: Tab takes {self.current}, ↓ chooses"))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Tab takes a row where Enter would not."""
+        if action != "take":
+            return True
+        text = self._input.value.strip()
+        return self._input.has_focus and self.current is not None and not has_words(self.current, text)
+
     def action_list(self, what: str, step: int) -> None:
         """Move in the list while the keyboard is in the search line."""
+        self._moved = True
         (self._list.action_move if what == "move" else self._list.action_page)(step)
 
     def action_search(self) -> None:

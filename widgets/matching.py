@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from widgets.rows import Piece
+
+_BETWEEN_WORDS: Final = re.compile(r"[^\w.$]+")
+"""As `btf.search` has it."""
+_PROBE: Final = re.compile(r"(?:[ft]|[pr]\d*|e|on)(?::\S*)?\s+\S|(?:s|lat):\S")
 
 
 def matched(name: str, query: str) -> list[tuple[int, int]]:
@@ -40,6 +46,19 @@ def rank(name: str, query: str) -> tuple[int, int] | None:
     if place > 0:
         return (1 if f"_{query}" in text else 2, len(text))
     return (3, len(text)) if _chain(text, query) else None
+
+
+def has_words(name: str, query: str) -> bool:
+    """Return whether a name has all words of a query as they were written, in any case: it is no other name then."""
+    low = name.lower()
+    return all(word in low for word in _BETWEEN_WORDS.split(query.lower()))
+
+
+def is_typed_probe(text: str) -> bool:
+    """Return whether what was typed into a search for a function is a whole probe: `f vfs_read count`."""
+    from probes.translation.translate import translate  # not before the first picture
+
+    return _PROBE.match(text) is not None or translate(text) is not None
 
 
 def highlighted(

@@ -109,6 +109,8 @@ class PresetChooser(Vertical):
         super().__init__()
         self.border_title = "presets"
         self._all: tuple[Listed, ...] = ()
+        self._moved = False
+        """Whether a row was chosen by a key since the text was typed."""
         self._search = _Search("words, #tag")
         self._list = LineList(_Rows(()))
         self._list.can_focus = False
@@ -161,6 +163,7 @@ class PresetChooser(Vertical):
 
     def action_move(self, step: int) -> None:
         """Cursor up or down."""
+        self._moved = True
         self._list.action_move(step)
 
     def action_page(self, step: int) -> None:
@@ -168,9 +171,15 @@ class PresetChooser(Vertical):
         self._scroll.scroll_relative(y=step * max(1, self._scroll.size.height - 1), animate=False)
 
     def action_choose(self) -> None:
-        """Arm the preset under the cursor."""
-        if self.current is not None:
-            self.post_message(self.Chosen(self.current))
+        """Arm the preset that was named, or the one under the cursor where no other fits or a key chose it."""
+        text, found = self._search.value.strip(), self._shown
+        one = next((one for one in found if one.name == text), self.current)
+        if one is None:
+            return
+        if not text or self._moved or len(found) == 1 or one.name == text:
+            self.post_message(self.Chosen(one))
+        else:
+            self.notify(f"{len(found)} presets fit: ↓ chooses one, and Enter arms that", markup=False)
 
     def action_edit(self) -> None:
         """Edit its file."""
@@ -180,6 +189,7 @@ class PresetChooser(Vertical):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
+        self._moved = False
         self._look_for(event.value, self.current.name if self.current else "")
 
     @on(Input.Submitted)
@@ -190,6 +200,7 @@ class PresetChooser(Vertical):
     @on(LineList.Selected)
     def _selected(self, event: LineList.Selected) -> None:
         event.stop()
+        self._moved = True
         self.action_choose()
 
     @on(LineList.Highlighted)

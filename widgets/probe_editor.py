@@ -131,7 +131,8 @@ class ProbeEditor(SignaturePane):
     @on(FieldPane.NothingFound)
     def _nothing_found(self, event: FieldPane.NothingFound) -> None:
         event.stop()
-        self._say.refuse("no field here has that in its name")
+        near = f": Tab takes {event.nearest}, ↓ chooses" if event.nearest else ""
+        self._say.refuse(f"no field here has that in its name{near}")
 
     @on(FieldList.Ticked)
     def _ticked(self, event: FieldList.Ticked) -> None:

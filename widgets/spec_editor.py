@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.widgets.input import Selection
 
+from probes.translation.translate import translate
 from widgets.history import History, State
 from widgets.safe_text import safe
 from widgets.spec_text import Laid, Specification, head, unfinished
@@ -32,7 +33,7 @@ class SpecEditor(Input):
             "Arm",
             key_display="enter",
             id="spec.submit",
-            tooltip="Arm what is written (a pattern, too); where a name is suggested, take it",
+            tooltip="Arm exactly what is written; where a name is suggested, Tab takes it",
         ),
         Binding("ctrl+z", "undo", "Undo", id="spec.undo", tooltip="Take back what was typed or ticked last"),
         Binding("ctrl+y,ctrl+shift+z", "redo", "Redo", show=False, id="spec.redo", tooltip="Do it again"),
@@ -53,8 +54,10 @@ class SpecEditor(Input):
     shown: reactive[Specification] = reactive(Specification(), layout=True)
     """The verdict and all that is told of a text; drawn where it is about the one that stands here."""
 
-    marked: reactive[bool] = reactive(False, layout=True)
-    """A completion is marked, and Enter is for that."""
+    picked: reactive[bool] = reactive(False)
+    """A completion was chosen by a key, and Enter is for that."""
+    listed: reactive[bool] = reactive(False, layout=True)
+    """There are completions, and Tab is for those."""
     unseen = False
     """The text was changed, and no completions were looked for since."""
 
@@ -80,8 +83,8 @@ class SpecEditor(Input):
         """Where a blank was put that need not be typed too."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Enter takes a completion that is marked, before all else."""
-        return not self.marked if action == "submit" else True
+        """Enter takes a completion that was chosen, before all else."""
+        return not self.picked if action == "submit" else True
 
     async def _on_key(self, event: events.Key) -> None:
         # A binding runs only when the key has gone up through all parents, and letters behind it are in the text by
@@ -100,7 +103,12 @@ class SpecEditor(Input):
         self._paste(self.app.clipboard)
 
     def _paste(self, text: str) -> None:
-        every = [line.strip() for line in text.splitlines()]
+        if (meant := translate(text)) is not None:
+            every = list(meant.probes) if len(meant.probes) > 1 else [" ".join(text.split())]
+            if len(every) > 1 and meant.told:
+                self.notify(meant.told, markup=False)
+        else:
+            every = [line.strip() for line in text.splitlines()]
         lines = [line for line in every if line and not line.startswith("#")]
         if len(lines) > 1:
             self.post_message(self.LinesPasted(tuple(lines), len(every) - len(lines)))
@@ -165,9 +173,10 @@ class SpecEditor(Input):
     def _laid(self, columns: int) -> Laid:
         # The verdict follows a moment behind the keys: until then the text alone is drawn.
         shown = self.shown if safe(self.shown.text) == self.value else Specification(self.value)
-        if self.marked and unfinished(shown):
+        if self.listed and unfinished(shown):
             shown = Specification(self.value)  # the list says how it goes on
-        return head(shown, max(9, columns - 1), not self.marked)  # a column is left for the cursor behind the text
+        keys = "" if self.listed else "tab" if self.has_focus else "F6, tab"
+        return head(shown, max(9, columns - 1), keys)  # a column is left for the cursor behind the text
 
     @property
     def content_width(self) -> int:

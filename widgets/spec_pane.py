@@ -143,32 +143,24 @@ class SpecPane(CompletingPane):
         else:
             self._lines.scroll_page_down(animate=False)
 
-    def press(self, key: str) -> bool:
-        """As for the list; Enter takes a suggested name or text where no completion is marked."""
-        if super().press(key):
-            return True
-        error = self.shown.verdict.error if self.shown.verdict else None
-        offered = error is not None and (error.nearest or error.corrected)
-        suggested = offered and self.shown.text == self.editor.value
-        if suggested and key == "enter":
-            self.action_fix()
-        return bool(suggested) and key == "enter"
-
-    def action_fix(self) -> None:
+    def put_right(self) -> bool:
         """Put the suggested name in the place of the wrong one, else the text that was put right."""
         verdict, text = self.shown.verdict, self.editor.value
         error = verdict.error if verdict is not None else None
-        if error is not None and error.corrected and not error.nearest:
+        if verdict is None or error is None or self.shown.text != text:
+            return False
+        if error.corrected and not error.nearest:
             self.editor.put(error.corrected, len(error.corrected))
-            return
-        if verdict is None or error is None or not error.nearest or not error.token:
-            return
+            return True
+        if not error.nearest or not error.token:
+            return False
         at = column_in(text, verdict)
         if at is None or not text.startswith(error.token, at):
             at = text.find(error.token)
         if at >= 0:
             name = error.nearest[0]
             self.editor.put(text[:at] + name + text[at + len(error.token) :], at + len(name))
+        return at >= 0
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

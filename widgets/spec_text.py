@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from textual.content import Content
@@ -94,25 +94,23 @@ def broken(text: str, columns: int) -> list[Slice]:
     return slices
 
 
-def head(shown: Specification, columns: int, advised: bool = True) -> Laid:
+def head(shown: Specification, columns: int, keys: str = "tab") -> Laid:
     """The text with its verdict: a caret under the token it is about, or the sign that it is accepted.
 
     Args:
         shown: what is shown.
         columns: of the pane.
-        advised: whether the way out is told too; False where Enter is for something else.
+        keys: that take the way out; empty: they are for something else now.
     """
     text, error = safe(shown.text), shown.verdict.error if shown.verdict else None
-    if error is not None and not advised:
-        error = replace(error, hint="", nearest=(), corrected="")
     column = column_in(text, shown.verdict) if shown.verdict is not None else None
-    lines, parts = _marked(text, error if column is not None else None, column or 0, columns)
+    lines, parts = _marked(text, error if column is not None else None, column or 0, columns, keys)
     if error is not None and column is None:
         if shown.verdict is not None and shown.verdict.caret is not None:
             # The kernel judged a line that was lowered: its caret belongs under that line.
-            lines += _marked(safe(shown.verdict.command), error, shown.verdict.caret, columns)[0]
+            lines += _marked(safe(shown.verdict.command), error, shown.verdict.caret, columns, keys)[0]
         else:
-            lines += _message(error, columns)
+            lines += _message(error, columns, keys)
     elif error is None and shown.verdict is not None:
         _accept(lines, columns, _LOWERED if shown.lowered_only else _ACCEPTED)
     return Laid(lines, parts)
@@ -154,11 +152,12 @@ def column_in(text: str, verdict: Verdict) -> int | None:
     return words[-1].end() if words else 0
 
 
-def advice(error: Refusal) -> str:
-    """The way out: the nearest name that exists, or the hint with the text put right."""
+def advice(error: Refusal, keys: str) -> str:
+    """The way out: the nearest name that exists, or the hint with the text put right; `keys` take it."""
+    by = f" ({keys})" if keys else ""
     if error.nearest:
-        return f"did you mean {safe(error.nearest[0])}? (enter)"
-    right = f"put right (enter): {safe(error.corrected)}" if error.corrected else ""
+        return f"did you mean {safe(error.nearest[0])}?{by}"
+    right = f"put right{by}: {safe(error.corrected)}" if error.corrected else ""
     return "   ".join(filter(None, (safe(error.hint), right)))
 
 
@@ -172,7 +171,9 @@ def _accept(lines: list[Content], columns: int, sign: str) -> None:
         lines.append(mark)
 
 
-def _marked(text: str, error: Refusal | None, column: int, columns: int) -> tuple[list[Content], dict[int, Slice]]:
+def _marked(
+    text: str, error: Refusal | None, column: int, columns: int, keys: str
+) -> tuple[list[Content], dict[int, Slice]]:
     """The lines of a text, with an error below the one that holds its column."""
     column = min(column, len(text))
     lines: list[Content] = []
@@ -183,15 +184,15 @@ def _marked(text: str, error: Refusal | None, column: int, columns: int) -> tupl
         parts[len(lines)] = part
         lines.append(_line(text, part))
         if error is not None and n == holder:
-            lines += _caret(part.indent + column - part.start, error, columns)
+            lines += _caret(part.indent + column - part.start, error, columns, keys)
     return lines, parts
 
 
-def _caret(place: int, error: Refusal, columns: int) -> list[Content]:
+def _caret(place: int, error: Refusal, columns: int, keys: str) -> list[Content]:
     """The caret, its message behind it, before it, or below it: where there is room."""
     marks = ("^" + "~" * (width(safe(error.token)) - 1))[: max(1, columns - place)]
     message = f"{safe(error.code)}  {safe(error.message)}"
-    way_out = advice(error)
+    way_out = advice(error, keys)
     whole = f"{message}   {way_out}" if way_out else message
     caret = Content.styled(marks, "bold $text-error")
     blanks = " " * place
@@ -204,15 +205,15 @@ def _caret(place: int, error: Refusal, columns: int) -> list[Content]:
         if place + len(marks) + 2 + width(way_out) <= columns:
             return [Content.assemble(text, "  ", way_out)]
         return [text, *_hint(way_out, columns)]
-    return [Content.assemble(blanks, caret), *_message(error, columns)]
+    return [Content.assemble(blanks, caret), *_message(error, columns, keys)]
 
 
-def _message(error: Refusal, columns: int) -> list[Content]:
+def _message(error: Refusal, columns: int, keys: str) -> list[Content]:
     message = f"{safe(error.code)}  {safe(error.message)}"
     parts = broken(message, columns)
     first = _words(error, message[parts[0].start : parts[0].end])
     rest = [Content(" " * part.indent + message[part.start : part.end]) for part in parts[1:]]
-    return [first, *rest, *_hint(advice(error), columns)]
+    return [first, *rest, *_hint(advice(error, keys), columns)]
 
 
 def _words(error: Refusal, message: str) -> Content:

@@ -272,7 +272,7 @@ class Host:
         self.state, self.why, self.remedy = self._before
         if back.refused:
             self.why = "; ".join(f"not armed again: {text}" for text in back.refused)
-            self.remedy = "D takes all away, and it can be armed anew"
+            self.remedy = "take all away, and arm it anew"
         if back.again or back.refused:
             self.state = State.ARMED if watch.armed else State.REFUSED
         self.done = Done(tuple(line for one in watch.armed for line in one.plan.lines), self.done.notes)

@@ -160,7 +160,7 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
         await until(lambda: re.search(r"web1 .*… cut \d+ s", text(app)), pilot)
         await until(lambda: "1 of 2 armed, 1 cut" in text(app), pilot)
         await pilot.press("shift+tab")
-        await until(lambda: "again in 3" in text(app) and "F8 give up: no route to web1" in text(app), pilot)
+        await until(lambda: "again in 3" in text(app) and "F8 gives up: no route to web1" in text(app), pilot)
         assert all(len(row) <= 80 for row in text(app).splitlines())
         lan.hosts["web2.example.com"].event(fleet.now(), pid=2)
         await until(lambda: re.search(r"web2\S+ +0 +\S+-2 ", text(app)), pilot)
@@ -284,20 +284,20 @@ async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         await until(lambda: app.watching is not None, pilot)
         await pilot.press("f3")
-        await until(lambda: "nothing is armed: F2, pick a function, Enter" in text(app), pilot)
+        await until(lambda: "nothing is armed: F2, a function, Enter, Enter arms one" in text(app), pilot)
         app.hosting.fleet.arm(Order(("f vfs_read",)))
         await pilot.press("f9")
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         await pilot.press("o")
         await until(lambda: "run … -t A -t B -o FILE" in text(app), pilot)
         await pilot.press("f3")
-        await until(lambda: "2 hosts have probes: F9" in text(app), pilot)
+        await until(lambda: "2 hosts have probes; F9 shows the hosts" in text(app), pilot)
         built = armable("f vfs_open")
         monkeypatch.setattr(ComposeScreen, "current", property(lambda self: built))
         app.post_message(ProbeArmed(built, ()))
-        await until(lambda: "armed on web1 only; F9, then a, arms on all hosts" in text(app), pilot)
+        await until(lambda: "armed on web1 only; F9, a arms on all hosts" in text(app), pilot)
         app.post_message(ProbeArmed(armable("f vfs_read"), ()))
-        await until(lambda: "armed on web1 only; F9, then F5, arms on all hosts" in text(app), pilot)
+        await until(lambda: "armed on web1 only; F9, F5 arms on all hosts" in text(app), pilot)
 
 
 async def test_a_preset_is_chosen_for_all_while_the_workbench_waits(lan):

@@ -77,7 +77,7 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
         assert keys(app) == set()
         side.cut()
         await until(lambda: "line cut" in shown(app), pilot)
-        await until(lambda: "F8 give up" in shown(app), pilot)
+        await until(lambda: "F8 gives up" in shown(app), pilot)
         text = shown(app)
         assert "armed 0" in text and "vfs_read" in text, "what came stays"
         assert keys(app) == {"reconnect", "give_up"}

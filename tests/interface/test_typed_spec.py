@@ -63,7 +63,7 @@ async def test_a_novice_gets_there_by_completion_alone(kernel_only, size):  # no
             while found.chosen is None or found.chosen.label != label:
                 assert found.chosen is None or found.cursor < len(found.found.items) - 1, label
                 await pilot.press("down")
-            await pilot.press("enter")
+            await pilot.press("tab")
             await pilot.pause()
         assert spec.editor.value == "f vfs_read file->f_path.dentry->d_name.name:string "
         assert spec.shown.verdict is not None and spec.shown.verdict.ok
@@ -166,7 +166,7 @@ async def test_the_caret_is_under_the_error_as_typed(kernel_only):  # noqa: F811
         row = next(n for n, line in enumerate(lines) if "file->f_poss" in line)
         assert lines[row + 1].index("^") == lines[row].index("f_poss")
         assert "NO_BTF_FIELD" in lines[row + 1]
-        await pilot.press("enter")
+        await pilot.press("tab")
         await until(lambda: spec.editor.value == "f   vfs_read   file->f_pos", pilot)
         assert spec.shown.verdict is not None and spec.shown.verdict.ok
 
@@ -248,14 +248,14 @@ async def test_the_mouse_edits_too(kernel_only):  # noqa: F811
         await until(lambda: spec.editor.value == "f vfs_read count", pilot)
 
 
-async def test_what_a_beginner_types_is_put_right_by_enter(kernel_only):  # noqa: F811
+async def test_what_a_beginner_types_is_put_right_by_tab(kernel_only):  # noqa: F811
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)
         await typed(pilot, "f vfs_read %di")
         await until(lambda: spec.shown.text == "f vfs_read %di" and spec.shown.verdict, pilot)
         assert spec.shown.verdict.error.corrected == "p vfs_read %di"
-        await pilot.press("escape", "enter")
+        await pilot.press("escape", "tab")
         await until(lambda: spec.shown.text == "p vfs_read %di" and spec.shown.verdict, pilot)
         assert spec.shown.verdict.ok
         await pilot.press("ctrl+u")

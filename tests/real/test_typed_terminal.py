@@ -27,7 +27,7 @@ STEPS = (
     ("na", r"name +const unsigned char \*"),
     ("", "name:string +text in the kernel's memory"),
 )
-"""What is typed, and the completion that is marked then; Enter takes it."""
+"""What is typed, and the completion that is marked then; Tab takes it."""
 
 
 def type_by_completion(terminal: Tmux) -> None:
@@ -36,7 +36,7 @@ def type_by_completion(terminal: Tmux) -> None:
     for letters, marked in STEPS:
         terminal.press(*letters)
         terminal.wait(lambda screen, marked=marked: re.search(f"│▌{marked}", screen))  # type: ignore[misc]
-        terminal.press("Enter")
+        terminal.press("Tab")
     terminal.wait(lambda screen: re.search(rf"│{re.escape(SPEC)} +✓ this kernel", screen))
 
 

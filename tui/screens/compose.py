@@ -133,6 +133,9 @@ class ComposeScreen(ProbeCommands):
     def on_function_list_specification_wanted(self, event: FunctionList.SpecificationWanted) -> None:
         event.stop()
         self.action_edit()
+        if event.text and self.editing:
+            _, spec = self.panes()
+            spec.editor.put(event.text, len(event.text))
 
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""
@@ -240,12 +243,7 @@ class ComposeScreen(ProbeCommands):
 
     def on_probe_editor_arm_requested(self, event: ProbeEditor.ArmRequested) -> None:
         event.stop()
-        _, spec = self.panes()
-        error = spec.shown.verdict.error if spec.shown.verdict else None
-        if error is not None and error.nearest:  # `did you mean NAME? (enter)`
-            spec.action_fix()
-        else:
-            self.action_arm()
+        self.action_arm()
 
     def on_probe_editor_left(self, event: ProbeEditor.Left) -> None:
         event.stop()

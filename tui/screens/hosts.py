@@ -16,6 +16,7 @@ from tui.hosting import host_line
 from tui.screens.detail import DetailScreen
 from tui.shown_hosts import ShownHosts
 from tui.views.filter_bar import FilterBar, HostsFilterBar
+from tui.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT
 from widgets.host_table import HostDetail, HostTable
 from widgets.key_line import KeyLine
 from widgets.status_bar import LiveLine, LiveState, Losses
@@ -156,7 +157,7 @@ class HostsScreen(Screen[None]):
             hosts = "1 host" if asked == 1 else f"{asked} hosts"
             text = f"arming on {hosts}: {order.title}" + "; the others have it" * (asked < every)
         else:
-            text = f"ordered on all {every} hosts already: {order.title}; D takes everything away"
+            text = f"ordered on all {every} hosts already: {order.title}; {HOSTS_DISARM}"
         self.bench.notify(text, markup=False, topic="hosts")
         self.tick()
 
@@ -172,7 +173,7 @@ class HostsScreen(Screen[None]):
         if probe is not None:
             self.order(Order((str(probe),)))
         else:
-            self.notify("no probe is built yet: F2, or F5 for a preset", markup=False)
+            self.notify(f"no probe is built yet: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 
     def action_disarm_hosts(self) -> None:
         """Take every probe away from every host, after a question: each order is lost."""
@@ -183,7 +184,7 @@ class HostsScreen(Screen[None]):
         """Try those again that failed."""
         if not self._fleet.retry():
             cut = any(host.trying is not None for host in self._fleet.hosts)
-            now = "; F7 tries those at once whose lines are cut" if cut else ""
+            now = f"; {HOSTS_RECONNECT}" if cut else ""
             self.notify(f"no host has failed{now}", markup=False)
         self.tick()
 

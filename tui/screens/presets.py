@@ -16,6 +16,7 @@ from probes.command import Armable
 from probes.presets.errors import PresetError
 from probes.presets.schema import Preset
 from tui import presets
+from tui.ways_out import LEAVE_FOR_TARGET
 from widgets.form import FormDialog
 from widgets.key_line import KeyLine
 from widgets.preset_chooser import Listed, Looked, PresetChooser
@@ -122,7 +123,7 @@ class PresetScreen(ModalScreen[Picked | None]):
         event.stop()
         preset = event.one.preset
         if preset is None or self._connection is None:
-            why = event.one.error if preset is None else "no target is open yet: wait, or F4 after Esc"
+            why = event.one.error if preset is None else f"no target is open yet: wait, or {LEAVE_FOR_TARGET}"
             self._refused(why)
         elif preset.parameters:
 

@@ -14,6 +14,7 @@ from tui.filter import Counted, Filter
 from tui.shown import note_of, note_of_gap
 from tui.views.chosen_pane import SORT, ChosenPane
 from tui.views.view import TableView
+from tui.ways_out import BOTH_ENDS
 from widgets.call_rows import CallRows
 from widgets.event_detail import DetailField
 
@@ -111,7 +112,7 @@ class CallsView(TableView):
         if self.pane.shown is None:
             return note_of(watching)
         if not ends_of(watching.known.plans):
-            return "no probe has both ends of a call: F2, b, Enter"
+            return f"no probe has both ends: {BOTH_ENDS}"
         counted = note_of_calls(self.pane.shown.every.calls)
         return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watching))))
 

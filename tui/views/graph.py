@@ -11,6 +11,7 @@ from tui.graph_names import GraphNames
 from tui.hot_spots import HotSpots
 from tui.shown import note_of, note_of_gap, note_of_recording
 from tui.views.view import Place, TableView
+from tui.ways_out import TRACE_CALLS
 from widgets.event_detail import DetailField
 from widgets.figures import duration, grouped
 from widgets.graph_pane import GraphPane
@@ -154,7 +155,7 @@ class GraphView(TableView):
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
             if watching.live and not watching.armed:
                 return "no call came yet"
-            return "no calls: F2, a function, G traces what it calls; or b probes both its ends"
+            return f"no calls: {TRACE_CALLS}"
         held = watching.live and not self.place.following
         counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watching))))
         if state := note_of_recording(watching):

@@ -9,13 +9,14 @@ from tui.filter import Filter
 from tui.shown import note_of
 from tui.views.histograms_pane import HistogramsPane, TableLines
 from tui.views.view import Place, View
+from tui.ways_out import GIVE_TRIGGER
 
 if TYPE_CHECKING:
     from events.store import Store
     from kernel.watch import Watch
     from tui.hist_tables import TableLine
 
-_NONE = "no probe has a hist trigger: T gives it one, e.g. hist:keys=common_pid"
+_NONE = f"no probe has a hist trigger: {GIVE_TRIGGER}, e.g. hist:keys=common_pid"
 
 
 class HistogramsView(View):

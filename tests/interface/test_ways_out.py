@@ -1,0 +1,331 @@
+"""Each way out by a key that a message offers is taken, in a state in which it is offered; there are no others."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernel.errors import KernelError, TargetUnusable
+from kernel.hosts.order import Order
+from kernel.limits import REMEDY
+from probes.graph_plan import GraphPlan
+from tests.interface.test_app import SIZE, application, kernel_only, open_compose, says
+from tests.interface.test_guards import ask_for, living
+from tests.interface.test_hosts import lan, running
+from tests.interface.test_line_cut import Side, keys, live
+from tests.interface.widget_host import until
+from tui import dialogs, ways_out
+from tui.hosting import host_line
+from tui.screens.hosts import HostsScreen
+from tui.screens.losses import LossScreen
+from tui.screens.presets import PresetScreen
+from tui.screens.targets import TargetScreen
+from tui.screens.triggers import TriggerScreen
+from tui.ways_out import WAYS
+from widgets.choose import Choose
+from widgets.confirm import Confirm
+from widgets.trouble import TroubleDialog
+from widgets.way_out import Way
+
+__all__ = ["kernel_only", "lan", "living"]
+
+ROOT = Path(__file__).parents[2]
+TABLES = {
+    *("tui/ways_out.py", "widgets/way_out.py", "tui/help.py", "tui/commands.py", "tui/docs/manpage.py"),
+    *("tui/docs/keys.py", "probes/export/ansible_parts.py"),
+}
+"""Files that name keys and are held against the bindings elsewhere: `test_help`, `test_docs`."""
+NAMES_KEY = re.compile(
+    r"\bF[1-9]\b|\bEsc\b|\bTab\b|\^[A-Z]\b|"
+    r"(?<![\w'])[a-zA-Z] (?:tries|takes|disarms|says|shows|opens|chooses|goes|traces|gives|arms)\b"
+)
+DRAWN = {
+    "what is ticked forms a probe here; : or F6 to type one": "test_typed_spec, test_app_keys",
+    "F6, tab": "test_enter",
+    "Tab takes": "test_enter",
+    "a time: t goes to one": "test_events_pane",
+    "f chooses calls": "test_app_keys",
+    "nothing fits; Esc goes back": "test_presets",
+    "An fprobe sits where a function begins; p takes an offset": "the letter of a probe",
+    "[^A-Za": "a set of characters",
+    "-p gives the values": "an option",
+    "-p takes NAME": "an option",
+    "-o ": "an option",
+}
+"""What else names keys, beside the line where they are typed, and where those are pressed."""
+
+
+async def take(pilot: Any, way: Way) -> None:
+    for key in way.keys:
+        if " " in key:
+            await pilot.press(*"vfs_read")
+        else:
+            await pilot.press(key)
+        await pilot.pause(0.3)
+
+
+def shows(app: Any, kind: type) -> Callable[[], bool]:
+    return lambda: isinstance(app.screen, kind)
+
+
+# -- with a kernel of a recording ----------------------------------------------------------------------------------
+
+
+async def choose_target(app: Any, pilot: Any, way: Way) -> None:
+    await take(pilot, way)
+    await until(shows(app, TargetScreen), pilot)
+
+
+async def running_kernel(app: Any, pilot: Any, way: Way) -> None:
+    app.trace(GraphPlan(("vfs_read",)))
+    await until(lambda: says(app, str(way)), pilot)
+    await choose_target(app, pilot, way)
+
+
+async def other_target(app: Any, pilot: Any, way: Way) -> None:
+    dialogs.show_trouble(app, "no", "why", "do this")
+    await until(lambda: isinstance(app.screen, TroubleDialog) and says(app, str(way)), pilot)
+    assert not says(app, "F7") and not says(app, "F9"), "neither can be done"
+    await choose_target(app, pilot, way)
+
+
+async def from_presets(app: Any, pilot: Any, way: Way) -> None:
+    await pilot.press("f5")
+    await until(shows(app, PresetScreen), pilot)
+    await choose_target(app, pilot, way)
+
+
+async def show_lines(app: Any, pilot: Any, way: Way) -> None:
+    _, spec = app.compose_place.panes()
+    await pilot.press("f6")
+    spec.editor.put("f vfs_read count", 16)
+    await take(pilot, way)
+    assert spec.lowered
+
+
+OF_RECORDING = {
+    "OTHER_TARGET": other_target,
+    "CHOOSE_TARGET": choose_target,
+    "RUNNING_KERNEL": running_kernel,
+    "OPEN_ANEW": choose_target,
+    "LEAVE_FOR_TARGET": from_presets,
+    "SHOW_LINES": show_lines,
+}
+
+
+@pytest.mark.parametrize("name", sorted(OF_RECORDING))
+async def test_where_nothing_is_armed(kernel_only, name):
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await OF_RECORDING[name](app, pilot, WAYS[name])
+
+
+# -- with a kernel that runs ---------------------------------------------------------------------------------------
+
+
+async def arm_one(app: Any, pilot: Any, way: Way) -> None:
+    await open_compose(app, pilot)
+    await pilot.press("f3")
+    await until(lambda: says(app, f"nothing is armed: {way}"), pilot)
+    await take(pilot, way)
+    await until(lambda: len(app.watching.armed) == 1, pilot)
+
+
+async def both_ends(app: Any, pilot: Any, way: Way) -> None:
+    await armed(app, pilot)
+    await pilot.press("x")
+    await until(lambda: says(app, f"no probe has both ends: {way}"), pilot)
+    await take(pilot, way)
+    await until(lambda: any("%both" in str(one.plan.probe) for one in app.watching.armed), pilot)
+
+
+async def trace_calls(app: Any, pilot: Any, way: Way) -> None:
+    await armed(app, pilot)
+    await take(pilot, way)
+    await until(shows(app, Choose), pilot)
+    assert says(app, "Trace what vfs_read calls")
+
+
+async def give_trigger(app: Any, pilot: Any, way: Way) -> None:
+    await armed(app, pilot)
+    await take(pilot, way)
+    await until(shows(app, TriggerScreen), pilot)
+
+
+async def disarm_all(app: Any, pilot: Any, way: Way) -> None:
+    await armed(app, pilot)
+    await pilot.press("f2")
+    await take(pilot, way)
+    await until(lambda: not app.watching.armed or isinstance(app.screen, Confirm), pilot)
+
+
+async def what_helps(app: Any, pilot: Any, way: Way) -> None:
+    await armed(app, pilot)
+    await pilot.press("f2")
+    await take(pilot, way)
+    await until(shows(app, LossScreen), pilot)
+
+
+async def taken_back(app: Any, pilot: Any, way: Way) -> None:
+    await armed(app, pilot)
+    if way is ways_out.TAKE_BACK_ELSEWHERE:
+        await pilot.press("f2")
+        await until(lambda: app.compose_place.is_current, pilot)
+    elif way is ways_out.TAKE_BACK_BEHIND:
+        await pilot.press("T")
+        await until(shows(app, TriggerScreen), pilot)
+    done: list[str] = []
+    app.can_take_back("something", lambda: done.append("back"))
+    await until(lambda: any(one.text == f"something; {way}" for one in app.said), pilot)
+    await take(pilot, way)
+    assert done == ["back"]
+
+
+async def armed(app: Any, pilot: Any) -> None:
+    await ask_for(app, pilot)
+    await until(lambda: app.watching and app.watching.armed, pilot)
+    await until(lambda: app.live_place and app.live_place.is_current, pilot)
+
+
+OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
+    "ARM_ONE": arm_one,
+    "BOTH_ENDS": both_ends,
+    "TRACE_CALLS": trace_calls,
+    "GIVE_TRIGGER": give_trigger,
+    "DISARM_ALL": disarm_all,
+    "WHAT_HELPS": what_helps,
+    "TAKE_BACK": taken_back,
+    "TAKE_BACK_ELSEWHERE": taken_back,
+    "TAKE_BACK_BEHIND": taken_back,
+}
+
+
+@pytest.mark.parametrize("name", sorted(OF_KERNEL))
+async def test_where_a_kernel_runs(living, name):
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await OF_KERNEL[name](app, pilot, WAYS[name])
+
+
+# -- with a line that is cut, and several hosts --------------------------------------------------------------------
+
+OF_LINE = {"RECONNECT", "TRY_AGAIN", "GIVE_UP"}
+
+
+async def test_where_a_line_is_cut(monkeypatch):
+    from kernel import reconnect
+
+    monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
+    side = Side()
+    side.refuse = TargetUnusable("no route to box")
+    async with live(side) as (app, pilot):
+        side.cut()
+        await until(lambda: keys(app) == {"reconnect", "give_up"} and len(side.asked) == 1, pilot)
+        await take(pilot, ways_out.RECONNECT)
+        await until(lambda: len(side.asked) == 2, pilot)
+        await take(pilot, ways_out.GIVE_UP)
+        await until(shows(app, TroubleDialog), pilot)
+        await until(lambda: says(app, str(ways_out.TRY_AGAIN)), pilot)
+        side.refuse = None
+        await take(pilot, ways_out.TRY_AGAIN)  # in the dialog that offers it
+        await until(lambda: says(app, "armed 1"), pilot)
+        assert not isinstance(app.screen, TroubleDialog)
+
+
+async def test_what_cannot_be_tried_again_is_not_offered(monkeypatch):
+    side = Side()
+    async with live(side) as (app, pilot):
+        monkeypatch.setattr(app.line, "begin", lambda _: False)
+        app.tell_error(app.watching, KernelError("the lab has ended"))
+        await until(shows(app, TroubleDialog), pilot)
+        assert not says(app, "F7")
+        assert says(app, str(ways_out.OTHER_TARGET))
+
+
+OF_HOSTS = {
+    "SEE_HOSTS",
+    "HOSTS_TRY_AGAIN",
+    "HOSTS_DISARM",
+    "HOSTS_RECONNECT",
+    "HOSTS_BUILD",
+    "HOSTS_PRESET",
+    "ARM_BUILT_EVERYWHERE",
+    "ARM_PRESET_EVERYWHERE",
+}
+
+
+async def test_where_there_are_several_hosts(lan):
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        await until(lambda: app.watching is not None, pilot)
+        await take(pilot, ways_out.HOSTS_BUILD)
+        await until(lambda: app.compose_place.is_current, pilot)
+        dialogs.show_trouble(app, "no", "why")
+        await until(lambda: isinstance(app.screen, TroubleDialog) and says(app, str(ways_out.SEE_HOSTS)), pilot)
+        await take(pilot, ways_out.SEE_HOSTS)
+        await until(shows(app, HostsScreen), pilot)
+        await take(pilot, ways_out.HOSTS_PRESET)
+        await until(shows(app, PresetScreen), pilot)
+        await pilot.press("escape", "f2")
+        await take(pilot, ways_out.ARM_PRESET_EVERYWHERE)
+        await until(shows(app, PresetScreen), pilot)
+        await pilot.press("escape")
+        await pilot.press("f2")
+        app.compose_place.pick("vfs_read")
+        await take(pilot, ways_out.ARM_BUILT_EVERYWHERE)
+        await until(lambda: says(app, "2 of 2 armed"), pilot)
+        app.screen.order(Order(("f vfs_read",)))
+        await until(lambda: says(app, str(ways_out.HOSTS_DISARM)), pilot)
+        await take(pilot, ways_out.HOSTS_DISARM)
+        await until(shows(app, Confirm), pilot)
+        await pilot.press("escape")
+        tried: list[str] = []
+
+        def again() -> int:
+            tried.append("again")
+            return 1
+
+        app.hosting.fleet.try_now = lambda: tried.append("now")
+        app.hosting.fleet.retry = again
+        await take(pilot, ways_out.HOSTS_TRY_AGAIN)
+        assert tried == ["again"]
+        app.hosting.fleet.hosts[0].remedy = REMEDY
+        remedy = host_line(app.hosting.fleet, app.hosting.fleet.hosts[0]).remedy
+        assert "--force" not in remedy and "--max-rate" in remedy, "the application has no --force"
+        app.action_reconnect()
+        assert tried == ["again", "now"]
+
+
+def test_each_way_is_taken_somewhere():
+    assert set(WAYS) == {*OF_RECORDING, *OF_KERNEL, *OF_LINE, *OF_HOSTS}
+
+
+def test_no_other_message_names_a_key():
+    """A message has a `Way` of `tui.ways_out`, which is tried above."""
+    found = []
+    for folder in ("tui", "widgets", "kernel", "probes", "events"):
+        for path in (ROOT / folder).rglob("*.py"):
+            name = str(path.relative_to(ROOT))
+            if name not in TABLES:
+                found += [
+                    f"{name}: {text}" for text in messages(ast.parse(path.read_text())) if NAMES_KEY.search(text)
+                ]
+    assert not [one for one in found if not any(drawn in one for drawn in DRAWN)]
+
+
+def messages(tree: ast.AST) -> Iterator[str]:
+    """Strings of a module that are neither docstrings nor of a binding."""
+    aside: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            aside.add(id(node.value))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Binding", "Command", "About"):
+            aside.update(id(inner) for inner in ast.walk(node))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in aside:
+            yield node.value

@@ -1,0 +1,230 @@
+"""Probes of bpftrace, perf probe and shells in our words: what they come to, and that no text breaks it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernel.connection import Connection
+from kernel.hosts.order import judged
+from kernel.open import choose, shipped_recording
+from probes.check import armable
+from probes.syntax.parse_error import ParseError
+from probes.translation.scan import closing, opening, pieces
+from probes.translation.translate import translate
+from tui import specification
+from tui.__main__ import main
+
+WHOLE = [
+    ('kprobe:vfs_read { printf("%d", arg2); }', "p vfs_read arg2=$arg3", ""),
+    ('k:vfs_read{printf("%d",arg2)}', "p vfs_read arg2=$arg3", ""),
+    ("bpftrace -e 'kprobe:vfs_read { printf(\"%s\\n\", comm); }'", "p vfs_read $comm", ""),
+    (
+        'sudo bpftrace -e \'kprobe:do_sys_openat2 /comm == "bash"/ { printf("%s", str(arg1)); }\'',
+        'p do_sys_openat2 arg1=+0($arg2):string if comm == "bash"',
+        "",
+    ),
+    ("kprobe:vfs_read { @[comm] = count(); }", "p vfs_read $comm", "hist:keys=comm"),
+    ("kprobe:vfs_read { @[tid, comm] = count(); }", "p vfs_read $comm", "hist:keys=common_pid,comm"),
+    (
+        "kretprobe:vfs_read /retval > 0/ { @b = hist(retval); }",
+        "r vfs_read ret=$retval if ret > 0",
+        "hist:keys=ret.log2",
+    ),
+    ("kr:vfs_read { @ = lhist(retval, 0, 2000, 200); }", "r vfs_read ret=$retval", "hist:keys=ret.buckets=200"),
+    ("kprobe:vfs_read { @[tid] = sum(arg2); }", "p vfs_read arg2=$arg3", "hist:keys=common_pid:vals=arg2"),
+    (
+        "fentry:vfs_read /args.count > 4096/ { @[cpu] = count(); }",
+        "f vfs_read count if count > 4096",
+        "hist:keys=common_cpu",
+    ),
+    ('kfunc:vmlinux:vfs_read { printf("%d", args->file->f_pos) }', "f vfs_read f_pos=file->f_pos", ""),
+    ('fexit:vfs_read { printf("%d %d", args.count, retval); }', "f vfs_read%return count ret=$retval", ""),
+    (
+        'tracepoint:syscalls:sys_enter_openat { printf("%s", str(args.filename)); }',
+        "e syscalls.sys_enter_openat filename=+0($filename):ustring",
+        "",
+    ),
+    ("t:sched:sched_switch /args.prev_pid > 1/ { }", "e sched.sched_switch $prev_pid if prev_pid > 1", ""),
+    ("tracepoint:raw_syscalls:sys_enter { @[args.id] = count(); }", "e raw_syscalls.sys_enter $id", "hist:keys=id"),
+    ("uprobe:/bin/sh:main /arg0 == 2/ { }", "p /bin/sh:main arg0=%di if arg0 == 2", ""),
+    (
+        'uretprobe:/bin/bash:readline { printf("%s", str(retval)); }',
+        "r /bin/bash:readline ret=+0($retval):string",
+        "",
+    ),
+    ("perf probe --add 'tcp_sendmsg size'", "p tcp_sendmsg size", ""),
+    ("sudo perf probe -a vfs_read", "p vfs_read", ""),
+    ("perf probe -x /bin/bash readline%return $retval", "p /bin/bash:readline%return $retval", ""),
+    ("mine=vfs_read%return $retval", "p:mine vfs_read%return $retval", ""),
+    ("vfs_read@fs/read_write.c count", "p vfs_read count", ""),
+    ("echo 'p:mine vfs_read count' > /sys/kernel/tracing/kprobe_events", "p:mine vfs_read count", ""),
+]
+"""Text, probe, trigger."""
+IN_PART = [
+    ('kprobe:vfs_read /@s[tid]/ { printf("%d", arg2); }', ("p vfs_read arg2=$arg3",), "/@s[tid]/"),
+    ("kprobe:vfs_read /uid == 0/ { }", ("p vfs_read",), "/uid == 0/"),
+    ("kprobe:vfs_read /arg2 & 5 == 4/ { }", ("p vfs_read",), "/arg2 & 5 == 4/"),
+    ("kprobe:vfs_read { @ = count(); }", ("p vfs_read",), "--count-only"),
+    ("kprobe:vfs_read { @[comm] = avg(arg2); }", ("p vfs_read $comm",), "avg"),
+    ("kprobe:vfs_read { @s[tid] = nsecs; }", ("p vfs_read",), "@s[tid] = nsecs"),
+    ('BEGIN { printf("x"); } kprobe:vfs_read { }', ("p vfs_read",), "BEGIN"),
+    ("profile:hz:99 { @[kstack] = count(); }", (), "profile:hz:99"),
+    ("bpftrace tool.bt", (), "a script is in its own file"),
+    ("perf record -a", (), "only `perf probe`"),
+    ("perf probe 'vfs_read:12'", (), ":12"),
+    ("uprobe:libc:malloc { }", (), "its whole path"),
+]
+OURS = (
+    "f vfs_read count",
+    "p:vfs_read count",
+    "kprobe:vfs_read",
+    "f:a/b vfs_read",
+    "on sched:sched_switch",
+    "s:x u64 a",
+)
+
+
+@pytest.fixture(scope="module")
+def connection() -> Connection:
+    path = shipped_recording()
+    assert path is not None
+    return Connection(choose(str(path)).target)
+
+
+@pytest.mark.parametrize(("text", "probe", "trigger"), WHOLE)
+def test_what_is_simple_is_translated(connection: Connection, text: str, probe: str, trigger: str) -> None:
+    found = translate(text)
+    assert found is not None and found.whole
+    assert (found.probes, found.triggers) == ((probe,), (trigger,) if trigger else ())
+    verdict = judged(probe, connection)
+    assert verdict.ok or (verdict.error is not None and verdict.error.code == "no_symbols")  # of a program elsewhere
+    shown = specification.typed(connection, text).shown.verdict
+    assert shown is not None and shown.error is not None
+    assert (shown.error.code, shown.error.corrected) == ("of_another_tool", probe)
+    assert trigger in shown.error.hint
+
+
+@pytest.mark.parametrize(("text", "probes", "missing"), IN_PART)
+def test_what_is_not_is_said(connection: Connection, text: str, probes: tuple[str, ...], missing: str) -> None:
+    found = translate(text)
+    assert found is not None and not found.whole
+    assert found.probes == probes
+    assert missing in found.told
+    shown = specification.typed(connection, text).shown.verdict
+    assert shown is not None and shown.error is not None and missing in shown.error.hint
+
+
+@pytest.mark.parametrize("text", OURS)
+def test_what_is_ours_is_left_alone(text: str) -> None:
+    assert translate(text) is None
+
+
+def test_several_probes_of_a_program_are_several() -> None:
+    found = translate('kprobe:vfs_read,kprobe:vfs_write /pid == 1/ { printf("%d", arg2); }')
+    assert found is not None
+    assert found.probes == tuple(f"p {name} arg2=$arg3 if common_pid == 1" for name in ("vfs_read", "vfs_write"))
+    assert "pid is the thread" in found.told
+
+
+def test_check_says_what_it_comes_to(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "-t", str(shipped_recording()), "fentry:vfs_read { @[comm] = count(); }"]) == 0
+    said = capsys.readouterr()
+    assert "bpftrace, in our words: 'f vfs_read $comm'" in said.err and "hist:keys=comm" in said.err
+    assert "f vfs_read" in said.out
+
+
+def test_a_run_of_a_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "-t", str(shipped_recording()), "kprobe:vfs_read /uid == 0/ { }"]) != 0
+    said = capsys.readouterr().err
+    assert "/uid == 0/: without it more is recorded" in said and "'p vfs_read'" in said
+
+
+BITS = (
+    *("kprobe:vfs_read", "tracepoint:a:b", "uprobe:/bin/sh:main", "BEGIN", "bpftrace -e '", "perf probe ", "echo '"),
+    *(
+        "/pid == 1/",
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        '"',
+        "'",
+        "@",
+        "=",
+        "count()",
+        "hist(",
+        "arg0",
+        "str(arg1)",
+        ",",
+        ";",
+    ),
+    *(",", ";", "\\", " ", "\n", "args.x", "retval", "((struct file *)arg0)->f_pos", "%return", ":12", "é", "x"),
+)
+
+
+@given(st.lists(st.sampled_from(BITS), max_size=30).map("".join) | st.text(max_size=60))
+def test_no_text_breaks_it(text: str) -> None:
+    found = translate(text)
+    for probe in found.probes if found is not None else ():
+        try:
+            armable(probe)
+        except ParseError as refused:
+            assert refused.refusal.message
+
+
+@given(st.text(alphabet="a,;(){}[]\"'\\", max_size=40))
+def test_nothing_is_lost_where_a_text_is_split(text: str) -> None:
+    assert ",".join(pieces(text, ",")) == text
+    at = opening(text, "{")
+    assert at == -1 or (text[at] == "{" and at < closing(text, at) <= len(text))
+
+
+NAMES = st.sampled_from(("kprobe:vfs_read", "kprobe:vfs_write", "kprobe:vfs_open"))
+NUMBERS = st.lists(st.integers(0, 5), max_size=3)
+FILTERS = st.sampled_from(("", "/arg1 > 5/", '/comm == "sh" && arg0 != 0/', "/(arg2 == 1 || arg3 == 2) && tid == 7/"))
+
+
+@st.composite
+def clauses(draw: st.DrawFn) -> str:
+    names = draw(st.lists(NAMES, min_size=1, max_size=2, unique=True))
+    printed = "".join(f", arg{number}" for number in draw(NUMBERS))
+    more = draw(st.sampled_from(("", "; @[comm] = count()", "; @[arg4] = hist(arg5)")))
+    return f'{",".join(names)} {draw(FILTERS)} {{ printf("x"{printed}){more}; }}'
+
+
+@pytest.mark.skipif(shutil.which("bpftrace") is None, reason="bpftrace is not installed")
+@given(st.lists(clauses(), min_size=6, max_size=12))
+def test_bpftrace_reads_the_same(programs: list[str]) -> None:
+    """Its own tree has as many probes, and each records the arguments that it names."""
+    text = "\n".join(programs)
+    tree = subprocess.run(["bpftrace", "-d", "-e", text], capture_output=True, text=True, check=False, timeout=60)
+    parsed = (tree.stdout + tree.stderr).partition("AST after: parser")[2].partition("AST after")[0]
+    if not parsed:
+        pytest.skip("bpftrace shows no tree here")
+    theirs: list[tuple[str, set[str]]] = []
+    names: list[str] = []
+    inside = True
+    for line in parsed.splitlines():
+        if (head := re.fullmatch(r" (kprobe:\w+)", line)) is not None:
+            names = [] if inside else names
+            names.append(head[1].replace("kprobe:", "p "))
+            theirs.append((names[-1], set()))
+            inside = False
+        elif (argument := re.search(r"builtin: (arg\d)", line)) is not None:
+            inside = True
+            for _, arguments in theirs[-len(names) :]:
+                arguments.add(argument[1])
+        elif line.startswith("  "):
+            inside = True
+    found = translate(text)
+    assert found is not None
+    ours = [(" ".join(one.split()[:2]), set(re.findall(r"(arg\d)=\$", one))) for one in found.probes]
+    assert ours == theirs

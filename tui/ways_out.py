@@ -1,0 +1,53 @@
+"""Every way out by a key that a message of the application offers; `tests/interface/test_ways_out.py` takes each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual.app import App
+from textual.screen import ModalScreen
+
+from widgets.way_out import Way
+
+RECONNECT: Final = Way(("f7",), "tries at once", "reconnect")
+TRY_AGAIN: Final = Way(("f7",), "tries again", "reconnect")
+GIVE_UP: Final = Way(("f8",), "gives up", "give_up")
+OTHER_TARGET: Final = Way(("f4",), "chooses another target", "targets")
+CHOOSE_TARGET: Final = Way(("f4",), "chooses one")
+RUNNING_KERNEL: Final = Way(("f4",), "chooses a kernel that runs")
+OPEN_ANEW: Final = Way(("f4",), "opens the target anew")
+LEAVE_FOR_TARGET: Final = Way(("escape", "f4"), "chooses one")
+DISARM_ALL: Final = Way(("f3", "D"), "disarms all")
+WHAT_HELPS: Final = Way(("f3", "L"), "says what helps")
+ARM_ONE: Final = Way(("f2", "a function", "enter", "enter"), "arms one")
+BOTH_ENDS: Final = Way(("f2", "a function", "enter", "b", "enter"), "")
+TRACE_CALLS: Final = Way(("f2", "a function", "enter", "G"), "traces what it calls")
+GIVE_TRIGGER: Final = Way(("T",), "gives it one")
+SHOW_LINES: Final = Way(("ctrl+l",), "shows its lines")
+SEE_HOSTS: Final = Way(("f9",), "shows the hosts", "hosts")
+HOSTS_TRY_AGAIN: Final = Way(("r",), "tries again")
+HOSTS_DISARM: Final = Way(("D",), "takes everything away")
+HOSTS_RECONNECT: Final = Way(("f7",), "tries those at once whose lines are cut", "reconnect")
+HOSTS_BUILD: Final = Way(("f2",), "builds one")
+HOSTS_PRESET: Final = Way(("f5",), "has presets")
+ARM_BUILT_EVERYWHERE: Final = Way(("f9", "a"), "arms on all hosts")
+ARM_PRESET_EVERYWHERE: Final = Way(("f9", "f5"), "arms on all hosts")
+TAKE_BACK: Final = Way(("u",), "takes it back")
+TAKE_BACK_ELSEWHERE: Final = Way(("f3", "u"), "takes it back")
+TAKE_BACK_BEHIND: Final = Way(("escape", "u"), "takes it back")
+
+WAYS: Final = {name: way for name, way in globals().items() if isinstance(way, Way)}
+"""All of them, by name."""
+
+
+def take_back(app: App[None]) -> Way:
+    """Return the way back from what was done last, from where the keyboard is: `u` is no key of every place."""
+    bound = app.active_bindings.get("u")
+    if bound is not None and bound.binding.action == "take_back":
+        return TAKE_BACK
+    return TAKE_BACK_BEHIND if isinstance(app.screen, ModalScreen) else TAKE_BACK_ELSEWHERE
+
+
+def of_dialog(app: App[None]) -> tuple[Way, ...]:
+    """Return the ways out of a trouble that can be taken now; the dialog that offers them takes their keys."""
+    return tuple(way for way in (TRY_AGAIN, SEE_HOSTS, OTHER_TARGET) if app.check_action(way.action, ()))
