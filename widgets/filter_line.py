@@ -154,12 +154,12 @@ class FilterLine(Horizontal):
             self._close()
             return
         at = Offset(self._input.content_region.x + min(found.start, self._input.size.width), self.region.y)
-        self._list.open(found, self.text[found.start : cursor], at, after_taking=False)
+        self._list.open(found, self.text[found.start : cursor], at, after_taking=False, kept=None)
 
     async def action_choose(self, step: int) -> None:
         """Mark another completion; opens the list where it is closed."""
         if (opened := self._opened) is not None:
-            opened.action_move(step)
+            opened.pick(step)
         elif step > 0:
             await self.offer()
 
@@ -172,12 +172,12 @@ class FilterLine(Horizontal):
 
     async def use(self, key: str) -> bool:
         """Use a key for the completions before it is for the text; whether that was all there is to it."""
-        marked = self._opened is not None and self._opened.chosen is not None
+        picked = self._opened is not None and self._opened.picked
         if key in ("up", "down"):
             await self.action_choose(1 if key == "down" else -1)
-        elif key == "tab" or (key == "enter" and marked):
+        elif key == "tab" or (key == "enter" and picked):
             await self.action_take()
-        elif key == "escape" and marked:
+        elif key == "escape" and picked:
             self._close()
         else:
             return False
