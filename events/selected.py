@@ -8,7 +8,7 @@ line always. A selection numbers its rows and never shifts them, as the store do
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -146,12 +146,12 @@ class Selected:
 
     def has(self, seqs: Ints) -> Mask:
         """Whether each event passes; not of one that was not looked at yet, or was dropped."""
-        found = np.zeros(len(seqs), np.bool_)
-        lasts = np.array([piece[-1] for piece in self._seqs], np.int64)
-        pieces = np.searchsorted(lasts, seqs)
-        for number in np.flatnonzero(np.bincount(pieces, minlength=len(lasts))[: len(lasts)]).tolist():
-            rows, piece = np.flatnonzero(pieces == number), self._seqs[number]
-            found[rows] = piece[np.searchsorted(piece, seqs[rows])] == seqs[rows]
+        if not len(seqs) or not self._seqs:
+            return np.zeros(len(seqs), np.bool_)
+        lasts = [piece[-1] for piece in self._seqs]
+        first, last = bisect_left(lasts, int(seqs.min())), bisect_left(lasts, int(seqs.max()))
+        rows = np.concatenate(self._seqs[min(first, len(lasts) - 1) : last + 1])
+        found: Mask = rows[np.minimum(np.searchsorted(rows, seqs), len(rows) - 1)] == seqs
         return found
 
     def passes(self, seq: int) -> bool:

@@ -90,6 +90,8 @@ class ShownHosts:
     def find(self, match: str, start: int, direction: int = 1, budget: float = 0.01) -> Found:
         """Search what is seen: the host's name, too."""
         needle, deadline = match.lower(), time.monotonic() + budget
+        if self._chosen is None:
+            return self._events.find(lambda event: needle in self._line(event).lower(), start, direction, budget)
         row = max(start, self.first_seq) if direction > 0 else min(start, self.next_seq - 1)
         while self.first_seq <= row < self.next_seq:
             with contextlib.suppress(IndexError):  # its host's store had to drop it
