@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from events.columns import Columns, Table, is_number
 from events.decode import Value
-from events.pairing import End, EndOf, idle_task
+from events.pairing import PROBE_BITS, End, EndOf, function_of, idle_task
 from events.record import Record
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Ends(NamedTuple):
     tasks: NDArray[np.int64]
     """As `events.pairing.End.task`."""
     functions: NDArray[np.int64]
+    """As `events.pairing.End.function`."""
     at_exit: NDArray[np.bool_]
     proofs: NDArray[np.uint64]
     frames: NDArray[np.int64]
@@ -82,8 +83,12 @@ def _of_table(table: Table, end: EndOf) -> Ends:
         if is_number(fields[name]):
             proofs = (proofs ^ _unsigned(table.column(fields[name]).values)) * np.uint64(_ODD)
     tasks = np.where(table.pids == 0, idle_task(0) - table.cpus, table.pids)
+    functions = np.full(len(table.seqs), end.function, np.int64)
+    if end.address in fields:
+        functions |= _unsigned(table.column(fields[end.address]).values).view(np.int64) << PROBE_BITS
     cpus = table.cpus.astype(np.int64)
-    return _ends(end, table.seqs, table.stamps, tasks.astype(np.int64), proofs, frames.view(np.int64), cpus)
+    stack_pointers = frames.view(np.int64)
+    return _ends(end, table.seqs, table.stamps, tasks.astype(np.int64), functions, proofs, stack_pointers, cpus)
 
 
 def end_of(record: Record, end: EndOf) -> End | None:
@@ -97,14 +102,16 @@ def end_of(record: Record, end: EndOf) -> End | None:
     for name in end.kept:
         proof = (proof ^ _number(record.values.get(name))) * _ODD & _MASK
     task = record.pid or idle_task(record.cpu)
-    return End(record.seq, record.ts, task, end.function, end.at_exit, proof & _MASK, frame)
+    address = record.values.get(end.address)
+    function = function_of(end.function, address if isinstance(address, int) else 0)
+    return End(record.seq, record.ts, task, function, end.at_exit, proof & _MASK, frame)
 
 
 def _of_text(record: Record, found: End, end: EndOf) -> Ends:
-    numbers = (found.seq, found.ts, found.task, record.cpu)
-    seq, stamp, task, cpu = (np.array([number], np.int64) for number in numbers)
+    numbers = (found.seq, found.ts, found.task, found.function, record.cpu)
+    seq, stamp, task, function, cpu = (np.array([number], np.int64) for number in numbers)
     proof, frames = (np.array([number], np.uint64) for number in (found.proof, found.frame))
-    return _ends(end, seq, stamp, task, proof, frames.view(np.int64), cpu)
+    return _ends(end, seq, stamp, task, function, proof, frames.view(np.int64), cpu)
 
 
 def _ends(
@@ -112,12 +119,12 @@ def _ends(
     seqs: NDArray[np.int64],
     stamps: NDArray[np.int64],
     tasks: NDArray[np.int64],
+    functions: NDArray[np.int64],
     proofs: NDArray[np.uint64],
     frames: NDArray[np.int64],
     cpus: NDArray[np.int64],
 ) -> Ends:
-    size = len(seqs)
-    functions, at_exit = np.full(size, end.function, np.int64), np.full(size, end.at_exit)
+    at_exit = np.full(len(seqs), end.at_exit)
     return Ends(seqs, stamps, tasks, functions, at_exit, proofs, frames, cpus)
 
 

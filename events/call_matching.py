@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from events.call_ends import Ends, ends_among
 from events.columns import Columns
-from events.pairing import STACK_BITS, Alone, Call, End, EndOf, Pairing
+from events.pairing import PROBE_BITS, Alone, Call, End, EndOf, Pairing
+from events.tail_calls import STACK_BITS
 
 if TYPE_CHECKING:
     from events.store import Store
@@ -26,6 +27,7 @@ Places = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 _LEAST = np.iinfo(np.int64).min
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 _ONE_BY_ONE = 256
 """Ends that go through `events.pairing` where some were lost among them; of more, each half is asked about."""
 
@@ -38,7 +40,7 @@ class Ended(NamedTuple):
     exits: Ints
     """Those of their exits."""
     functions: Ints
-    """As `EndOf.function`."""
+    """Numbers of their probes, as `EndOf.function`."""
     took: Ints
     """Nanoseconds from entry to exit."""
     alone: list[Call]
@@ -70,6 +72,11 @@ class CallMatching:
         return self._pairing.open
 
     @property
+    def waiting(self) -> int:
+        """Exits of which it is not known yet whether others follow at once; see `events.pairing`."""
+        return self._pairing.waiting
+
+    @property
     def open_entries(self) -> list[int]:
         """Sequence numbers of their entries."""
         return self._pairing.open_entries
@@ -77,6 +84,7 @@ class CallMatching:
     def use(self, ends: Mapping[str, EndOf]) -> None:
         """Take what the events are, by their `group/name`."""
         self._ends = ends
+        self._pairing.chosen = frozenset(end.function for end in ends.values() if end.chosen)
 
     def take(self, columns: Columns) -> list[Ended]:
         """The calls that are over by rows that follow what was looked at; those that rows show which are dropped by
@@ -113,7 +121,7 @@ class CallMatching:
         if not size:
             return
         if not self._store.lost_between(int(ends.stamps[0]), int(ends.stamps[-1])):
-            yield self._one_by_one(ends, *matched(ends, self._pairing.has_open))
+            yield self._one_by_one(ends, *matched(ends, self._pairing))
         elif size > _ONE_BY_ONE:
             for half in (ends.part(0, size // 2), ends.part(size // 2, size)):
                 yield from self._matched(half)
@@ -128,27 +136,25 @@ class CallMatching:
         shown_by: list[int] = []
         pairing = self._pairing
         for end, is_paired in zip(_ends_at(ends, places), went_by.tolist(), strict=True):
-            for call in pairing.went_by(end) if is_paired else pairing.take(end):
-                entry, leave, reason = call
-                if reason is None and entry is not None and leave is not None:
-                    pairs.append((entry, leave, end.function, pairing.took))
-                else:
-                    alone.append(call)
-                    shown_by.append(end.seq)
+            calls = pairing.went_by(end) if is_paired else pairing.take(end)
+            others = [call for call in calls if call.alone] if pairing.pairs else calls
+            alone += others
+            shown_by += [end.seq] * len(others)
+            pairs += [(one.seq, two.seq, one.function, two.ts - one.ts) for one, two in pairing.pairs]
         stamps, seqs = ends.stamps, ends.seqs
         found = np.stack((seqs[entries], seqs[exits], ends.functions[exits], stamps[exits] - stamps[entries]))
         if pairs:
             found = np.concatenate((found, np.array(pairs, np.int64).T), axis=1)
         entered, left, functions, took = found
-        return Ended(entered, left, functions, took, alone, shown_by)
+        return Ended(entered, left, functions & ((1 << PROBE_BITS) - 1), took, alone, shown_by)
 
 
-def matched(ends: Ends, has_open: Callable[[int], bool]) -> tuple[Places, Places, Places, Mask]:
+def matched(ends: Ends, pairing: Pairing) -> tuple[Places, Places, Places, Mask]:
     """Where an exit follows its entry in its task with nothing between them but such pairs.
 
     Gives the places of the entries and of the exits, and those that `events.pairing` has to look at, in order: the
     ends that are left, and entries that have their exit (the mask says which) but may show a call to be over that has
-    none. `has_open` says whether a task has open calls from before.
+    none. Of a task of which several calls may have been in one place, nothing is paired here.
     """
     order = _by_task(ends.tasks)
     ends = ends.of(order)
@@ -171,11 +177,50 @@ def matched(ends: Ends, has_open: Callable[[int], bool]) -> tuple[Places, Places
         stays = np.ones(len(left), np.bool_)
         stays[pairs] = stays[pairs + 1] = False
         left = left[stays]
-    begun = np.concatenate(entries)
-    between = _between(ends, begun, left, has_open)
+    begun, ended = np.concatenate(entries), np.concatenate(exits)
+    innermost = len(entries[1]) if entries[1:] else 0
+    tasks = _ambiguous(ends, begun, ended, innermost, left, pairing)
+    if len(tasks):
+        stays = ~np.isin(ends.tasks[begun], tasks)
+        begun, ended = begun[stays], ended[stays]
+        is_left = np.ones(len(order), np.bool_)
+        is_left[begun] = is_left[ended] = False
+        left = np.flatnonzero(is_left)
+    between = _between(ends, begun, left, pairing.has_open)
     places = np.concatenate((order[left], order[between]))
     in_time = np.argsort(places)
-    return order[begun], order[np.concatenate(exits)], places[in_time], in_time >= len(left)
+    return order[begun], order[ended], places[in_time], in_time >= len(left)
+
+
+def _ambiguous(
+    ends: Ends, begun: Places, ended: Places, innermost: int, left: Places, pairing: Pairing
+) -> NDArray[np.int64]:
+    """Tasks of which a pair's entry may be that of another call in the same place; see `events.pairing`.
+
+    `innermost`: of the pairs those that come first, with none inside of them.
+    """
+    tasks = [task for task in np.unique(ends.tasks).tolist() if pairing.has_open(task)]
+    opened = [(task, proof) for task in tasks for proof in pairing.open_proofs(task)]
+    keys = _keys(ends.tasks, ends.proofs)
+    entered = keys[left[~ends.at_exit[left]]]
+    if opened:
+        of_tasks, proofs = zip(*opened, strict=True)
+        entered = np.append(entered, _keys(np.array(of_tasks, np.int64), np.array(proofs, np.uint64)))
+    found = [np.array([task for task in tasks if pairing.is_waiting(task)], np.int64)]
+    if len(entered):
+        found.append(ends.tasks[begun[np.isin(keys[begun], entered)]])
+    if len(begun) > innermost:
+        same = np.flatnonzero(np.isin(keys[begun], keys[begun[innermost:]]))
+        same = same[np.lexsort((begun[same], keys[begun[same]]))]
+        one, other = same[:-1], same[1:]
+        inside = (keys[begun[one]] == keys[begun[other]]) & (begun[other] < ended[one])
+        found.append(ends.tasks[begun[one[inside]]])
+    return np.unique(np.concatenate(found))
+
+
+def _keys(tasks: NDArray[Any], proofs: NDArray[Any]) -> NDArray[np.uint64]:
+    """Numbers that are the same where task and proof are."""
+    return proofs.astype(np.uint64) ^ (tasks.astype(np.int64).view(np.uint64) * _ODD)
 
 
 def _by_task(tasks: Ints) -> Places:

@@ -84,6 +84,11 @@ class Calls:
         return self._matching.open
 
     @property
+    def waiting(self) -> int:
+        """Exits of which it is not known yet whether others follow at once; see `events.pairing`."""
+        return self._matching.waiting
+
+    @property
     def open_entries(self) -> list[int]:
         """Sequence numbers of their entries."""
         return self._matching.open_entries

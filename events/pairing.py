@@ -4,19 +4,31 @@ A task leaves its calls in the reverse order of entering them, so an exit belong
 function. That alone would pair wrongly where one was missed; both ends therefore carry the same proof:
 the stack pointer at the call, and the argument values that the kernel kept from the entry. Nothing is proven over a
 time in which events were lost. What has no partner that matches is told as such, never guessed.
+
+A call that another makes as its last act (a tail call) stands in its place on the stack, so several calls of one
+function may be open in one place; their exits follow one another at once, the innermost first. Only where there are
+as many of them as entries is it proven that none was missed; else each may be of several calls (`Alone.UNKNOWN`). Of
+the probes in `Pairing.chosen` exits are missing all the time, by a filter on what is returned: a tail call returns
+what its caller does, so such a filter leaves out all exits from a place or none, and the youngest entry counts. Not
+told apart is a call whose exit was missed from a later one in its place, or one around it there, whose entry was
+missed or lost: the kernel misses exits (`maxactive`, `nmissed`), not entries.
 """
 
 from __future__ import annotations
 
 import enum
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final, NamedTuple
+
+from events.tail_calls import places_of, same_as, settle, shares_stack
 
 MOST_OPEN: Final = 1 << 16
 """Calls that are open at once, if nothing else is said."""
-STACK_BITS: Final = 14
-"""THREAD_SIZE of the kernel is not smaller."""
+PROBE_BITS: Final = 16
+"""Of `End.function`, which say the number of the probe; the others are those of the function's address."""
+_MASK: Final = (1 << 64) - 1
+_PROBE: Final = (1 << PROBE_BITS) - 1
 
 
 class Alone(enum.Enum):
@@ -31,10 +43,12 @@ class Alone(enum.Enum):
     """What matches it may belong to another call, whose other end is among the lost."""
     TOO_MANY = "too many calls are open"
     """It was forgotten to stay within bounds."""
+    UNKNOWN = "exit unknown: several calls were in this place on the stack"
+    """There were fewer exits than calls in one place, which may each be of any of them; nothing was lost."""
 
 
 # To look a member up in its class costs more than the rest of an end.
-_NO_ENTRY, _NO_EXIT, _LOST, _TOO_MANY = Alone
+_NO_ENTRY, _NO_EXIT, _LOST, _TOO_MANY, _UNKNOWN = Alone
 
 
 class EndOf(NamedTuple):
@@ -49,6 +63,10 @@ class EndOf(NamedTuple):
     """Bytes by which it is above the one at the entry."""
     kept: tuple[str, ...]
     """Fields with values that both ends have in common."""
+    address: str = ""
+    """Field with the address of the function, where the probe is on several."""
+    chosen: bool = False
+    """A filter leaves exits out, by what was returned."""
 
 
 class End(NamedTuple):
@@ -61,7 +79,7 @@ class End(NamedTuple):
     task: int
     """Thread id; of an idle task, which all have the id 0, `idle_task`."""
     function: int
-    """Number of the probe with its two events."""
+    """Made by `function_of`."""
     at_exit: bool
     proof: int
     """Made of what both ends of one call have in common, see the module."""
@@ -80,75 +98,93 @@ class Call(NamedTuple):
     """None: a proven pair."""
 
 
+def function_of(probe: int, address: int = 0) -> int:
+    """One number for a probe and the function, where it is on several; with a sign, as columns have it."""
+    number = (address << PROBE_BITS | probe) & _MASK
+    return number - (1 << 64) if number >> 63 else number
+
+
+def probe_and_address(function: int) -> tuple[int, int]:
+    """Number of the probe and address of the function, without sign, that `function_of` was given; 0: it has one."""
+    number = function - (1 << 64) if function >> 63 == 1 else function
+    return number & _PROBE, (number >> PROBE_BITS) & _MASK
+
+
 def idle_task(cpu: int) -> int:
     """The idle task of a CPU, for `End.task`."""
     return -1 - cpu
 
 
-def _is_over(call: End, entry: End) -> bool:
-    """Whether an entry shows an open call of its task to be over: it stands where that stood on the kernel's stack.
-
-    Stacks grow downwards, and begin at multiples of their size, which is `1 << STACK_BITS` at least. What a function
-    calls as its last act may take its place, but for the function itself. A program may have many stacks, anywhere.
-    """
-    in_kernel = call.frame < 0 or call.frame >> 63
-    if not in_kernel or call.frame >> STACK_BITS != entry.frame >> STACK_BITS:
-        return False
-    return entry.frame > call.frame or (entry.frame == call.frame and entry.function == call.function)
-
-
 class Pairing:
     """Takes the ends in the order of time. Bounded: at most `limit` calls are open at once."""
 
-    def __init__(self, lost_between: Callable[[int, int], bool], limit: int = MOST_OPEN) -> None:
-        """Take who knows whether events were lost between two time stamps, and the most calls that are open."""
+    def __init__(
+        self, lost_between: Callable[[int, int], bool], limit: int = MOST_OPEN, chosen: Container[int] = ()
+    ) -> None:
+        """Take who knows whether events were lost between two time stamps, the most calls that are open, and the
+        numbers of the probes of which a filter leaves exits out.
+        """
         self.limit = limit
-        self._lost_between = lost_between
+        self.chosen = chosen
         self.open = 0
-        """Calls that have begun and not ended yet."""
-        self.took = 0
-        """Nanoseconds from entry to exit of the pair that was made last."""
+        """Calls of which no end is known yet."""
+        self.pairs: list[tuple[End, End]] = []
+        """Entry and exit of each pair that was made last, in the order in which `take` gave them."""
+        self._lost_between = lost_between
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
         """Task -> its open entries, the outermost first; the task that entered a call last comes last."""
+        self._leaving: dict[int, tuple[End, list[End]]] = {}
+        """Task with open entries whose last event was an exit -> that, and the exits in its place that may each be of
+        several calls."""
 
     @property
     def open_entries(self) -> list[int]:
         """Rows of the entries of open calls."""
         return [entry.seq for stack in self._stacks.values() for entry in stack]
 
+    @property
+    def waiting(self) -> int:
+        """Exits that may each be of several calls, until it is known whether others follow at once."""
+        return sum(len(held) for _, held in self._leaving.values())
+
     def take(self, end: End) -> list[Call]:
         """What became of it, and of the calls that it shows to be over."""
-        return self._leave(end) if end.at_exit else self._enter(end)
+        self.pairs = []
+        calls = self._left(end)
+        return calls + (self._leave(end) if end.at_exit else self._enter(end))
 
     def has_open(self, task: int) -> bool:
         """Whether a task has begun calls that have not ended yet."""
         return task in self._stacks
 
+    def open_proofs(self, task: int) -> list[int]:
+        """Proofs of the open calls of a task."""
+        return [entry.proof for entry in self._stacks.get(task, ())]
+
+    def is_waiting(self, task: int) -> bool:
+        """Whether exits of a task wait, see `waiting`."""
+        return task in self._leaving and bool(self._leaving[task][1])
+
     def went_by(self, entry: End) -> list[Call]:
         """The calls that the entry of another call shows to be over; that one has ended and is paired already."""
+        self.pairs = []
+        if entry.task not in self._stacks:
+            return []
+        calls = self._left(entry)
         stack = self._stacks.get(entry.task)
-        if stack is None:
-            return []
-        calls = self._end_over(stack, entry)
-        if not stack:
-            del self._stacks[entry.task]
-        return calls
-
-    def _end_over(self, stack: list[End], entry: End) -> list[Call]:
-        if not stack or not _is_over(stack[-1], entry):
-            return []
-        calls = []
-        while stack and _is_over(stack[-1], entry):
-            calls.append(Call(stack.pop().seq, None, _NO_EXIT))
-        self.open -= len(calls)
+        if stack is not None:
+            calls += self._end_over(stack, entry)
+            self._tidy(entry.task)
         return calls
 
     def forget(self) -> list[Call]:
         """Events went by unseen: what is open stays alone, the earliest first."""
-        entries = sorted(entry.seq for stack in self._stacks.values() for entry in stack)
+        held = sorted(leave.seq for _, exits in self._leaving.values() for leave in exits)
+        entries = sorted(self.open_entries)
         self._stacks.clear()
+        self._leaving.clear()
         self.open = 0
-        return [Call(seq, None, _LOST) for seq in entries]
+        return [*(Call(seq, None, _LOST) for seq in entries), *(Call(None, seq, _LOST) for seq in held)]
 
     def _enter(self, end: End) -> list[Call]:
         stack = self._stacks.setdefault(end.task, [])
@@ -161,22 +197,89 @@ class Pairing:
         # The task that has been still for longest is the likeliest to be gone.
         task, stack = next(iter(self._stacks.items()))
         forgotten = [stack.pop(0)] if task == end.task else self._stacks.pop(task)
+        _, held = self._leaving.pop(task, (end, []))
         self.open -= len(forgotten)
-        return [Call(entry.seq, None, _TOO_MANY) for entry in forgotten]
+        calls += [Call(entry.seq, None, _TOO_MANY) for entry in forgotten]
+        return calls + [Call(None, leave.seq, _UNKNOWN) for leave in held]
+
+    def _end_over(self, stack: list[End], entry: End) -> list[Call]:
+        """Calls that an entry shows to be over: it stands higher on their stack, which grows downwards; or in their
+        place, where their exits are left out on purpose.
+        """
+        over = []
+        while stack and shares_stack(stack[-1], entry) and entry.frame > stack[-1].frame:
+            over.append(stack.pop())
+        if entry.function & _PROBE in self.chosen:
+            same = [call for call in stack if call.function == entry.function and call.frame == entry.frame]
+            if same and shares_stack(same[0], entry):
+                stack[:] = [call for call in stack if call not in same]
+                over += same
+        self.open -= len(over)
+        return [Call(call.seq, None, _NO_EXIT) for call in over]
+
+    def _left(self, end: End) -> list[Call]:
+        """What an event shows to be over that comes behind exits, but is none from the place of those."""
+        if end.task not in self._leaving:
+            return []
+        last, held = self._leaving[end.task]
+        if end.at_exit and end.frame == last.frame:
+            return []
+        del self._leaving[end.task]
+        stack = self._stacks[end.task]
+        calls = self._give_up(stack, held)
+        size = len(stack)
+        while stack and shares_stack(stack[-1], last) and stack[-1].frame <= last.frame:
+            calls.append(Call(stack.pop().seq, None, _NO_EXIT))
+        self.open -= size - len(stack)
+        self._tidy(end.task)
+        return calls
 
     def _leave(self, end: End) -> list[Call]:
-        stack = self._stacks.get(end.task, [])
-        for at in range(len(stack) - 1, -1, -1):
-            entry = stack[at]
-            if entry.function == end.function and entry.proof == end.proof:
-                over = stack[at + 1 :]
-                del stack[at:]
-                self.open -= 1 + len(over)
-                if not stack:
-                    del self._stacks[end.task]
-                calls = [Call(inner.seq, None, _NO_EXIT) for inner in over]
-                if self._lost_between(entry.ts, end.ts):
-                    return [*calls, Call(entry.seq, None, _LOST), Call(None, end.seq, _LOST)]
-                self.took = end.ts - entry.ts
-                return [*calls, Call(entry.seq, end.seq)]
-        return [Call(None, end.seq, _NO_ENTRY)]
+        stack = self._stacks.get(end.task)
+        if stack is None:
+            return [Call(None, end.seq, _NO_ENTRY)]
+        last, held = self._leaving.setdefault(end.task, (end, []))
+        places = places_of(stack, end)
+        if not places:
+            chosen = last is not end and end.function & _PROBE in self.chosen
+            return [Call(None, end.seq, _UNKNOWN if chosen else _NO_ENTRY)]
+        youngest = stack[places[-1]]
+        # Of what was open when events were lost, nothing is proven any more.
+        places = [at for at in places if at == places[-1] or not self._lost_between(stack[at].ts, youngest.ts)]
+        known = len(same_as(end, held)) + 1
+        if known < len(places) and end.function & _PROBE not in self.chosen:
+            held.append(end)
+            return []
+        at = places[max(len(places) - known, 0)]
+        inner, exits = stack[at:], [*held, end]
+        held.clear()
+        if any(len(same_as(leave, inner)) < len(same_as(leave, exits)) for leave in exits):
+            calls = self._give_up(stack, exits)
+        else:
+            del stack[at:]
+            self.open -= len(inner)
+            calls = [call for one in settle(inner, exits) for call in self._calls(*one)]
+        self._tidy(end.task)
+        return calls
+
+    def _calls(self, entry: End | None, leave: End | None, ambiguous: bool) -> list[Call]:
+        if entry is None or leave is None:
+            return [Call(entry and entry.seq, leave and leave.seq, _UNKNOWN if ambiguous else _NO_EXIT)]
+        if self._lost_between(entry.ts, leave.ts):
+            return [Call(entry.seq, None, _LOST), Call(None, leave.seq, _LOST)]
+        self.pairs.append((entry, leave))
+        return [Call(entry.seq, leave.seq)]
+
+    def _give_up(self, stack: list[End], exits: list[End]) -> list[Call]:
+        """Exits that may each be of several calls, and these: they are over."""
+        over = [entry for entry in stack if same_as(entry, exits)] if exits else []
+        if over:
+            stack[:] = [entry for entry in stack if not same_as(entry, exits)]
+            self.open -= len(over)
+        return [Call(one.seq, None, _UNKNOWN) for one in over] + [Call(None, one.seq, _UNKNOWN) for one in exits]
+
+    def _tidy(self, task: int) -> None:
+        """Forget a task without open calls."""
+        if not self._stacks[task]:
+            del self._stacks[task]
+            self._leaving.pop(task, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from events.pairing import EndOf
 from probes.plan import Plan, PlannedEvent
+from probes.syntax.text import is_pattern
 
 
 def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndOf]:
@@ -12,8 +13,13 @@ def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndOf]:
     for number, plan in enumerate(plans):
         paired = [event for event in plan.events if event.frame]
         kept = _kept(paired)
+        several = any(event.more for event in paired) or is_pattern(plan.probe.subject)
+        chosen = any(event.filter and event.at_exit for event in paired) and not all(event.filter for event in paired)
         for event in paired:
-            ends[event.path] = EndOf(number, event.at_exit, event.frame, event.frame_shift, kept)
+            address = ("__probe_func" if event.at_exit else "__probe_ip") if several else ""
+            ends[event.path] = EndOf(
+                number, event.at_exit, event.frame, event.frame_shift, kept, address, chosen=chosen
+            )
     return ends
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from events.graph.brackets import What
 from events.graph.tree import Flag, Row
-from events.pairing import Call
+from events.pairing import Call, probe_and_address
 from tui.graph_names import GraphNames
 from widgets.graph_rows import GraphText
 
@@ -119,11 +119,14 @@ class GraphLines:
         return str(number) if number < 1 << 63 else ""
 
     def name_of(self, number: int) -> str:
-        """Name of a function by its address, or the number of its probe."""
+        """Name of a function by its address, or by what `events.pairing.function_of` made."""
         if self._traced:
             return self._names.function(number)
+        probe, address = probe_and_address(number)
+        if address:
+            return self._names.function(address)
         plans = self._watching.known.plans
-        return plans[number].probe.subject if number < len(plans) else str(number)
+        return plans[probe].probe.subject if probe < len(plans) else str(probe)
 
     def task(self, task: int) -> str:
         """`cat-812`, or `idle on cpu 1`."""

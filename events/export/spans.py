@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from events.call_ends import end_of
 from events.graph.record_ends import EVENTS, graph_end
-from events.pairing import End, EndOf, Pairing
+from events.pairing import Alone, End, EndOf, Pairing
 from events.record import Record
 
 
@@ -73,13 +73,16 @@ class Spans:
         self._passes = passes
         self._failing: set[int] = set()
         """Sequence numbers of events that do not pass, neither alone nor for their calls."""
-        self._pairing = Pairing(lost_between, MOST_OPEN)
+        chosen = frozenset(end.function for end in ends.values() if end.chosen)
+        self._pairing = Pairing(lost_between, MOST_OPEN, chosen)
         self._most = waiting
         self._queue: deque[Record] = deque()
         self._undecided: set[int] = set()
         self._known: dict[int, tuple[Part, str]] = {}
         """Sequence number of an end in the queue -> what it turned out to be."""
         self._late: dict[int, Record] = {}
+        self._passed: set[int] = set()
+        """Exits that were given out before it was known of which call they are."""
         self._entry_of: dict[int, Record] = {}
         """Exit in the queue -> its entry that was late."""
 
@@ -90,14 +93,15 @@ class Spans:
             self._failing.add(record.seq)
         end = self._end(record)
         if end is not None:
-            if not end.at_exit:
-                self._undecided.add(record.seq)
+            self._undecided.add(record.seq)
             for call in self._pairing.take(end):
                 alone = call.alone.value if call.alone else ""
                 if call.entry is not None and call.exit is not None:
-                    self._pair(call.entry, call.exit)
+                    yield from self._pair(call.entry, call.exit)
+                elif call.exit in self._passed:
+                    self._passed.discard(call.exit)
                 elif call.exit is not None:
-                    self._known[call.exit] = (Part.EVENT, alone)
+                    self._decide(call.exit, Part.EVENT, alone)
                 elif call.entry is not None:
                     yield from self._never_proven(call.entry, alone)
         yield from self._ready()
@@ -112,30 +116,40 @@ class Spans:
         """What is held back; entries that wait stay alone."""
         for seq in sorted(self._late):
             yield from self._never_proven(seq, NOT_OVER)
-        for seq in self._undecided:
-            self._known[seq] = (Part.EVENT, NOT_OVER)
-        self._undecided.clear()
+        for record in self._queue:
+            if record.seq in self._undecided:
+                self._decide(record.seq, Part.EVENT, Alone.UNKNOWN.value if self._is_exit(record) else NOT_OVER)
         yield from self._ready()
 
-    def _pair(self, entry: int, leave: int) -> None:
+    def _is_exit(self, record: Record) -> bool:
+        end = self._end(record)
+        return end is not None and end.at_exit
+
+    def _pair(self, entry: int, leave: int) -> Iterator[Item]:
+        if leave in self._passed:
+            self._passed.discard(leave)
+            yield from self._never_proven(entry, Alone.UNKNOWN.value)
+            return
         if not {entry, leave} <= self._failing:
             self._failing -= {entry, leave}
         late = self._late.pop(entry, None)
         if late is not None:
-            self._known[leave] = (Part.CALL, "")
+            self._decide(leave, Part.CALL)
             self._entry_of[leave] = late
         else:
-            self._undecided.discard(entry)
-            self._known[entry] = (Part.BEGIN, "")
-            self._known[leave] = (Part.END, "")
+            self._decide(entry, Part.BEGIN)
+            self._decide(leave, Part.END)
+
+    def _decide(self, seq: int, part: Part, alone: str = "") -> None:
+        self._undecided.discard(seq)
+        self._known[seq] = (part, alone)
 
     def _never_proven(self, entry: int, alone: str) -> Iterator[Item]:
         late = self._late.pop(entry, None)
         if late is not None:
             yield Item(Part.EVENT, late, alone=alone, passes=self._is_passing(entry))
         else:
-            self._undecided.discard(entry)
-            self._known[entry] = (Part.EVENT, alone)
+            self._decide(entry, Part.EVENT, alone)
 
     def _is_passing(self, *seqs: int) -> bool:
         """Whether one of some events passes; they are given now, and not asked about again."""
@@ -151,8 +165,12 @@ class Spans:
                 if len(queue) <= self._most:
                     return
                 self._undecided.discard(record.seq)
-                self._late[record.seq] = record
                 queue.popleft()
+                if self._is_exit(record):
+                    self._passed.add(record.seq)
+                    yield Item(Part.EVENT, record, alone=Alone.UNKNOWN.value, passes=self._is_passing(record.seq))
+                    continue
+                self._late[record.seq] = record
                 yield Item(Part.LATE, record)
                 continue
             queue.popleft()

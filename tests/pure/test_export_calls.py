@@ -31,7 +31,7 @@ EXITS = [format_of({"sp": "u64", "ret": "s64"}, f"g/f{n}_exit", 20 + n) for n in
 OTHER = format_of({"v": "u64"}, "g/other", 30)
 ENDS = {
     **{fmt.path: EndOf(n, False, "sp", 0, ()) for n, fmt in enumerate(ENTRIES)},
-    **{fmt.path: EndOf(n, True, "sp", 0, ()) for n, fmt in enumerate(EXITS)},
+    **{fmt.path: EndOf(n, True, "sp", 0, (), chosen=True) for n, fmt in enumerate(EXITS)},
 }
 SOURCE = Source(
     {fmt.path: About(f"f{n}", frame="sp") for fmts in (ENTRIES, EXITS) for n, fmt in enumerate(fmts)},

@@ -90,7 +90,7 @@ class OneByOne:
                 task = record.pid or idle_task(record.cpu)
                 proof = hash((frame, record.values["count"]))
                 found = self.pairing.take(End(seq, record.ts, task, 3, end.at_exit, proof, frame))
-                self.took += [self.pairing.took for call in found if call.alone is None]
+                self.took += [leave.ts - entry.ts for entry, leave in self.pairing.pairs]
                 self.calls += found
 
 
