@@ -15,7 +15,7 @@ from events.search import Found
 from tui.ends import ends_of
 from tui.graph_lines import GraphLines
 from tui.graph_names import GraphNames
-from tui.graph_search import Wanting, named, passing_rows, scan, slower
+from tui.graph_search import Wanting, named, passing_rows, scan, shown, slower
 from widgets.figures import duration, grouped
 from widgets.graph_rows import GraphText
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from tui.calls import ShownCalls
 
 _EVERY: Final = 1 << 16
+NO_RETURNS: Final = "no return values: CONFIG_FUNCTION_GRAPH_RETVAL is off, f NAME%both $retval has them"
+_PIECE: Final = 1 << 9
+"""Rows of a search between two looks at the clock: the text of one takes some 30 us."""
 _SAMPLE: Final = 1 << 18
 """Youngest calls that tell what is slow."""
 _COUNTED: Final = {Flag.NO_ENTRY: "without entry", Flag.NO_EXIT: "without exit", Flag.LOST: "cut by losses"}
@@ -85,6 +88,12 @@ class ShownGraph:
     def knows_errors(self) -> bool:
         """Whether it is known of any call what it returned: not every kernel records that, nor do our own pairs."""
         return bool((self.tree.columns.column("flags") & Flag.RETVAL).any())
+
+    @property
+    def lacks_returns(self) -> bool:
+        """Whether the tracer is one that records no return values."""
+        exits = [fmt for fmt in self.store.decoder.formats.values() if fmt.name == "funcgraph_exit"]
+        return self.growing.traced and bool(exits) and not any("retval" in fmt.names for fmt in exits)
 
     def tick(self, budget: float, following: bool) -> tuple[bool, bool]:
         """Take what came; whether there is more, and whether rows look different now."""
@@ -207,11 +216,14 @@ class ShownGraph:
     # -- search -----------------------------------------------------------------------------------------------------
 
     def find(self, text: str, start: int, direction: int, budget: float) -> Found:
-        """One step of a search for part of a function's name, in folded rows too; what is found is unfolded."""
+        """One step of a search for part of what a call shows: its function, what it was given and returned.
+
+        Folded rows are searched, too; what is found is unfolded.
+        """
         search = text, direction, start
         # A step that found nothing gave a row to go on at, not a place.
         at = start if search == self._searching else self._row_from(start, direction)
-        found, at = scan(self.tree, self._named(text.lower()), at, direction, budget)
+        found, at = scan(self.tree, self._holding(text.lower()), at, direction, budget, _PIECE)
         done = found is not None or not self.tree.first <= at < self.tree.next
         self._searching = None if done else (text, direction, at)
         return Found(None if found is None else self._reveal(found), at, done)
@@ -223,8 +235,13 @@ class ShownGraph:
             return self.row(before).row + 1 if self.first <= before < self.next else self.tree.first
         return self.row(after).row - 1 if self.first <= after < self.next else self.tree.next - 1
 
-    def _named(self, text: str) -> Wanting:
-        return self._shown(named(self.tree, lambda number: text in self.lines.name_of(number).lower()))
+    def _holding(self, text: str) -> Wanting:
+        def is_there(row: int) -> bool:
+            line = self.lines.line(self.tree.row(row), None)
+            return text in line.arguments.lower() or text in line.returned.lower()
+
+        in_name = named(self.tree, lambda number: text in self.lines.name_of(number).lower())
+        return self._shown(shown(self.tree, is_there, in_name))
 
     def _shown(self, wanted: Wanting) -> Wanting:
         """Of some rows those that pass the filter."""
@@ -248,4 +265,5 @@ class ShownGraph:
         words += [f"from {duration(wanted.least)} on" if wanted.least else ""]
         words += [f"{wanted.levels} levels" if wanted.levels < Wanted().levels else ""]
         words += [f"slow: {duration(self.slow)}" if self.slow else ""]
+        words += [NO_RETURNS if self.lacks_returns else ""]
         return ", ".join(word for word in words if word)

@@ -19,14 +19,17 @@ _PIECE: Final = 1 << 15
 
 
 def scan(
-    tree: CallTree, wanted: Wanting, start: int, direction: int, budget: float = float("inf")
+    tree: CallTree, wanted: Wanting, start: int, direction: int, budget: float = float("inf"), piece: int = _PIECE
 ) -> tuple[int | None, int]:
-    """The nearest row that is wanted, from `start` on, and where to go on; about so many seconds are taken."""
+    """The nearest row that is wanted, from `start` on, and where to go on; about so many seconds are taken.
+
+    `piece`: rows between two looks at the clock.
+    """
     deadline = time.monotonic() + budget
     at = max(start, tree.first) if direction > 0 else min(start, tree.next - 1)
     while tree.first <= at < tree.next:
-        low = at if direction > 0 else max(at - _PIECE + 1, tree.first)
-        high = min(at + _PIECE, tree.next) if direction > 0 else at + 1
+        low = at if direction > 0 else max(at - piece + 1, tree.first)
+        high = min(at + piece, tree.next) if direction > 0 else at + 1
         hits = np.flatnonzero(wanted(slice(low - tree.first, high - tree.first)))
         if len(hits):
             return low + int(hits[0 if direction > 0 else -1]), at
@@ -43,6 +46,19 @@ def named(tree: CallTree, hit: Callable[[int], bool]) -> Wanting:
         numbers, places = np.unique(tree.columns.column("function")[part], return_inverse=True)
         hits = np.array([hit(number) for number in numbers.tolist()], np.bool_)
         found: NDArray[np.bool_] = hits[places] & (tree.columns.column("what")[part] == What.CALL)
+        return found
+
+    return wanted
+
+
+def shown(tree: CallTree, hit: Callable[[int], bool], others: Wanting) -> Wanting:
+    """Calls of which one row's text is wanted, and those that others find quicker."""
+
+    def wanted(part: slice) -> NDArray[np.bool_]:
+        found = others(part)
+        calls = tree.columns.column("what")[part] == What.CALL
+        for at in np.flatnonzero(calls & ~found).tolist():
+            found[at] = hit(tree.first + part.start + at)
         return found
 
     return wanted

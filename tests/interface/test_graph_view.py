@@ -11,10 +11,11 @@ from events.graph.brackets import What
 from events.graph.growing import GrowingTree
 from events.graph.hot import spent
 from events.graph.tree import Flag
+from events.search import Found
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
-from tui.graph import ShownGraph
+from tui.graph import NO_RETURNS, ShownGraph
 from tui.views.graph import GraphView
 from widgets.figures import duration, grouped
 from widgets.graph_pane import GraphPane
@@ -213,6 +214,24 @@ async def test_errors_are_counted_only_where_it_is_known_what_calls_returned(rec
         assert ("errors" in {field.name for field in fields}) == returned == ("full" in recording.name)
 
 
+async def test_a_search_sees_what_calls_returned_and_were_given(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        shown = view.shown
+        lines = [shown.line(row) for row in rows(view)]
+        has_returns = any(one.returned for one in lines)
+        assert shown.lacks_returns is not has_returns
+        assert ("no return values" in shown.note()) is not has_returns
+        names = {one.returned for one in lines if one.failed} | {one.arguments[:12] for one in lines[:50]}
+        for text in sorted(name for name in names if len(name) > 2):
+            found = shown.find(text, shown.first, 1, 60.0)
+            assert found.done and found.seq is not None
+            line = shown.text(found.seq)
+            assert text.lower() in f"{line.name} {line.arguments} {line.returned}".lower()
+        assert shown.find("nothing has this", shown.first, 1, 600.0) == Found(None, shown.tree.next, True)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_it_has_room(recording, size):
     """Every line fits, and what took how long is on it."""
@@ -261,7 +280,8 @@ async def test_counts_of_what_goes_on_coming_are_not_said_of_a_held_picture(reco
         calls = f"{view.shown.tree.closed:,} calls"
         assert calls in view.note(live)
         await pilot.press("space")
-        assert not view.note(live) and calls in view.note(app.watching)
+        assert view.note(live) == (NO_RETURNS if view.shown.lacks_returns else "")
+        assert calls in view.note(app.watching)
         assert view.place.shown == view.shown.next - view.shown.first
         await pilot.press("h")
         assert calls in view.note(live) and view.place.following and view.place.shown is None
