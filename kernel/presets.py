@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import platformdirs
 
+from foreign.files import read_file
+from foreign.refusal import InputRefusal
 from kernel.new_file import write_whole
 from kernel.ownership import distrust
 from probes.presets.errors import PresetError
@@ -176,11 +178,11 @@ class Presets:
 def read_text(path: Path) -> str:
     """A preset's file. Raises PresetError."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise PresetError(f"it is larger than {MAX_BYTES >> 10} KB: no preset is")
-        return data.decode()
+        return read_file(path, MAX_BYTES).decode()
+    except InputRefusal as error:
+        if error.bound:
+            raise PresetError(f"it is larger than {MAX_BYTES >> 10} KB: no preset is") from None
+        raise PresetError(f"it is {error.thing}") from None
     except OSError as error:
         raise PresetError(error.strerror or str(error)) from None
     except UnicodeDecodeError:

@@ -10,12 +10,13 @@ import contextlib
 import email.utils
 import gzip
 import http.client
-import json
 import socket
 import ssl
 import time
 from typing import Any, NamedTuple
 
+from foreign.document import read_object
+from foreign.refusal import InputRefusal
 from tui.otlp_settings import BadSetting, Settings
 
 _AGAIN = (429, 502, 503, 504)
@@ -153,10 +154,9 @@ def _answer(status: int, reason: str, wait: str, body: bytes) -> Answer:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        return read_object(body, "answer")
+    except InputRefusal:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _said(error: Exception) -> str:

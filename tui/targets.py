@@ -87,13 +87,13 @@ def _ssh() -> list[Choice]:
     """Hosts named in ~/.ssh/config; patterns are no hosts."""
     if shutil.which("ssh") is None:
         return []
-    config = Path("~/.ssh/config").expanduser()
+    from kernel.hosts.errors import GroupError
+    from kernel.hosts.sshconfig import aliases
+
     try:
-        lines = config.read_text(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    words = [line.split() for line in lines if line.strip().lower().startswith("host ")]
-    hosts = [host for line in words for host in line[1:] if not set("*?!") & set(host)]
+        hosts = aliases()
+    except (GroupError, RuntimeError):  # none, or one that can't be read; no home
+        hosts = ()
     return [Choice(f"ssh://{host}", host, "over SSH") for host in hosts]
 
 

@@ -8,13 +8,14 @@ makes the JSON.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from foreign import document
+from foreign.refusal import InputRefusal
 from kernel.hosts.errors import GroupError
 
 _SECTION = re.compile(r"\[([^:\]]+)(?::(\w+))?\]\s*(?:[#;].*)?")
@@ -113,9 +114,9 @@ def read_inventory(text: str) -> Inventory:
 def read_json(text: str) -> Inventory:
     """What `ansible-inventory --list` prints. Raises GroupError."""
     try:
-        plain: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise GroupError(f"the inventory is no JSON: {error}", _AS_JSON) from None
+        plain: Any = document.read_json(text, "the inventory")
+    except InputRefusal as error:
+        raise GroupError(str(error), _AS_JSON) from None
     if not isinstance(plain, dict):
         raise GroupError("the inventory is no object of JSON", _AS_JSON)
     found = Inventory()

@@ -13,6 +13,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from foreign.files import read_file
+from foreign.refusal import InputRefusal
 from kernel.address import Address
 from kernel.errors import TargetUnusable
 from kernel.hosts.errors import GroupError
@@ -42,12 +44,12 @@ def _aliases(path: Path, folder: Path, depth: int) -> Iterator[str]:
     if depth > _DEPTH:
         return
     try:
-        with path.open("rb") as file:
-            text = file.read(_MOST_BYTES).decode("utf-8", "replace")
-    except OSError as error:
+        text = read_file(path, _MOST_BYTES).decode("utf-8", "replace")
+    except (OSError, InputRefusal) as error:
         if depth:  # as ssh does: an Include may name what is not there
             return
-        raise GroupError(f"{path}: {error.strerror}", "name the hosts in the configuration instead") from None
+        why = f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise GroupError(why, "name the hosts in the configuration instead") from None
     for line in text.splitlines():
         # A keyword and its words, with blanks or one `=` between them.
         match = re.match(r"\s*(host|include)(?:\s*=\s*|\s+)(.*)", line, re.IGNORECASE)

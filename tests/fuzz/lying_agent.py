@@ -81,6 +81,7 @@ class LyingAgent:
             over.set()
             with contextlib.suppress(OSError, ValueError):
                 process.stdin.close()
+            process.stdout.close()
 
         self._ends.append(hang_up)
         try:
