@@ -16,7 +16,15 @@ from tui.feed import SOON, pause_after
 from tui.host_lines import clock_text, gaps_of, losses_of_host
 from tui.messages import HostsChanged
 from tui.startup import Opening
-from tui.ways_out import ARM_BUILT_EVERYWHERE, ARM_PRESET_EVERYWHERE, GIVE_UP, HOSTS_TRY_AGAIN, RECONNECT, SEE_HOSTS
+from tui.ways_out import (
+    ARM_BUILT_EVERYWHERE,
+    ARM_PRESET_EVERYWHERE,
+    GIVE_UP,
+    HOSTS_TRY_AGAIN,
+    OTHER_LINE,
+    RECONNECT,
+    SEE_HOSTS,
+)
 from widgets.host_table import HostLine
 from widgets.status_bar import Losses
 
@@ -181,7 +189,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     why = host.why or (host.progress if not host.state.settled else "")
     if silent is not None:
         why = f"{words(silent)}; {why}" if why else words(silent)
-        remedy = remedy or "it owes an answer: F7 makes another line now, two minutes without an answer do it too"
+        remedy = remedy or f"it owes an answer: {OTHER_LINE}, two minutes without an answer do it too"
     if trying is not None:
         since = f": {trying.why}" if trying.why != host.why else ""
         remedy = f"{trying.note}; {RECONNECT}, {GIVE_UP}{since}"

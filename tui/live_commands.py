@@ -11,6 +11,7 @@ from textual.screen import Screen
 
 from tui import dialogs
 from tui.clock_face import Face, stamp_of
+from tui.ways_out import CHOOSE_TARGET, SHOW_CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -190,10 +191,10 @@ class LiveCommands(Screen[None]):
             self.bench.compose_place.pick(name)
 
         if self.bench.connection is None:
-            self.notify("no target is open yet: F4 chooses one", markup=False)
+            self.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False)
         elif name := self.view.function_under_cursor():
             build(name)
         elif names := self.view.functions_on_screen():
             dialogs.pick(self.bench, "a probe on which function?", names, lambda row: build(names[row]))
         else:
-            self.notify("no function is on the screen: g shows the calls of one", markup=False)
+            self.notify(f"no function is on the screen: {SHOW_CALLS}", markup=False)

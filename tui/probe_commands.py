@@ -12,7 +12,7 @@ from tui import dialogs
 from tui.dialogs import ask_depth
 from tui.messages import LinesRead
 from tui.spec_screen import SpecScreen
-from tui.ways_out import CHOOSE_TARGET
+from tui.ways_out import CHOOSE_TARGET, SEARCH_FUNCTIONS
 
 if TYPE_CHECKING:
     from kernel.connection import Connection
@@ -143,7 +143,7 @@ class ProbeCommands(SpecScreen):
         elif names := self.functions_on_screen():
             dialogs.pick(self.bench, "trace the calls of which function?", names, lambda row: self._trace(names[row]))
         else:
-            self.notify("no function matches what is searched: F2", markup=False)
+            self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
 
     def _trace(self, name: str) -> None:
         from probes.graph_plan import GraphPlan

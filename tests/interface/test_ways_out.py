@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from kernel.limits import REMEDY
 from probes.graph_plan import GraphPlan
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, says
 from tests.interface.test_guards import ask_for, living
-from tests.interface.test_hosts import lan, running
+from tests.interface.test_hosts import ReturningHost, lan, running
 from tests.interface.test_line_cut import Side, keys, live
 from tests.interface.widget_host import until
 from tui import dialogs, ways_out
@@ -26,9 +27,12 @@ from tui.screens.losses import LossScreen
 from tui.screens.presets import PresetScreen
 from tui.screens.targets import TargetScreen
 from tui.screens.triggers import TriggerScreen
+from tui.views.graph import GraphView
 from tui.ways_out import WAYS
 from widgets.choose import Choose
 from widgets.confirm import Confirm
+from widgets.function_list import FunctionList
+from widgets.search_line import PickLine
 from widgets.trouble import TroubleDialog
 from widgets.way_out import Way
 
@@ -108,7 +112,19 @@ async def show_lines(app: Any, pilot: Any, way: Way) -> None:
     assert spec.lowered
 
 
+async def search_functions(app: Any, pilot: Any, way: Way) -> None:
+    await pilot.press("f2", *"zzqq")
+    functions = app.compose_place.query_one(FunctionList)
+    await until(lambda: functions.query_text == "zzqq" and not app.compose_place.functions_on_screen(), pilot)
+    app.compose_place.action_graph()
+    await until(lambda: says(app, str(way)), pilot)
+    await pilot.press("f6")
+    await take(pilot, way)
+    assert isinstance(app.focused, PickLine)
+
+
 OF_RECORDING = {
+    "SEARCH_FUNCTIONS": search_functions,
     "OTHER_TARGET": other_target,
     "CHOOSE_TARGET": choose_target,
     "RUNNING_KERNEL": running_kernel,
@@ -150,6 +166,14 @@ async def trace_calls(app: Any, pilot: Any, way: Way) -> None:
     await take(pilot, way)
     await until(shows(app, Choose), pilot)
     assert says(app, "Trace what vfs_read calls")
+
+
+async def show_calls(app: Any, pilot: Any, way: Way) -> None:
+    await armed(app, pilot)
+    await pilot.press("p")
+    await until(lambda: says(app, str(way)), pilot)
+    await take(pilot, way)
+    await until(lambda: isinstance(app.live_place.view, GraphView), pilot)
 
 
 async def give_trigger(app: Any, pilot: Any, way: Way) -> None:
@@ -197,6 +221,7 @@ OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
     "ARM_ONE": arm_one,
     "BOTH_ENDS": both_ends,
     "TRACE_CALLS": trace_calls,
+    "SHOW_CALLS": show_calls,
     "GIVE_TRIGGER": give_trigger,
     "DISARM_ALL": disarm_all,
     "WHAT_HELPS": what_helps,
@@ -249,6 +274,7 @@ async def test_what_cannot_be_tried_again_is_not_offered(monkeypatch):
 
 
 OF_HOSTS = {
+    "OTHER_LINE",
     "SEE_HOSTS",
     "HOSTS_TRY_AGAIN",
     "HOSTS_DISARM",
@@ -299,6 +325,20 @@ async def test_where_there_are_several_hosts(lan):
         assert "--force" not in remedy and "--max-rate" in remedy, "the application has no --force"
         app.action_reconnect()
         assert tried == ["again", "now"]
+
+
+async def test_where_one_of_several_hosts_is_silent(lan):
+    web1 = lan.hosts["web1"] = ReturningHost("web1")
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        fleet = app.hosting.fleet
+        fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: says(app, "2 of 2 armed"), pilot)
+        web1.heard = web1.unanswered = time.monotonic() - 120
+        await until(lambda: str(ways_out.OTHER_LINE) in host_line(fleet, fleet.hosts[0]).remedy, pilot)
+        tried: list[str] = []
+        fleet.try_now = lambda: tried.append("now")
+        await take(pilot, ways_out.OTHER_LINE)
+        await until(lambda: tried == ["now"], pilot)
 
 
 def test_each_way_is_taken_somewhere():
