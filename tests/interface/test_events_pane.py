@@ -382,7 +382,7 @@ async def test_calls_are_chosen_by_latency_and_by_fields_of_either_end():
         assert 0 < len(chosen) < len(every)
 
 
-@pytest.mark.parametrize("key", ["full_stop", "S", "m", "apostrophe"])
+@pytest.mark.parametrize("key", ["S", "apostrophe"])
 async def test_what_cannot_be_done_yet_says_how(key):
     async with live() as (pilot, _, _):
         await pilot.press(key)
@@ -431,7 +431,7 @@ async def test_the_time_of_day_stands_beside_the_seconds_in_every_view_and_in_de
         watching = app.watching
         await pilot.press("Z")
         assert "the recording does not say it" in app.said[-1].text
-        assert screen_text(app)[2].startswith("time")
+        assert screen_text(app)[2].lstrip().startswith("time")
         base = 1_700_000_000 * 10**9
         watching.clock._wall.measured([Reading(base - 500, 0, base + 500)])
         await pilot.press("Z")
