@@ -40,9 +40,8 @@ def wall_clock(ns: int, *, utc: bool = False) -> str:
 
 
 def wall_date(ns: int, *, utc: bool = False) -> str:
-    """Return `2026-11-24 14:03:22.123456 +0100`."""
-    parts = (time.gmtime if utc else time.localtime)(ns // 1_000_000_000)
-    return f"{time.strftime('%Y-%m-%d', parts)} {wall_clock(ns, utc=utc)} {time.strftime('%z', parts)}"
+    """Return `2026-11-24 +0100`, the day and what local time is ahead of UTC by."""
+    return time.strftime("%Y-%m-%d %z", (time.gmtime if utc else time.localtime)(ns // 1_000_000_000))
 
 
 def stamp_of(seen: Callable[[], Watch | None], face: Face) -> Stamp:
@@ -72,8 +71,9 @@ def offset_of_row(watching: Watch | None, ts: int, seq: int) -> Offset | None:
 
 
 def day_of(watching: Watch, ts: int, seq: int, face: Face = Face.LOCAL) -> str:
-    """Return date and time of a row with what it may be wrong by, for its details; empty: not known."""
+    """Return the time of day of a row, what it may be wrong by, and the day, for its details; empty: not known."""
     offset = offset_of_row(watching, ts, seq)
     if offset is None:
         return ""
-    return f"{wall_date(ts + offset.ns, utc=face is Face.UTC)} {offset.sureness}"
+    ns, utc = ts + offset.ns, face is Face.UTC
+    return f"{wall_clock(ns, utc=utc)} {offset.sureness}, {wall_date(ns, utc=utc)}"

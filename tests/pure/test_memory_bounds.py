@@ -161,6 +161,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("kernel.recorder._text_symbols", lambda _: b"")
     monkeypatch.setattr("events.blocks.BLOCK_ROWS", 256)  # of which the last one always stays
     monkeypatch.setattr("tui.cli.showing._MOST_NAMELESS", 64)
+    monkeypatch.setattr("events.recorder._PAGES_AT_ONCE", 1 << 14)
     tracemalloc.start()
     yield
     tracemalloc.stop()
