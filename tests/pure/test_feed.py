@@ -26,7 +26,10 @@ def test_an_answer_that_hangs_keeps_no_other_watch_from_being_asked():
     workers, asked, late = [], [], []
 
     def watching(name):
-        return SimpleNamespace(error=None, live=True, on_data=None, names=dict, counts=lambda: asked.append(name))
+        counts = lambda: asked.append(name)  # noqa: E731
+        return SimpleNamespace(
+            error=None, live=True, on_data=None, names=dict, counts=counts, measure_clock=lambda: None
+        )
 
     app = SimpleNamespace(
         post_message=lambda message: None,
