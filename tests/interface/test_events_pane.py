@@ -443,3 +443,6 @@ async def test_the_time_of_day_stands_beside_the_seconds_in_every_view_and_in_de
         assert "±101 µs" in next(row for row in screen_text(app) if "time of day" in row)
         await pilot.press("escape", "x")
         await until(lambda: " 22:13:" in " " + " ".join(screen_text(app)), pilot)
+        await pilot.press("e", "Z")
+        await until(lambda: day not in "\n".join(screen_text(app)), pilot)
+        assert "kernel's seconds" in app.said[-1].text
