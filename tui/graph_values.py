@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from events.graph.record_ends import EVENTS
-from tui.graph_names import GraphNames
 
 if TYPE_CHECKING:
     from events.record import Record
     from kernel.watch import Watch
+    from tui.graph_names import GraphNames
 
 
 class GraphValues:
@@ -23,6 +23,8 @@ class GraphValues:
         """Return name and text of each field of a record of the tracer; empty: it is another event."""
         if record.event not in EVENTS or record.layout is None:
             return []
+        from tui.graph_names import GraphNames  # brings numpy along
+
         names = self._names = self._names or GraphNames(self._watch.connection, whole=True)
         values = record.values
         address, result = values.get("func"), values.get("retval")

@@ -164,7 +164,7 @@ def test_exports_have_it_in_a_column_and_only_where_it_is_wanted(watch: Watch) -
 
     wanted = {"time": record.ts + offset.ns, "uncertainty": offset.uncertainty}
     line = json.loads(given_out("jsonl", timed=True))
-    assert {name: line[name] for name in wanted} == wanted
+    assert {name: int(line[name]) for name in wanted} == wanted
     row = next(csv.DictReader(io.StringIO(given_out("csv", timed=True))))
     assert {name: int(row[name]) for name in wanted} == wanted
     for form in ("jsonl", "csv"):
@@ -192,7 +192,7 @@ def test_a_recording_holds_it_and_gives_it_out(watch: Watch, tmp_path: Path, cap
     replayed.close()
     assert main([str(path), "--export", "jsonl", "--clock", "utc"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines[-1]["time"] == last.ts + offset.ns
+    assert int(lines[-1]["time"]) == last.ts + offset.ns
     assert main([str(path), "--export", "jsonl"]) == 0
     assert "uncertainty" not in capsys.readouterr().out
 
