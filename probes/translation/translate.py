@@ -11,7 +11,14 @@ from probes.translation.translated import NOT_TRANSLATED, Translated
 
 LONGEST: Final = 16_384
 """Characters that are looked at."""
-_PROGRAM: Final = re.compile(r"\s*+(?:BEGIN|END|[a-z]++:[^\s{]++)(?:\s*+,\s*+[a-z]++:[^\s,{]++)*+\s*+(?:/[^{]*+)?+\{")
+_PROVIDER: Final = (
+    r"(?:k|kr|kprobe|kretprobe|f|fr|fentry|fexit|kfunc|kretfunc|t|tracepoint|rt|rawtracepoint|u|ur|uprobe|uretprobe|U|usdt|"
+    r"s|software|h|hardware|p|profile|i|interval|it|iter|w|watchpoint|aw|asyncwatchpoint|self|bench|test):"
+)
+"""Words that begin the name of a probe (bpftrace's docs/language.adoc, Probes); `lat:` is ours."""
+_PROGRAM: Final = re.compile(
+    rf"\s*+(?:BEGIN|END|{_PROVIDER}[^\s{{]++)(?:\s*+,\s*+{_PROVIDER}[^\s,{{]++)*+\s*+(?:/[^{{]*+)?+\{{"
+)
 _ECHOED: Final = re.compile(
     r"\s*+(?:sudo\s++)?+echo\s++(?:-e\s++)?+(?P<quoted>'[^']*+'|\"[^\"]*+\"|[^>'\"]++)\s*+(?:>>?|\|).*", re.DOTALL
 )

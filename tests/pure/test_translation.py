@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -80,6 +81,8 @@ IN_PART = [
     ("perf probe 'vfs_read:12'", (), ":12"),
     ("uprobe:libc:malloc { }", (), "its whole path"),
 ]
+ROOT = Path(__file__).parents[2]
+
 OURS = (
     "f vfs_read count",
     "p:vfs_read count",
@@ -118,6 +121,32 @@ def test_what_is_not_is_said(connection: Connection, text: str, probes: tuple[st
     assert missing in found.told
     shown = specification.typed(connection, text).shown.verdict
     assert shown is not None and shown.error is not None and missing in shown.error.hint
+
+
+def written_probes() -> list[str]:
+    """Return all probes that presets and pages give as examples."""
+    pages = [*ROOT.glob("docs/*.md"), ROOT / "README.md", *ROOT.glob("probes/presets/shipped/*.toml")]
+    texts = {text for page in pages for text in re.findall(r"[`'\"]([^`'\"\n]+)[`'\"]", page.read_text())}
+    other = ("perf ", "bpftrace ")  # read as a name and a word, which no kernel has
+    return sorted(
+        text
+        for text in texts
+        if " " in text and not text.startswith(other) and is_probe(re.sub(r"\$\{\w+\}", "1", text))
+    )
+
+
+def is_probe(text: str) -> bool:
+    try:
+        armable(text)
+    except ParseError:
+        return False
+    return True
+
+
+def test_no_probe_that_is_written_anywhere_is_taken_for_one_of_another_tool() -> None:
+    found = written_probes()
+    assert len(found) > 60 and any(text.startswith("lat:mutex_hold {") for text in found)
+    assert not [text for text in found if translate(text) is not None]
 
 
 @pytest.mark.parametrize("text", OURS)
