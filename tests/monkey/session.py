@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from textual import events
+from textual.errors import NoWidget
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
@@ -83,15 +85,21 @@ async def _do(pilot: Pilot[None], action: Action) -> None:
     elif action.kind == "paste":
         app.post_message(events.Paste(action.text))
         await pilot.pause()
-    elif action.kind in ("click", "double"):
-        await pilot.click(offset=_point(app, action), times=2 if action.kind == "double" else 1)
-    elif action.kind == "wheel":
-        sort = MouseScrollUp if action.text == "up" else MouseScrollDown
-        await pilot._post_mouse_events([sort], offset=_point(app, action))
+    elif action.kind in ("click", "double", "wheel"):
+        with contextlib.suppress(NoWidget):  # of the pilot: a screen that has just come has nothing at that point yet
+            await _use_mouse(pilot, action)
     elif action.kind == "size":
         await pilot.resize_terminal(int(action.x), int(action.y))
     else:
         await pilot.pause(action.x)
+
+
+async def _use_mouse(pilot: Pilot[None], action: Action) -> None:
+    point = _point(pilot.app, action)
+    if action.kind == "wheel":
+        await pilot._post_mouse_events([MouseScrollUp if action.text == "up" else MouseScrollDown], offset=point)
+    else:
+        await pilot.click(offset=point, times=2 if action.kind == "double" else 1)
 
 
 def _send_key(app: Any, letter: str) -> None:
