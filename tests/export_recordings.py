@@ -62,6 +62,16 @@ def _with_loss(_: Recording, passes: list[Batch]) -> list[Batch]:
     return [*passes[:at], Batch(behind.chunks, behind.drained, after_gap=True), *passes[at + 2 :]]
 
 
+def _with_overrun(_: Recording, passes: list[Batch]) -> list[Batch]:
+    """The kernel had to write over events in front of a sub-buffer (RB_MISSED_EVENTS, kernel/trace/ring_buffer.c)."""
+    at = next(n for n in range(len(passes) // 2, len(passes)) if passes[n].chunks)
+    first, *others = passes[at].chunks
+    data = bytearray(first.data)
+    data[11] |= 0x80
+    changed = passes[at]._replace(chunks=(first._replace(data=bytes(data)), *others))
+    return [*passes[:at], changed, *passes[at + 1 :]]
+
+
 def _graph(path: Path, kernel: str = "full") -> Path:
     return graph_recording(path.with_suffix(".whole.pwr"), kernel)
 
@@ -74,6 +84,7 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "untold-cut": lambda path: _copied(path, _shipped(), _with_cut),
     "graph-cut": lambda path: _copied(path, _graph(path), _with_cut, cuts=True),
     "graph-loss": lambda path: _copied(path, _graph(path), _with_loss),
+    "graph-overrun": lambda path: _copied(path, _graph(path), _with_overrun),
     "short": lambda path: path.write_bytes(_shipped().read_bytes()[:-20_000]),
     "empty": lambda path: _copied(path, _shipped(), lambda *_: []),
     "empty-graph": lambda path: _copied(path, _graph(path), lambda *_: []),

@@ -1,6 +1,9 @@
 """`probewright graph` on a recording: which calls are printed, and that none is dropped without a word."""
 
 import argparse
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +15,11 @@ from kernel.errors import TargetLost
 from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
+from tests.export_recordings import SECONDS, recording
+from tests.json_reader import read_line
 from tui.__main__ import main
 from tui.cli.graph import Following
+from tui.cli.output import connect
 from tui.cli.watching import account
 
 HERE = str(shipped_recording())
@@ -87,3 +93,45 @@ def test_what_was_read_before_the_line_was_cut_is_printed(capsys, monkeypatch):
     monkeypatch.setattr(watch, "names", cut)
     Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0)).run()
     assert len(capsys.readouterr().out.splitlines()) == len(everything) > 0
+
+
+# -- for machines ----------------------------------------------------------------------------------------------------
+
+
+def objects(kind: str, folder: Path, capsys) -> list[dict[str, Any]]:
+    main(["graph", "--json", "--target", str(recording(kind, folder))])
+    out = capsys.readouterr().out
+    assert "\\u2026" not in out and out.isascii()
+    return [read_line(line) for line in out.splitlines()]
+
+
+def test_json_has_whole_pointers_and_addresses_beside_names(tmp_path, capsys):
+    found = objects("graph", tmp_path, capsys)
+    calls = [one for one in found if one["kind"] == "call"]
+    assert len(calls) > 3000
+    symbols = connect(str(tmp_path / "graph.pwr")).symbols
+    assert all(symbols.text(int(one["address"], 16), offset=False) == one["function"] for one in calls)
+    pointers = re.findall(r"=(0xff[0-9a-f]*)", " ".join(one["arguments"] for one in calls))
+    assert len(pointers) > 1000 and {len(one) for one in pointers} == {18}
+    errors = [one for one in calls if one["failed"]]
+    assert errors and all(-4095 <= one["retval"] < 0 or one["retval"] >> 12 == 0xFFFFF for one in errors)
+    returned = [one for one in calls if str(one["returned"]).startswith("0xff")]
+    assert returned and all(int(one["returned"], 16) == one["retval"] % 2**64 for one in returned)
+
+
+@pytest.mark.parametrize(("kind", "gaps", "losses"), [("graph", 0, 0), ("graph-cut", 1, 0), ("graph-overrun", 0, 1)])
+def test_json_has_a_row_for_a_gap_and_for_lost_events(tmp_path, capsys, kind, gaps, losses):
+    found = objects(kind, tmp_path, capsys)
+    cuts = [one for one in found if one["kind"] == "line_cut"]
+    assert len(cuts) == gaps and sum(one["kind"] == "lost" for one in found) == losses
+    for one in cuts:
+        assert one["back"] - one["lost"] == SECONDS * 10**9 and one["seconds"] == SECONDS
+        assert one["note"].startswith("the line was cut for 4.0 s")
+    assert [one["events"] for one in found if one["kind"] == "lost"] == [1] * losses
+
+
+def test_a_gap_is_told_where_no_call_came(tmp_path, capsys):
+    path = str(recording("graph-cut", tmp_path))
+    assert main(["graph", "no_such", "--json", "--target", path]) == 1
+    (one,) = capsys.readouterr().out.splitlines()
+    assert read_line(one)["kind"] == "line_cut"

@@ -145,6 +145,10 @@ class Following:
         self._arguments = arguments
         self._printer: _Printer | None = None
         self._named = 0.0
+        self._cuts = 0
+        """Those that were printed."""
+        self._lost = 0
+        """Events of which it was printed that they were lost."""
 
     @property
     def printed(self) -> int:
@@ -223,9 +227,26 @@ class Following:
             calls.learn()
             live = not self._watch.connection.holds_events
             most = _MOST_ROWS if live else LIMIT
-            shown = ShownGraph(self._watch, store, GraphNames(self._watch.connection), calls, most)
+            names = GraphNames(self._watch.connection, whole=self._arguments.json)
+            shown = ShownGraph(self._watch, store, names, calls, most)
             self._printer = _Printer(self._watch, shown, self._arguments)
-        return self._printer is not None and self._printer.tick()
+        enough = self._printer is not None and self._printer.tick()
+        self._tell_gaps()
+        return enough
+
+    def _tell_gaps(self) -> None:
+        """Print, among the calls, where there are none: the line was cut, or events were lost."""
+        store = self._watch.store
+        if not self._arguments.json or store is None:
+            return
+        from tui.graph_objects import object_of_cut, object_of_loss
+
+        for cut in self._watch.cuts[self._cuts :]:
+            emit(object_of_cut(cut))
+        self._cuts = len(self._watch.cuts)
+        if store.lost > self._lost:
+            emit(object_of_loss(store.lost - self._lost))
+            self._lost = store.lost
 
 
 class _Printer:
@@ -297,29 +318,16 @@ class _Printer:
                 self._print_row(row)
 
     def _print_row(self, row: Row) -> None:
-        text = self._shown.line(row)
         if self._arguments.json:
+            from tui.graph_objects import object_of_row
+
             offset = (
                 offset_of_row(self._watch, row.ts, row.seq) if face_of(self._arguments) is not Face.KERNEL else None
             )
-            emit(
-                {
-                    **({"time": row.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}),
-                    "ts": row.ts,
-                    "task": text.task,
-                    "cpu": row.cpu,
-                    "level": row.level,
-                    "kind": text.kind or "call",
-                    "function": text.name,
-                    "arguments": text.arguments,
-                    "returned": text.returned or None,
-                    "failed": text.failed,
-                    "duration": text.took,
-                    "self": row.own if row.own >= 0 else None,
-                    "note": text.note or None,
-                }
-            )
+            times = {"time": row.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
+            emit({**times, **object_of_row(self._shown, row)})
             return
+        text = self._shown.line(row)
         took = "" if text.took is None else duration(text.took)
         kind = f"{text.kind} " if text.kind else ""
         returned = f" = {text.returned}" if text.returned else ""
