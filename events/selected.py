@@ -8,14 +8,14 @@ line always. A selection numbers its rows and never shifts them, as the store do
 from __future__ import annotations
 
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from events.columns import PIECE, Columns, Ints, Mask
 from events.cut_mark import is_mark
+from events.kept_numbers import KeptNumbers
 from events.stack_rows import with_stacks
 from events.together import Together
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from events.condition import Condition
     from events.pairing import EndOf
     from events.store import Store
-
-_LEAST: Final = 1 << 10
-"""Rows of a piece, as long as more come."""
 
 
 class Selection(Protocol):
@@ -78,23 +75,19 @@ class Selected:
         self.condition = condition
         self.store = store
         self._together = Together(store, condition, ends) if ends and condition.of_calls else None
-        self._seqs: list[Ints] = []
-        """In pieces, each in order."""
-        self._begins: list[int] = []
-        """Row that each piece begins with."""
-        self.next = 0
+        self._kept = KeptNumbers()
         self.looked = store.first_seq
         """Events before this one were looked at."""
 
     @property
     def first(self) -> int:
         """Oldest row whose event is kept."""
-        oldest = self.store.first_seq
-        while self._seqs and self._seqs[0][-1] < oldest:
-            del self._seqs[0], self._begins[0]
-        if not self._seqs:
-            return self.next
-        return self._begins[0] + int(np.searchsorted(self._seqs[0], oldest))
+        return self._kept.drop_before(self.store.first_seq)
+
+    @property
+    def next(self) -> int:
+        """Row that comes next."""
+        return self._kept.next
 
     @property
     def of(self) -> int:
@@ -117,15 +110,7 @@ class Selected:
 
     def _take(self, start: int, stop: int) -> None:
         columns = self.store.columns(start, stop)
-        seqs = np.flatnonzero(self._passing(columns)) + columns.first
-        if not len(seqs):
-            return
-        if self._seqs and len(self._seqs[-1]) < _LEAST:  # a few at each look, for hours
-            self._seqs[-1] = np.concatenate((self._seqs[-1], seqs))
-        else:
-            self._seqs.append(seqs)
-            self._begins.append(self.next)
-        self.next += len(seqs)
+        self._kept.add(np.flatnonzero(self._passing(columns)) + columns.first)
 
     def _passing(self, columns: Columns) -> Mask:
         found = self.condition.candidates(columns)
@@ -146,13 +131,7 @@ class Selected:
 
     def has(self, seqs: Ints) -> Mask:
         """Whether each event passes; not of one that was not looked at yet, or was dropped."""
-        if not len(seqs) or not self._seqs:
-            return np.zeros(len(seqs), np.bool_)
-        lasts = [piece[-1] for piece in self._seqs]
-        first, last = bisect_left(lasts, int(seqs.min())), bisect_left(lasts, int(seqs.max()))
-        rows = np.concatenate(self._seqs[min(first, len(lasts) - 1) : last + 1])
-        found: Mask = rows[np.minimum(np.searchsorted(rows, seqs), len(rows) - 1)] == seqs
-        return found
+        return self._kept.has(seqs)
 
     def passes(self, seq: int) -> bool:
         """Whether one event passes; looks at all that came up to it."""
@@ -163,16 +142,8 @@ class Selected:
 
     def seq(self, row: int) -> int:
         """Sequence number of a row. Raises IndexError where it was dropped or is not there yet."""
-        piece = bisect_right(self._begins, row) - 1
-        if piece < 0 or row >= self.next:
-            raise IndexError(row)
-        return int(self._seqs[piece][row - self._begins[piece]])
+        return self._kept.number(row)
 
     def at(self, seq: int) -> int:
         """The first row whose event is not older than one with this number; `next` where all are."""
-        row = self.next
-        for begin, seqs in zip(reversed(self._begins), reversed(self._seqs), strict=True):
-            if seqs[-1] < seq:
-                break
-            row = begin + int(np.searchsorted(seqs, seq))
-        return row
+        return self._kept.at(seq)

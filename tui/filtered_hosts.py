@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from events.columns import Ints, Mask
+from events.kept_numbers import KeptNumbers
 
 if TYPE_CHECKING:
     from events.selected import Selected
@@ -24,9 +25,8 @@ class FilteredHosts:
     def __init__(self, events: Merged, chosen: Filter) -> None:
         self.filter = chosen
         self._events = events
-        self._rows = np.empty(0, np.int64)
-        """Numbers in the merged list, in order."""
-        self._dropped = 0
+        self._kept = KeptNumbers()
+        """Numbers in the merged list."""
         self._looked = events.first_seq
         self._selected: dict[int, Selected | None] = {}
         """By the number of the session that rows are of."""
@@ -34,16 +34,12 @@ class FilteredHosts:
     @property
     def first(self) -> int:
         """Oldest row that is kept."""
-        gone = int(np.searchsorted(self._rows, self._events.first_seq))
-        if gone:
-            self._rows = self._rows[gone:]
-            self._dropped += gone
-        return self._dropped
+        return self._kept.drop_before(self._events.first_seq)
 
     @property
     def next(self) -> int:
         """Row that comes next."""
-        return self._dropped + len(self._rows)
+        return self._kept.next
 
     @property
     def of(self) -> int:
@@ -57,22 +53,17 @@ class FilteredHosts:
 
     def number(self, row: int) -> int:
         """Return the number of a row in the merged list. Raises IndexError where it was dropped, or is none yet."""
-        if not self._dropped <= row < self.next:
-            raise IndexError(row)
-        return int(self._rows[row - self._dropped])
+        return self._kept.number(row)
 
     def tick(self, budget: float) -> None:
         """Look at what came, for so many seconds at most (one piece always)."""
         deadline = time.monotonic() + budget
-        found = [self._rows]
         while (start := max(self._looked, self._events.first_seq)) < self._events.next_seq:
             self._looked = min(start + _PIECE, self._events.next_seq)
             sources, seqs = self._events.rows(start, self._looked)
-            found.append(np.flatnonzero(self._passing(sources, seqs)) + start)
+            self._kept.add(np.flatnonzero(self._passing(sources, seqs)) + start)
             if time.monotonic() >= deadline:
                 break
-        if len(found) > 1:
-            self._rows = np.concatenate(found)
 
     def names_changed(self) -> bool:
         """Look at all again where tasks have names now that matter; True: that is so."""
@@ -84,7 +75,7 @@ class FilteredHosts:
                 continue
             self.filter.names_changed(watching)
             if watching.store is not None and self.filter.of(watching, watching.store) is not selected:
-                self._rows, self._dropped, self._looked = self._rows[:0], self.next, self._events.first_seq
+                self._kept, self._looked = KeptNumbers(self.next), self._events.first_seq
                 self._selected.clear()
                 return True
         return False

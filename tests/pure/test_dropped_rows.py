@@ -81,7 +81,7 @@ def test_few_events_at_each_look_are_few_pieces():
     for n in range(2500):
         feed(store, n, 1)
         chosen.tick(0.0)
-    assert len(chosen._seqs) == len(chosen._begins) == 3
+    assert len(chosen._kept._pieces) == len(chosen._kept._begins) == 3
     assert [chosen.seq(row) for row in range(chosen.next)] == list(range(2500))
     assert [chosen.at(seq) for seq in (0, 1023, 1024, 2499, 2500)] == [0, 1023, 1024, 2499, 2500]
 
