@@ -11,6 +11,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from tui.app import Probewright
+from tui.typed_ahead import PAUSE
 
 PATIENCE = 20.0
 _WEB_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
@@ -31,6 +32,8 @@ class Stage:
         self.saved: list[Path] = []
 
     async def press(self, *keys: str) -> None:
+        """Press keys, after a pause: of one that comes at once it is not known that it was meant as a command."""
+        await asyncio.sleep(PAUSE)
         await self._pilot.press(*keys)
         await self._pilot.pause()
 
