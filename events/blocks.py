@@ -2,7 +2,8 @@
 
 A row is 20 bytes: time stamp, key (which slab, where in it) and id of its format. Every block but the last has
 BLOCK_ROWS rows, so a sequence number leads to its row by a division. Whole blocks are dropped, oldest first; a slab
-goes with the last block that has a row in it.
+goes with the last block that has a row in it. A stack is 32 bytes beside the row of its event, and goes with the
+slab that the event is in; its own is no older.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import deque
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from events.runs import EMPTY, Run, joined
 from events.subbuffer import WORD_BITS
@@ -19,6 +21,22 @@ BLOCK_ROWS = 4096
 _ROW_BYTES = 20
 _SLAB_OVERHEAD = 160
 """Bytes that Python needs for a slab besides its content."""
+_STACK_BYTES = 32
+_STACKS_OVERHEAD = 500
+"""Bytes that Python needs for the stacks of a slab's events."""
+
+
+class Stacks(NamedTuple):
+    """Stacks of events in one slab, an array a column, in the order of the events."""
+
+    owners: NDArray[np.int64]
+    """Keys of the events."""
+    keys: NDArray[np.int64]
+    """Of the stacks."""
+    ids: NDArray[np.int64]
+    """Of their formats."""
+    stamps: NDArray[np.int64]
+    """Time stamps of the stacks."""
 
 
 class Slab(NamedTuple):
@@ -58,6 +76,8 @@ class Blocks:
         self.next_seq = 0
         self.bytes = 0
         """What rows and slabs take."""
+        self._stacks: dict[int, Stacks] = {}
+        """By slab of the events."""
         self._next_slab = 0
         self._oldest_slab = 0
         # Sliding minimum: (first row of a block, lowest slab from that block on), lowest slabs rising.
@@ -74,7 +94,28 @@ class Blocks:
     def discard(self, first: int, after: int) -> None:
         """Let go of the slabs from number `first` to before `after`, which no row points into."""
         for number in range(first, after):
-            self.bytes -= len(self.slabs.pop(number).data) + _SLAB_OVERHEAD
+            self._drop_slab(number)
+
+    def add_stacks(self, stacks: Stacks) -> None:
+        """Keep which stacks are of which events."""
+        slabs = stacks.owners >> WORD_BITS
+        for number in np.unique(slabs).tolist():
+            here = slabs == number
+            added = Stacks(*(column[here] for column in stacks))
+            known = self._stacks.get(number)
+            self.bytes += len(added.keys) * _STACK_BYTES + (_STACKS_OVERHEAD if known is None else 0)
+            both = [np.concatenate(column) for column in zip(known, added, strict=True)] if known else added
+            order = np.argsort(both[0], kind="stable")
+            self._stacks[number] = Stacks(*(column[order] for column in both))
+
+    def stacks_of(self, key: int) -> list[tuple[int, int, int]]:
+        """Return time stamp, key and id of the stacks of an event, in the order in which they came."""
+        stacks = self._stacks.get(key >> WORD_BITS)
+        if stacks is None:
+            return []
+        first, after = np.searchsorted(stacks.owners, (key, key + 1)).tolist()
+        columns = (stacks.stamps, stacks.keys, stacks.ids)
+        return list(zip(*(column[first:after].tolist() for column in columns), strict=True))
 
     @property
     def next_slab(self) -> int:
@@ -147,7 +188,12 @@ class Blocks:
 
     def _free(self, low: int) -> None:
         for number in range(self._oldest_slab, low):
-            slab = self.slabs.pop(number, None)
-            if slab is not None:
-                self.bytes -= len(slab.data) + _SLAB_OVERHEAD
+            self._drop_slab(number)
         self._oldest_slab = max(self._oldest_slab, low)
+
+    def _drop_slab(self, number: int) -> None:
+        slab, stacks = self.slabs.pop(number, None), self._stacks.pop(number, None)
+        if slab is not None:
+            self.bytes -= len(slab.data) + _SLAB_OVERHEAD
+        if stacks is not None:
+            self.bytes -= len(stacks.keys) * _STACK_BYTES + _STACKS_OVERHEAD

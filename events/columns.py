@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from events.blocks import Slab
 from events.decode import Decoder, Layout, Value
-from events.format import Field, FieldKind, Loc
+from events.format import ByteOrder, Field, FieldKind, Loc
 from events.runs import Run
 from events.subbuffer import DATA_BYTES, WORD_BITS, WORD_MASK, payload
 
@@ -64,6 +64,18 @@ def is_string(field: Field) -> bool:
     return field.kind is FieldKind.STRING and field.count is None
 
 
+def record_places(data: bytes, at: Ints, byteorder: ByteOrder) -> tuple[Ints, Ints]:
+    """Return where the records of events begin that are at some places, and their lengths in bytes."""
+    lengths = _LENGTHS[byteorder].take(np.frombuffer(data, np.uint8).take(at))
+    starts = at + 4
+    is_long = np.flatnonzero(lengths == 0)
+    if len(is_long):
+        words = np.frombuffer(data, "<u4" if byteorder == "little" else ">u4")
+        lengths[is_long] = words[starts[is_long] >> 2].astype(np.int64) - 4
+        starts[is_long] += 4
+    return starts, lengths
+
+
 class Table:
     """The events of one format; all arrays have a row for each event, in the order of the store."""
 
@@ -103,15 +115,7 @@ class Table:
     @cached_property
     def _records(self) -> tuple[Ints, Ints]:
         """As `events.subbuffer.payload`."""
-        at = self._columns.at.take(self.places)
-        lengths = _LENGTHS[self.layout.byteorder].take(np.frombuffer(self.data, np.uint8).take(at))
-        starts = at + 4
-        is_long = np.flatnonzero(lengths == 0)
-        if len(is_long):
-            words = np.frombuffer(self.data, "<u4" if self.layout.byteorder == "little" else ">u4")
-            lengths[is_long] = words[starts[is_long] >> 2].astype(np.int64) - 4
-            starts[is_long] += 4
-        return starts, lengths
+        return record_places(self.data, self._columns.at.take(self.places), self.layout.byteorder)
 
     @cached_property
     def pids(self) -> NDArray[np.int32]:

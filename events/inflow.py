@@ -50,17 +50,20 @@ class Inflow:
 
     def feed(self, batches: Sequence[Batch]) -> Iterator[Run]:
         """Take passes, the oldest first; gives rows, which are to be kept before the next are asked for."""
-        taken = iter(self.intake.take([chunk for batch in batches for chunk in batch.chunks]))
+        taken = iter(self.intake.take(batches))
         for batch in batches:
-            yield self._merge(batch, [next(taken) for _ in batch.chunks])
+            held = [next(taken) for _ in batch.chunks]
+            yield self._merge(batch, held)
             # The kernel has merged the text of trace_pipe already.
-            if batch.chunks and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks):
+            merged = held and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks)
+            if merged and all(one.final == one.end for one in held):
                 yield self._in_time(self._merger.flush())
 
     def flush(self) -> Run:
         """Everything that is held back."""
         taken = self.intake.flush()
-        early = self._merger.merge([one.run for one in taken], [one.end for one in taken if one.end >= 0], True)
+        ends = [one.end for one in taken if one.end >= 0]
+        early = self._merger.merge([one.run for one in taken], ends, ends, True)
         return self._in_time(joined([early, self._merger.flush()]))
 
     def begin_anew(self) -> None:
@@ -78,9 +81,10 @@ class Inflow:
     def _merge(self, batch: Batch, taken: list[Taken]) -> Run:
         runs: dict[int, list[Run]] = {}
         ends: dict[int, int] = {}
-        for chunk, (run, end) in zip(batch.chunks, taken, strict=True):
+        finals: dict[int, int] = {}
+        for chunk, (run, end, final) in zip(batch.chunks, taken, strict=True):
             if end >= 0:
-                ends[chunk.cpu] = end
+                ends[chunk.cpu], finals[chunk.cpu] = end, final
             if len(run.ids):
                 runs.setdefault(chunk.cpu, []).append(run)
         if batch.after_gap and not batch.chunks:
@@ -90,7 +94,8 @@ class Inflow:
         if self._gap_from is not None and ends:
             self.gaps.add(self._gap_from, max(ends.values()))
             self._gap_from = None
-        return self._in_time(self._merger.merge([joined(own) for own in runs.values()], ends.values(), batch.drained))
+        own = [joined(of_cpu) for of_cpu in runs.values()]
+        return self._in_time(self._merger.merge(own, ends.values(), finals.values(), batch.drained))
 
     def _in_time(self, run: Run) -> Run:
         """Count what comes too late."""

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from events import lockstep, page_heads
-from events.batch import Chunk
+from events.batch import Batch, Chunk
 from events.blocks import Blocks, Slab
 from events.decode import Decoder
 from events.format import EventFormat
 from events.gaps import Gaps
 from events.lines import FIRST_OWN_ID, LineIndex
 from events.runs import EMPTY, Run, joined, run_of
+from events.stack_owners import StackOwners
 from events.subbuffer import WORD_BITS, commit, missed, stamp, trim
 
 _WORTH_A_LOOK = 8
@@ -29,9 +30,11 @@ class Taken(NamedTuple):
     """What a chunk holds."""
 
     run: Run
-    """The events that have a format, in the order of their CPU."""
+    """The events that have a format, in the order of their CPU; stacks only where it is not proven whose they are."""
     end: int
     """Time of the last event, which may have no format; -1: there is none."""
+    final: int
+    """Time up to which events are whole: just before the last one where its stack may still come, else `end`."""
 
 
 class _Laid(NamedTuple):
@@ -56,6 +59,7 @@ class Intake:
         self.undecodable = 0
         self.gaps = Gaps()
         """Where events were lost."""
+        self.owners = StackOwners(decoder, blocks, self.lines)
         self._read_to: dict[int, int] = {}
         """CPU -> time of its last sub-buffer."""
         self._decoder = decoder
@@ -78,10 +82,18 @@ class Intake:
         self._read_to.clear()
         self.lines.begin_anew()
         self.gaps.begin_anew()
+        self.owners.begin_anew()
 
-    def take(self, chunks: Sequence[Chunk]) -> list[Taken]:
-        """What each chunk holds."""
-        return self._take(chunks, [self._text(chunk) if chunk.text else self._lay(chunk) for chunk in chunks])
+    def take(self, batches: Sequence[Batch]) -> list[Taken]:
+        """What each chunk of some passes holds."""
+        chunks: list[Chunk] = []
+        laid: list[_Laid] = []
+        for batch in batches:
+            if batch.after_gap:
+                self.owners.break_at(self._blocks.next_slab << WORD_BITS)
+            chunks += batch.chunks
+            laid += [self._text(chunk) if chunk.text else self._lay(chunk) for chunk in batch.chunks]
+        return self._take(chunks, laid)
 
     def flush(self) -> list[Taken]:
         """What waited for the end of its text, if anything did: it is whole."""
@@ -92,17 +104,26 @@ class Intake:
         # All that came at once is walked at once: that is where the time goes.
         runs, broken = lockstep.index([part for one in laid for part in one.parts], self._decoder.header)
         self.undecodable += broken
-        found, at = [], 0
+        known, ends, at = [], [], 0
         for chunk, one in zip(chunks, laid, strict=True):
             run = one.run if chunk.text else joined(runs[at : at + len(one.parts)])
             at += len(one.parts)
             if broken and len(run.stamps):  # of which, nobody says
                 self.gaps.add(int(run.stamps[0]), int(run.stamps[-1]))
-            known = self._known(run, chunk.text)
-            if not len(known.ids):
+                for part in one.parts:
+                    for bound in part.bounds:
+                        self.owners.break_at(part.base | bound >> 2, chunk.cpu)
+            known.append(self._known(run, chunk.text))
+            if not len(known[-1].ids):
                 self._blocks.discard(one.first, one.first + one.slabs)
-            found.append(Taken(known, int(run.stamps[-1]) if len(run.stamps) else -1))
-        return found
+            ends.append(int(run.stamps[-1]) if len(run.stamps) else -1)
+        cpus = [-1 if chunk.text else chunk.cpu for chunk in chunks]
+        left, waiting = self.owners.take(cpus, known)
+        last = {cpu: place for place, cpu in enumerate(cpus) if cpu in waiting and len(known[place].ids)}
+        finals = list(ends)
+        for place in last.values():
+            finals[place] = int(known[place].stamps[-1]) - 1
+        return [Taken(*one) for one in zip(left, ends, finals, strict=True)]
 
     def _lay(self, chunk: Chunk) -> _Laid:
         """Sub-buffers into slabs."""
@@ -127,13 +148,13 @@ class Intake:
         """The sub-buffers that have data, without what lies behind it."""
         header = self._decoder.header
         size = header.page_size
-        pages = []
+        pages: list[bytes] = []
         for at in range(0, len(data), size):
             page = data[at : at + size]
             if len(page) < header.data_offset:
                 self.undecodable += 1
                 continue
-            self._count_missed(cpu, page, self._read_to.get(cpu, 0))
+            self._count_missed(cpu, page, self._read_to.get(cpu, 0), sum(map(len, pages)))
             self._read_to[cpu] = stamp(page, header)
             if commit(page, header):
                 pages.append(trim(page, header))
@@ -145,13 +166,23 @@ class Intake:
         size = header.page_size
         for number in page_heads.flagged(data, header):
             page, front = data[number * size : (number + 1) * size], data[(number - 1) * size : number * size]
-            self._count_missed(cpu, page, stamp(front, header) if number else self._read_to.get(cpu, 0))
+            self._count_missed(
+                cpu, page, stamp(front, header) if number else self._read_to.get(cpu, 0), number * size
+            )
         self._read_to[cpu] = stamp(data[-size:], header)
 
-    def _count_missed(self, cpu: int, page: bytes, before: int) -> None:
-        """Count what was overwritten in front of a sub-buffer; `before`: time of the one in front of it."""
+    def _count_missed(self, cpu: int, page: bytes, before: int, at: int) -> None:
+        """Count what was overwritten in front of a sub-buffer.
+
+        Args:
+            cpu: whose it is.
+            page: the sub-buffer.
+            before: time of the one in front of it.
+            at: its first byte in the slab that comes next.
+        """
         lost = missed(page, self._decoder.header)
         if lost:
+            self.owners.break_at(self._blocks.next_slab << WORD_BITS | at >> 2, cpu)
             self.gaps.add(before, stamp(page, self._decoder.header))
         if lost > 0:
             self.overrun[cpu] += lost
@@ -161,6 +192,8 @@ class Intake:
     def _text(self, chunk: Chunk, final: bool = False) -> _Laid:
         first = self._blocks.next_slab
         found = self.lines.index(chunk.data, first, final)
+        for key in found.breaks:
+            self.owners.break_at(key, -1)
         for text in found.pieces:
             self._blocks.add_slab(Slab(-1, text, text=True))
         self.overrun.update(found.lost)

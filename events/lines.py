@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,6 +13,11 @@ from events.text import parse_line, parse_lost
 
 FIRST_OWN_ID = 1 << 16
 """Numbers from here on are ours: common_type has 16 bits."""
+
+
+_STACK_LINES = {"<stack trace>": "kernel_stack", "<user stack trace>": "user_stack"}
+"""How lines begin that no name of an event stands in: trace_stack_print() and trace_user_stack_print()."""
+_STACK_BEGINS = re.compile(rb": <(?:user )?stack trace>\n")
 
 
 class Indexed(NamedTuple):
@@ -26,6 +32,8 @@ class Indexed(NamedTuple):
     """How often some were lost and the kernel did not say how many."""
     gaps: list[tuple[int, int]]
     """Times between which they were lost."""
+    breaks: list[int]
+    """Keys of the first events behind lost ones."""
 
 
 class LineIndex:
@@ -50,7 +58,7 @@ class LineIndex:
 
     @property
     def held(self) -> int:
-        """Whether an event waits that may go on behind its line, 0 or 1: it has a quote that is not closed."""
+        """Whether an event waits that may go on behind its line, 0 or 1: a stack, or a quote that is not closed."""
         return int(self._rest.endswith(b"\n"))
 
     def begin_anew(self) -> None:
@@ -64,7 +72,7 @@ class LineIndex:
         end = text.rfind(b"\n") + 1 if final else _whole(text)
         self._rest = text[end:][-WORD_MASK:]
         lists: Lists = ([], [], [])
-        found = Indexed((), Walked(*lists, 0), Counter(), Counter(), [])
+        found = Indexed((), Walked(*lists, 0), Counter(), Counter(), [], [])
         pieces = tuple(_pieces(text[:end]))
         bad = sum(self._piece(piece, number, lists, found) for number, piece in enumerate(pieces, first_slab))
         return found._replace(pieces=pieces, walked=Walked(*lists, bad))
@@ -79,10 +87,11 @@ class LineIndex:
                 if line.cpu in self._lost_on:
                     found.gaps.append((self._last.get(line.cpu, 0), line.ts))
                     self._lost_on.discard(line.cpu)
+                    found.breaks.append(number << WORD_BITS | at)
                 self._last[line.cpu] = line.ts
                 stamps.append(line.ts)
                 keys.append(number << WORD_BITS | at)
-                ids.append(self._id(line.event))
+                ids.append(self._id(line.event or _STACK_LINES.get(line.text, "")))
             elif (lost := parse_lost(text)) is not None:
                 if lost[1] < 0:
                     found.lost_unknown[lost[0]] += 1
@@ -117,13 +126,14 @@ def _begins(text: bytes, at: int) -> bool:
 
 
 def _whole(text: bytes) -> int:
-    """Where the last event ends that came whole: a string in it may have gone on behind the last line's end."""
+    """Where the last event ends that came whole: a string, or a stack, may go on behind the last line's end."""
     end = text.rfind(b"\n") + 1
     at = end
     while at and len(text) - at < WORD_MASK:
         at = text.rfind(b"\n", 0, at - 1) + 1
         if _begins(text, at):
-            return at if text.count(b'"', at, end) % 2 else end
+            goes_on = text.count(b'"', at, end) % 2 or _STACK_BEGINS.search(text, at, end)
+            return at if goes_on else end
     return end
 
 

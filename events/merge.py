@@ -39,16 +39,17 @@ class Merger:
         """Smallest key of what is held; None: nothing is."""
         return min((int(run.keys.min()) for run in self._held), default=None)
 
-    def merge(self, runs: Sequence[Run], ends: Collection[int], drained: bool) -> Run:
+    def merge(self, runs: Sequence[Run], ends: Collection[int], finals: Collection[int], drained: bool) -> Run:
         """Take one pass, give what is final now, in order of time.
 
         Args:
             runs: one for each CPU that had events in this pass.
             ends: time of the last event of each CPU in this pass, whether it is in a run or nobody wants it.
+            finals: the same, or the time just before it where that event is to wait for its stack.
             drained: whether every CPU was read until it was empty.
         """
         # A CPU that was not drained may have more behind its last event.
-        limit = self._seen if drained else min([self._seen, *ends])
+        limit = self._seen if drained else min([self._seen, *finals])
         self._seen = max([self._seen, *ends])
         self._held += [_ordered([run]) for run in runs]
         cuts = [int(np.searchsorted(run.stamps, limit, side="right")) for run in self._held]

@@ -35,6 +35,8 @@ class Record:
     """What the kernel printed after the time stamp; empty where it did not print."""
     layout: Layout | None = field(default=None, repr=False, compare=False)
     """How `raw` is read; None for text."""
+    stacks: tuple[Record, ...] = field(default=(), repr=False, compare=False)
+    """Of the kernel, or of a program, that were recorded behind the event; see `events.stack`."""
 
     @cached_property
     def values(self) -> Mapping[str, Value]:

@@ -1,8 +1,8 @@
 """The rows of a store that a filter passes, found as they come.
 
 An event passes where the condition holds of it. Where it holds of neither end of a call but of both together, the
-exit passes (`events.together`); a stack passes with the event it is of (`events.stack_rows`), and the mark of a cut
-line always. A selection numbers its rows and never shifts them, as the store does with its own.
+exit passes (`events.together`); the mark of a cut line passes always. A selection numbers its rows and never shifts
+them, as the store does with its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 from events.columns import PIECE, Columns, Ints, Mask
 from events.cut_mark import is_mark
 from events.kept_numbers import KeptNumbers
-from events.stack_rows import with_stacks
 from events.together import Together
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ class Selected:
         if self._together is not None:
             exits = self._together.exits(columns, lambda seqs: self._alone(columns, found, seqs))
             found[exits - columns.first] = True
-        return with_stacks(self.store, columns, found, self.has)
+        return found
 
     def _alone(self, columns: Columns, found: Mask, seqs: Ints) -> Mask:
         """Whether the condition holds of events alone, of which some are among those that are looked at just now."""

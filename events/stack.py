@@ -1,53 +1,100 @@
-"""Which stack belongs to an event: the `stacktrace` trigger writes it right behind the event, on the same CPU."""
+"""Stacks of events as frames: the innermost first, without those of the tracer itself."""
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import Protocol
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.export.stacks import stack_of
-from events.record import Record
+from events.export.stacks import stack_of, stacks_in
+from events.tracer_frames import own_frames
 
-STACK = "ftrace/kernel_stack"
-_FAR = 4096
-"""Rows of all CPUs in which it is looked for."""
+if TYPE_CHECKING:
+    from events.kallsyms import Symbols
+    from events.record import Record
+
+KERNEL_STACKS: Final = ("ftrace/kernel_stack", "kernel_stack")
+USER_STACKS: Final = ("ftrace/user_stack", "user_stack")
+"""Events that a trigger or an option of tracing records behind others; a line of text names no group."""
+NO_EVENT: Final = "the event of this stack is not here: lost, left out by its filter, or it has no trigger of ours"
+"""Said of a stack that is a row, as it is not proven whose it is."""
+NO_FRAMES: Final = "no function: the kernel got no farther than the code of the probe"
+"""Said of a stack of which all frames are the tracer's own."""
+_LINE: Final = re.compile(r"^ => (.*)$", re.MULTILINE)
 
 
-class Rows(Protocol):
-    """What is needed of `events.store.Store`."""
+class Frame(NamedTuple):
+    """A place in a stack."""
+
+    address: int | None
+    """None: the kernel printed a symbol instead."""
+    symbol: str = ""
+    """`vfs_read+0x9/0x490`; empty: none is known."""
 
     @property
-    def next_seq(self) -> int: ...
-    def row(self, seq: int) -> tuple[int, int, int]:
-        """Time, CPU, id of the format."""
+    def text(self) -> str:
+        """The symbol, else the address."""
+        return self.symbol or f"{self.address or 0:#x}"
 
-    def event(self, number: int) -> str: ...
-    def record(self, seq: int) -> Record: ...
+    @property
+    def function(self) -> str:
+        """The symbol without the offset, else the address."""
+        return _function(self.symbol) or self.text
 
 
-def stack_behind(store: Rows, record: Record, carriers: Container[str]) -> tuple[int, ...]:
-    """Addresses of an event's kernel stack, the innermost first; empty: it has none.
+def is_stack(record: Record) -> bool:
+    """Whether a row is a stack of which it is not proven whose it is."""
+    return record.event in KERNEL_STACKS or record.event in USER_STACKS
 
-    A probe runs with preemption off (kernel/trace/trace_events_trigger.c writes the stack from there): only an
-    interrupt can put events between the two, each with its own stack, as brackets within brackets.
 
-    Args:
-        store: has the rows.
-        record: of the event.
-        carriers: paths of the events that have such a trigger.
-    """
-    if record.event not in carriers:
-        return ()
-    inner = 0
-    for seq in range(record.seq + 1, min(record.seq + 1 + _FAR, store.next_seq)):
-        _, cpu, number = store.row(seq)
-        if cpu != record.cpu:
-            continue
-        name = store.event(number)
-        if name == STACK and not inner:
-            return stack_of(store.record(seq)) or ()
-        if name == STACK:
-            inner -= 1
-        elif name in carriers:
-            inner += 1
-    return ()
+def kernel_frames(record: Record, symbols: Symbols | None) -> tuple[Frame, ...] | None:
+    """Return the kernel's frames of an event, or of a stack that is a row; None: none were recorded."""
+    return _frames(record, KERNEL_STACKS, symbols)
+
+
+def user_frames(record: Record) -> tuple[Frame, ...] | None:
+    """Return the frames of the program in an event, or of such a stack that is a row; None: none were recorded."""
+    return _frames(record, USER_STACKS, None)
+
+
+def field_frames(record: Record, symbols: Symbols | None) -> tuple[tuple[Frame, ...], ...]:
+    """Return the frames of each stack that is a field of an event."""
+    return tuple(_named(stack, symbols) for stack in stacks_in(record))
+
+
+def stack_values(record: Record, symbols: Symbols | None) -> Mapping[str, tuple[str, ...]]:
+    """Return the frames of an event's stacks as texts, `stack` and `user_stack` as far as they were recorded."""
+    found = {"stack": kernel_frames(record, symbols), "user_stack": user_frames(record)}
+    return {name: tuple(frame.text for frame in frames) for name, frames in found.items() if frames is not None}
+
+
+def _frames(record: Record, paths: Sequence[str], symbols: Symbols | None) -> tuple[Frame, ...] | None:
+    stack = next((one for one in (record, *record.stacks) if one.event in paths), None)
+    if stack is None:
+        return None
+    if stack.text:
+        return _without_own([_printed(line) for line in _LINE.findall(stack.text)])
+    return _named(stack_of(stack) or (), symbols)
+
+
+def _named(addresses: Iterable[int], symbols: Symbols | None) -> tuple[Frame, ...]:
+    found = [Frame(address, (symbols.lookup(address) or "") if symbols else "") for address in addresses]
+    return _without_own(found)
+
+
+def _printed(line: str) -> Frame:
+    """Read a frame of the kernel's text; an address is there where it has no symbol, or with the option sym-addr."""
+    line = line.strip()
+    try:
+        return Frame(int(line, 16)) if line.startswith("0x") else Frame(None, line)
+    except ValueError:
+        return Frame(None, line)
+
+
+def _without_own(frames: Sequence[Frame]) -> tuple[Frame, ...]:
+    return tuple(frames[own_frames([_function(frame.symbol) for frame in frames]) :])
+
+
+def _function(symbol: str) -> str:
+    """Return a symbol without its offset, `ext4_readdir [ext4]`."""
+    return re.sub(r"\+0x[0-9a-f]+/0x[0-9a-f]+", "", symbol)

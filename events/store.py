@@ -10,7 +10,8 @@ import copy
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -195,6 +196,10 @@ class Store:
             found[path] = found.get(path, 0) + value
         return found
 
+    def expect_stacks(self, events: Container[str]) -> None:
+        """Assign stacks that come to events of these paths, which may become more: their triggers record them."""
+        self._inflow.intake.owners.carriers = events
+
     def use(self, formats: Mapping[int, EventFormat]) -> None:
         """Take formats that hold for what is fed from now on.
 
@@ -276,6 +281,13 @@ class Store:
             IndexError: the row was dropped, or there is none yet.
         """
         ts, key, number = self._blocks.row(seq)
+        record = self._record(seq, ts, key, number)
+        stacks = self._blocks.stacks_of(key)
+        if not stacks:
+            return record
+        return replace(record, stacks=tuple(self._record(seq, *stack) for stack in stacks))
+
+    def _record(self, seq: int, ts: int, key: int, number: int) -> Record:
         slab = self._blocks.slabs[key >> WORD_BITS]
         if slab.text:
             fmt = self.decoder.formats.get(number)

@@ -11,6 +11,7 @@ from events.format import PROBE_FIELDS, EventFormat, Field
 from events.naming import Namer
 from events.record import Record
 from events.search import Reading
+from events.stack import NO_EVENT, is_stack
 from probes.plan import Column, Plan, PlannedEvent
 
 if TYPE_CHECKING:
@@ -67,7 +68,12 @@ class Known:
             self.with_stacks.add(event.path)
 
     def values(self, record: Record) -> list[tuple[str, str]]:
-        """Name and value of each field that somebody asked for; values by their names where they have one."""
+        """Name and value of each field that somebody asked for; values by their names where they have one.
+
+        Of a stack that is a row of its own why it is.
+        """
+        if is_stack(record):
+            return [("note", NO_EVENT)]
         fields = {field.name: field for field in record.format.fields} if record.format else {}
         columns = self._columns.get(record.event, {})
         named = []

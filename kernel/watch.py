@@ -399,5 +399,6 @@ class Watch(Holder):
 
         store = Store(Decoder(formats, header), self.bounds.rows)
         store.cmdlines = cmdlines
+        store.expect_stacks(self.known.with_stacks)
         store.cgroups = Cgroups(self.homes.recorded, self.bounds.tasks, self.bounds.moves)
         return store

@@ -10,6 +10,7 @@ from events.export.source import UNNAMED, About, Source
 from events.export.timed import timed
 from events.graph.record_ends import EVENTS
 from events.pairing import EndOf
+from events.stack import KERNEL_STACKS
 from kernel.far import FarTarget
 from kernel.recorder import CUTS
 from kernel.recording import RecordingTarget
@@ -44,6 +45,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         formats=tuple(fmt for fmt in armed | known if not unasked or fmt.path in unasked),
         ends=_Ends(watch),
         cuts=_may_be_cut(watch),
+        stacks=have_stacks(watch),
         lost_between=store.lost_between if store is not None else Source.lost_between,
         shown=lambda record: graph.shown(record) or watch.known.values(record),
         comm=lambda pid: watch.store.comm(pid) if watch.store is not None else UNNAMED,
@@ -72,8 +74,17 @@ def load_symbols(watch: Watch, form: Format) -> None:
     """
     known = watch.known
     formats = [*_formats_of(watch), *(fmt for one in watch.armed for fmt in one.formats.values())]
-    if form.names_addresses or any(known.names_addresses(fmt) or fmt.path in EVENTS for fmt in formats):
+    if (
+        form.names_addresses
+        or have_stacks(watch)
+        or any(known.names_addresses(fmt) or fmt.path in EVENTS for fmt in formats)
+    ):
         watch.connection.load_symbols()
+
+
+def have_stacks(watch: Watch) -> bool:
+    """Whether events have kernel stacks, or such stacks came without theirs."""
+    return bool(watch.known.with_stacks) or any(fmt.path in KERNEL_STACKS for fmt in _formats_of(watch))
 
 
 def _may_be_cut(watch: Watch) -> bool:

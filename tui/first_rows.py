@@ -42,11 +42,12 @@ def first_rows(target: RecordingTarget) -> FirstRows:
     recording = target.recording
     store = Store(Decoder({}, recording.header), limit_bytes=_KEPT)
     store.cmdlines = recording.cmdlines
-    complete, gap = _read(recording, store)
     known = Known(Knowledge(target).namer)
     plans = recorded_plans(recording)
     for plan in plans:
         known.add_plan(plan)
+    store.expect_stacks(known.with_stacks)
+    complete, gap = _read(recording, store)
     values = ShownValues(known)
     rows = []
     for seq in range(max(store.first_seq, store.next_seq - _ROWS), store.next_seq):

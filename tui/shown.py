@@ -153,8 +153,8 @@ def rates_of(watching: Watch | None) -> dict[str, float | None]:
 def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
     """Every field of an event, first those that were asked for, then the cgroup, at last those that all have."""
     from events.cut_mark import is_mark, mark_values
-    from events.export.stacks import stack_of
     from events.record import detail
+    from events.stack import is_stack
     from events.text import show
     from tui.shown_values import ShownValues
     from tui.stacks import stack_rows
@@ -164,10 +164,10 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
         return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
     named = dict(ShownValues(watching.known).values(record))
     rows = []
-    callers = "" if stack_of(record) is None else "caller"  # all of them stand as rows of the stack
+    unshown = ("size", "caller") if is_stack(record) else ()  # all of them stand as rows of the stack
     for one in detail(record):
         field = one.field
-        if field.name == callers:
+        if field.name in unshown:
             continue
         value = named.get(field.name) or watching.known.namer.text(one.value, field=field)
         number = show(one.value)

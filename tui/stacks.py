@@ -1,12 +1,12 @@
-"""The stack of an event, as rows of its details."""
+"""The stacks of an event, as rows of its details and as printed lines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from events.export.stacks import stack_of
 from events.record import Record
-from events.stack import stack_behind
+from events.stack import NO_EVENT, NO_FRAMES, is_stack, kernel_frames, user_frames
 from widgets.event_detail import DetailField
 
 if TYPE_CHECKING:
@@ -14,18 +14,25 @@ if TYPE_CHECKING:
 
 
 def stack_rows(watching: Watch, record: Record) -> tuple[DetailField, ...]:
-    """One row for each function, the innermost first; none where no stack was recorded.
+    """Return a row for each function, the innermost first; none where no stack was recorded.
 
-    The event of a stack has its own, of which its format declares the first eight callers only.
+    In front of a stack that is a row of its own stands why.
     """
-    store = watching.store
-    if store is None:
-        return ()
+    rows = [("note", NO_EVENT)] if is_stack(record) else []
+    for name, texts in _stacks(watching, record):
+        rows += zip((name, *("" for _ in texts[1:])), texts, strict=True)
+    return tuple(DetailField(name, text, "", -1, 0, b"") for name, text in rows)
+
+
+def stack_lines(watching: Watch, record: Record) -> list[str]:
+    """Return a line for each function, the innermost first, as the kernel prints stacks; foreign text."""
+    heads = {"stack": " => ", "user stack": " => (user) "}
+    return [heads[name] + text for name, texts in _stacks(watching, record) for text in texts]
+
+
+def _stacks(watching: Watch, record: Record) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of each stack, and its functions."""
     symbols = watching.connection.loaded_symbols
-    stack = stack_of(record) or stack_behind(store, record, watching.known.with_stacks)
-    return tuple(
-        DetailField(
-            "stack" if not depth else "", symbols.instruction(address) if symbols else f"{address:#x}", "", -1, 0, b""
-        )
-        for depth, address in enumerate(stack)
-    )
+    for name, frames in (("stack", kernel_frames(record, symbols)), ("user stack", user_frames(record))):
+        if frames is not None:
+            yield name, [frame.text for frame in frames] or [NO_FRAMES]

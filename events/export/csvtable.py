@@ -2,10 +2,11 @@
 
 Columns: `ts` (nanoseconds), `cpu`, `pid`, `comm`, `event` (of a probe of ours without the group of its session), then
 every field that an event may have, in the order in which they first occur. Numbers stand bare, strings in quotes,
-arrays as the kernel shows them (`{1,2}`), structures as their bytes in hex. An empty cell without quotes: the event
-has no such field, or the kernel could not read it. Where a line may be cut there are `lost`, `back` (nanoseconds of
-the trace clock), `seconds` and `note` of the rows `line_cut`. Of several hosts `host`, `time`, `uncertainty` and
-`late` stand in front (see `events.export.hosts`).
+arrays as the kernel shows them (`{1,2}`), structures as their bytes in hex. Where stacks are recorded the last
+column, `stack`, has the functions of the event's, the innermost first, with `;` between them. An empty cell without
+quotes: the event has no such field, or the kernel could not read it. Where a line may be cut there are `lost`, `back`
+(nanoseconds of the trace clock), `seconds` and `note` of the rows `line_cut`. Of several hosts `host`, `time`,
+`uncertainty` and `late` stand in front (see `events.export.hosts`).
 
 A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, tab or return for a formula, some also behind blanks,
 in full-width letters or where a line begins inside of a cell, and anybody may give a file or a task such a name. Each
@@ -25,6 +26,7 @@ from events.event_names import exported_name
 from events.export.escape import exact_values
 from events.export.source import Source
 from events.record import Record
+from events.stack import stack_values
 from events.text import show
 
 _SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
@@ -37,10 +39,14 @@ HEADS = ("ts", "cpu", "pid", "comm", "event")
 """Columns that every event has."""
 
 
+STACK = "stack"
+"""Column of kernel stacks."""
+
+
 def columns_of(source: Source) -> tuple[str, ...]:
     """Names of the fields of all formats, each once."""
     names = dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt))
-    return tuple(names | dict.fromkeys(FIELDS if source.cuts else ()))
+    return tuple(names | dict.fromkeys((*(FIELDS if source.cuts else ()), *((STACK,) if source.stacks else ()))))
 
 
 def unplaced_note(number: int) -> tuple[str, ...]:
@@ -71,6 +77,8 @@ class CsvTable:
         values = mark_values(record) if is_mark(record) else exact_values(record)
         asked = source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
         row = {name: cell(values.get(name)) for name in asked if name in self._known}
+        for name, frames in stack_values(record, source.symbols()).items():
+            asked, row[name] = (*asked, name), cell(";".join(frames))
         self._unplaced += sum(name not in self._known for name in asked)
         where = (cell(known.get(head.name)) for head in self._source.heads)
         heads = [str(record.ts), str(record.cpu), str(record.pid)]

@@ -18,9 +18,9 @@ from events.cut_mark import LineCut, cut_of_record, gap_of
 from events.export.formats import left_out_note
 from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, Item, Part, Spans
-from events.export.stacks import stack_of, stacks_in
 from events.pairing import idle_task
 from events.record import Record
+from events.stack import Frame, field_frames, kernel_frames
 
 _MOST = 1 << 16
 """Different stacks that are kept; what comes behind them is one line of its own."""
@@ -58,13 +58,11 @@ class FoldedStacks:
         self._counts: Counter[Stack] = Counter()
         self._events = 0
         self._stacked = 0
-        """Events that are stacks or have one; all that are counted pass the filter."""
+        """Events that have stacks; all that are counted pass the filter."""
         self._called = False
         """Whether there was a call with both ends."""
         self._uncalled = 0
         """Events that are no end of such a call."""
-        self._stackless: set[int] = set()
-        """CPUs whose last event has no stack yet: it is recorded behind its event."""
         self._cuts: list[LineCut] = []
 
     @property
@@ -91,23 +89,15 @@ class FoldedStacks:
         if (cut := cut_of_record(record)) is not None:
             self._cuts.append(cut)
             return
-        stack = stack_of(record)
-        stacks = (*stacks_in(record), *(() if stack is None else (stack,)))
-        passes = self._source.passes is None or self._source.passes(record)
-        self._events += passes
-        for addresses in stacks if passes else ():
-            self._add(self._counts, (_task_frame(record), *map(self._name, reversed(addresses))), 1)
-        if passes:
-            self._count_stacks(record, has_some=bool(stacks), is_one=stack is not None)
+        if self._source.passes is None or self._source.passes(record):
+            symbols = self._source.symbols()
+            own = kernel_frames(record, symbols)
+            stacks = (*field_frames(record, symbols), *(() if own is None else (own,)))
+            for frames in stacks:
+                self._add(self._counts, (_task_frame(record), *map(_frame, reversed(frames))), 1)
+            self._events += 1
+            self._stacked += bool(stacks)
         self._follow(self._spans.take(record))
-
-    def _count_stacks(self, record: Record, *, has_some: bool, is_one: bool) -> None:
-        """Count an event that has stacks, with the event that it is the stack of."""
-        if has_some:
-            self._stacked += 1 + (is_one and record.cpu in self._stackless)
-            self._stackless.discard(record.cpu)
-        else:
-            self._stackless.add(record.cpu)
 
     def finish(self) -> None:
         self._follow(self._spans.finish())
@@ -124,10 +114,6 @@ class FoldedStacks:
 
     def _add(self, where: Counter[Stack], stack: Stack, amount: int) -> None:
         where[stack if stack in where or len(where) < _MOST else _REST] += amount
-
-    def _name(self, address: int) -> str:
-        symbols = self._source.symbols()
-        return _clean(symbols.text(address, offset=False) if symbols else f"0x{address:x}")
 
     def _follow(self, items: Iterator[Item]) -> None:
         for item in items:
@@ -175,6 +161,10 @@ class FoldedStacks:
                 frames[at - 1].inside += frame.inside
             if not frames:
                 del self._open[_task(record)]
+
+
+def _frame(frame: Frame) -> str:
+    return _clean(frame.function)
 
 
 def _task_frame(record: Record) -> str:

@@ -27,6 +27,7 @@ from events.export.escape import exact_values
 from events.export.source import Source
 from events.json_text import json_line
 from events.record import Record
+from events.stack import NO_EVENT, Frame, is_stack, kernel_frames, user_frames
 
 
 def json_object(source: Source, record: Record) -> dict[str, Any]:
@@ -39,6 +40,9 @@ def json_object(source: Source, record: Record) -> dict[str, Any]:
     if is_mark(record):
         values = mark_values(record)
         shown = {name: str(value) for name, value in values.items()}
+    if is_stack(record):
+        values, shown = {"note": NO_EVENT}, {}
+    stacks = {"stack": kernel_frames(record, source.symbols()), "user_stack": user_frames(record)}
     return {
         **heads,
         "ts": record.ts,
@@ -48,7 +52,13 @@ def json_object(source: Source, record: Record) -> dict[str, Any]:
         "event": exported_name(record.event),
         "values": values,
         "text": shown,
+        **{name: [*map(_frame, frames)] for name, frames in stacks.items() if frames is not None},
     }
+
+
+def _frame(frame: Frame) -> dict[str, str]:
+    address = {} if frame.address is None else {"address": f"{frame.address:#x}"}
+    return {**address, **({"symbol": frame.symbol} if frame.symbol else {})}
 
 
 class JsonLines:

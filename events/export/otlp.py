@@ -2,7 +2,8 @@
 
 Each event is one LogRecord: its fields are attributes under their own names, and what the trace says of every event
 has the names of the semantic conventions (`thread.id`, `thread.name`, `cpu.logical_number`). Where a field is shown
-by a name (an enum, an error, a symbol), `FIELD.text` holds that too. Integers that do not fit in 64 bits with a sign
+by a name (an enum, an error, a symbol), `FIELD.text` holds that too. `stack` has the
+functions of a stack that was recorded, the innermost first. Integers that do not fit in 64 bits with a sign
 are decimal text, and what the kernel could not read is an empty value, as "Mapping Arbitrary Data to OTLP AnyValue"
 of the specification has it. Strings are escaped as `events.export.escape` says.
 
@@ -24,6 +25,7 @@ from events.export.hosts import HostRecord
 from events.export.source import Source, is_name
 from events.json_text import json_line
 from events.record import Record
+from events.stack import stack_values
 
 SCOPE = "probewright"
 """Name of the instrumentation scope."""
@@ -107,7 +109,7 @@ class LogEncoder:
             "observedTimeUnixNano": str(observed),
             "severityNumber": _INFO,
             "body": any_value(" ".join((name, *words))),
-            "attributes": attributes({**heads, **own, **named}),
+            "attributes": attributes({**heads, **own, **named, **stack_values(record, source.symbols())}),
             "eventName": name,
         }
         return json_line(found).encode()

@@ -4,7 +4,8 @@ Columns: `ts` (int64, nanoseconds of the trace clock), `cpu`, `pid`, `comm`, `ev
 group of its session), then every field that an event may have. Numbers have their width and sign; where two events
 have a field of one name and different integers, the column has the smallest type that holds both exactly
 (decimal128(20) for u64 beside s64), and of what is not alike at all the text. Arrays are lists, structures bytes,
-strings text (escaped as `events.export.escape` says). null: no such field, or the kernel could not read it.
+strings text (escaped as `events.export.escape` says). Where stacks are recorded `stack` has the functions of the
+event's, the innermost first. null: no such field, or the kernel could not read it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from typing import TYPE_CHECKING, BinaryIO
 from events.cut_mark import FIELDS, is_mark, mark_values, task_name
 from events.decode import Scalar, Value
 from events.event_names import exported_name
-from events.export.csvtable import HEADS, column_names, unplaced_note
+from events.export.csvtable import HEADS, STACK, column_names, unplaced_note
 from events.export.escape import exact_values
 from events.export.source import Head, Source
 from events.format import Field, FieldKind
 from events.record import Record
+from events.stack import stack_values
 from events.text import show
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ class ParquetTable:
         source, known = self._source.own(record), self._source.head(record)
         values = mark_values(record) if is_mark(record) else exact_values(record)
         asked = source.fields(record.format) if record.format else tuple(values)
+        if stacks := stack_values(record, source.symbols()):
+            values, asked = {**values, **stacks}, (*asked, *stacks)
         self._unplaced += sum(name not in self._fits for name in asked)
         where = (None if isinstance(at := known.get(head.name), tuple) else at for head in self._source.heads)
         name = exported_name(record.event)
@@ -136,6 +140,8 @@ def _column_types(pa: ModuleType, source: Source) -> dict[str, pyarrow.DataType]
     if source.cuts:
         for name, kind in zip(FIELDS, (pa.int64(), pa.int64(), pa.float64(), pa.string()), strict=True):
             found[name] = _common(pa, found[name], kind) if name in found else kind
+    if source.stacks:
+        found[STACK] = _common(pa, found[STACK], pa.list_(pa.string())) if STACK in found else pa.list_(pa.string())
     return found
 
 

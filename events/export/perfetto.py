@@ -28,6 +28,7 @@ from events.export.source import UNNAMED, Source, is_name
 from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.pairing import idle_task
 from events.record import Record
+from events.stack import stack_values
 
 _TRACE_PACKET = 1
 _TIMESTAMP, _SEQUENCE_ID, _TRACK_EVENT, _SEQUENCE_FLAGS, _TRACK_DESCRIPTOR, _FIRST_PACKET = 8, 10, 11, 13, 60, 87
@@ -159,6 +160,8 @@ class PerfettoTrace:
             text = shown.get(name, "")
             if is_name(value, text):
                 found += _annotation(f"{prefix}{name} (name)", text)
+        for name, frames in stack_values(record, self._source.symbols()).items():
+            found += _annotation(prefix + name, frames)
         return bytes(found)
 
     def _packet(self, fields: bytes) -> None:

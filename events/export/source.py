@@ -13,6 +13,7 @@ from events.graph.record_ends import EVENTS
 from events.kallsyms import Symbols
 from events.pairing import EndOf
 from events.record import Record
+from events.stack import KERNEL_STACKS, USER_STACKS
 
 
 class About(NamedTuple):
@@ -98,6 +99,8 @@ class Source:
     """When an event was, in nanoseconds: by the trace clock where nothing else is said."""
     cuts: bool = False
     """Whether the line was cut, or may be: what has columns has some for that."""
+    stacks: bool = False
+    """Whether events have kernel stacks, or may: what has columns has one for them."""
     passes: Callable[[Record], bool] | None = None
     """Whether an event passes the filter, for formats that have whole calls; None: all do."""
     heads: tuple[Head, ...] = ()
@@ -114,8 +117,9 @@ class Source:
         known = self._asked.get(id(fmt))
         if known is None:
             about = self.of(fmt.path)
+            stack = fmt.path in KERNEL_STACKS or fmt.path in USER_STACKS  # the frames stand elsewhere
             hidden = PROBE_FIELDS | about.unasked | {about.frame}
-            known = self._asked[id(fmt)] = (fmt, tuple(name for name in fmt.names if name not in hidden))
+            known = self._asked[id(fmt)] = (fmt, tuple(n for n in fmt.names if not stack and n not in hidden))
         return known[1]
 
     def own(self, record: Record) -> Source:  # noqa: ARG002 - of one host all are

@@ -8,24 +8,25 @@ from itertools import takewhile
 from events.format import EventFormat
 from events.record import Record
 
-STACK_EVENT = "kernel_stack"
-"""struct stack_entry of kernel/trace/trace_entries.h: what the `stacktrace` trigger and option record."""
+_STACK_EVENTS = ("kernel_stack", "user_stack")
+"""struct stack_entry and userstack_entry of kernel/trace/trace_entries.h: what the `stacktrace` trigger and the
+options `stacktrace` and `userstacktrace` record."""
 _ENDS = (0, (1 << 32) - 1, (1 << 64) - 1)
 """What stands behind the last address, where the stack is shorter than its place."""
 
 
 def stack_of(record: Record) -> tuple[int, ...] | None:
-    """The stack of a `kernel_stack` event; None: it is no such event.
+    """The stack of a `kernel_stack` or `user_stack` event; None: it is no such event.
 
-    Its format declares eight callers, the record has `size`.
+    The format of either declares eight callers; the record of the first has `size`.
     """
     fmt, layout = record.format, record.layout
-    if fmt is None or layout is None or fmt.name != STACK_EVENT:
+    if fmt is None or layout is None or fmt.name not in _STACK_EVENTS:
         return None
     fields = {field.name: field for field in fmt.fields}
-    callers, size = fields.get("caller"), fields.get("size")
-    number = record.values.get("size")
-    if callers is None or size is None or not isinstance(number, int):
+    callers = fields.get("caller")
+    number = record.values.get("size", callers.count if callers else None)
+    if callers is None or not isinstance(number, int):
         return None
     width = callers.width or 8
     stop = min(callers.offset + max(0, number) * width, len(record.raw))

@@ -18,9 +18,9 @@ from typing import BinaryIO
 from events.export.escape import exact_values, unescaped
 from events.export.formats import left_out_note
 from events.export.source import Source
-from events.export.stacks import stack_of
 from events.graph.record_ends import EVENTS
 from events.record import Record
+from events.stack import KERNEL_STACKS, is_stack, kernel_frames, user_frames
 from events.text import kernel_text
 
 _IRQS_OFF, _RESCHED_LAZY, _RESCHED, _HARDIRQ, _SOFTIRQ, _PREEMPT, _NMI, _BH_OFF = (1 << bit for bit in range(8))
@@ -85,16 +85,21 @@ class KernelText:
         if record.event in EVENTS and not record.text:
             self.left_out += 1
             return
+        for one in (record, *record.stacks):
+            self._write(one)
+
+    def _write(self, record: Record) -> None:
         line = context(record) + self._text(_exact(record))
         # What is no UTF-8 was made `\xNN` when it was decoded: the kernel prints the bytes.
         self._out.write((unescaped(line) if "\\x" in line else line.encode()) + b"\n")
 
     def _text(self, record: Record) -> str:
         symbols = self._source.symbols()
-        stack = stack_of(record)
-        if stack is not None:  # trace_stack_print()
-            names = (symbols.instruction(address, offset=False) if symbols else f"{address:x}" for address in stack)
-            return "\n".join(["<stack trace>", *(f" => {name}" for name in names)])
+        if is_stack(record):  # trace_stack_print(), trace_user_stack_print()
+            kernel = record.event in KERNEL_STACKS
+            frames = (kernel_frames(record, symbols) if kernel else user_frames(record)) or ()
+            lines = (f" => {frame.function if frame.symbol else f'{frame.address or 0:x}'}" for frame in frames)
+            return "\n".join(["<stack trace>" if kernel else "<user stack trace>", *lines])
         about = self._source.of(record.event)
         return kernel_text(record, symbols, about.attached, about.user)
 

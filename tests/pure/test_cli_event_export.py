@@ -310,29 +310,6 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
     watch.close()
 
 
-@pytest.mark.parametrize(("name", "left_out"), [("jsonl", 3), ("text", 0)])
-def test_stacks_that_a_format_has_no_place_for_are_counted(tmp_path, capsys, monkeypatch, name, left_out):
-    """Another event stands for them: what a kernel tells of `ftrace/kernel_stack` is no matter here."""
-    target = Target()
-    watch = Watch(Anything(target))
-    form = format_named(name)
-    assert form is not None
-    events = arm(watch, [probe("vfs_read")])
-    arm(watch, [probe("vfs_write")])
-    (read, write) = (next(iter(armed.formats.items())) for armed in watch.armed)
-    monkeypatch.setattr("tui.cli.event_writer._STACKS", write[1].path)
-    with exporting(watch, Wanted(form, str(tmp_path / "x"), False), events) as export:
-        for ts in range(1000, 1003):
-            target.event(ts, read[0])
-            target.event(ts, write[0])
-        export.follow(watch, argparse.Namespace(seconds=0.5, count=None), events)
-    export.tell()
-    told = capsys.readouterr().err
-    assert ("3 kernel stacks are left out: jsonl has no place for them; folded, text have" in told) is bool(left_out)
-    assert f"x: {6 - left_out} events" in told
-    watch.close()
-
-
 def test_calls_of_probes_that_are_armed_later_have_their_ends(tmp_path):
     """As after a line was cut, in another group."""
     watch = Watch(Anything(Target()))

@@ -76,7 +76,7 @@ def test_events_of_a_task_that_has_no_name_wait_once():
     armed = watch.arm(probe("vfs_read"))
     shown: list[int] = []
     paths = {one.path for one in armed.plan.events}
-    showing = Showing(watch, 0, paths, lambda record: shown.append(record.ts), None, lambda _: None)
+    showing = Showing(watch, 0, paths, lambda record: shown.append(record.ts), None)
 
     def comes(ts: int) -> None:
         target.event(ts, id_of(armed))

@@ -13,11 +13,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from events.export.formats import FORMATS
 from events.export.job import Job
 from events.export.passing import Passing
 from events.export.source import Writer
-from events.export.stacks import STACK_EVENT
 from events.record import Record
 from kernel.errors import KernelError
 from kernel.watch import Watch
@@ -26,9 +24,8 @@ from tui.cli.main import DONE, REFUSED
 from tui.cli.output import emit, plain, size_of
 from tui.cli.stopping import Forced, force, has_been_asked
 from tui.cli.wanted_export import STDOUT, Wanted
-from tui.outlet import Outlet, counted
+from tui.outlet import Outlet
 
-_STACKS = f"ftrace/{STACK_EVENT}"
 _TOLD_EVERY = 0.2
 """Seconds between two words of progress."""
 
@@ -42,8 +39,6 @@ class Export:
         self._wanted = wanted
         self._writer = writer
         self._told = time.monotonic()
-        self._stacks = 0
-        """Of the kernel, in a format that has no place for them."""
         self._busy = False
         self._cut = False
         """An event was given out by half."""
@@ -86,15 +81,14 @@ class Export:
         self.end()
 
     def follow(self, watch: Watch, bounds: argparse.Namespace, events: Collection[str]) -> None:
-        """Take events as they come, see `tui.cli.watching.follow`; and their stacks, for formats that have them.
+        """Take events as they come, see `tui.cli.watching.follow`.
 
         An error that ends them is raised by `tell`: what came by then is written all the same.
         """
         from tui.cli.watching import follow
 
-        wanted = {*events, _STACKS} if self._wanted.form.names_addresses else events
         try:
-            follow(watch, bounds, wanted, self.take, idle=self.idle, passed=self.passed)
+            follow(watch, bounds, events, self.take, idle=self.idle)
         except KernelError as error:
             self._ended_by = error
         self.end()
@@ -104,10 +98,6 @@ class Export:
         self._busy = True
         if self._cut:
             raise Forced
-
-    def passed(self, record: Record) -> None:
-        """An event that is none of those that are wanted."""
-        self._stacks += record.event == _STACKS
 
     def idle(self) -> None:
         """Some time has gone by."""
@@ -150,7 +140,7 @@ class Export:
         """
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        for note in (*self.notes, *self._stacks_note()):
+        for note in self.notes:
             with saying(Level.WARNING):
                 print(f"probewright: {plain(note)}", file=sys.stderr)
         failed = bool(self.notes) and not isinstance(self._writer, Outlet)
@@ -168,13 +158,6 @@ class Export:
         if self._ended_by is not None:
             raise self._ended_by
         return REFUSED if failed else DONE
-
-    def _stacks_note(self) -> tuple[str, ...]:
-        if not self._stacks:
-            return ()
-        having = ", ".join(form.name for form in FORMATS if form.names_addresses)
-        left_out = f"{counted(self._stacks, 'kernel stack')} {'is' if self._stacks == 1 else 'are'} left out"
-        return (f"{left_out}: {self._wanted.form.name} has no place for them; {having} have",)
 
     def _tell_file(self, *, as_json: bool) -> None:
         size = Path(self._wanted.path).stat().st_size

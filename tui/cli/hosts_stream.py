@@ -10,6 +10,7 @@ from events.cut_mark import is_mark, task_text
 from events.export.hosts import HostRecord, host_record, hosts_source
 from events.export.jsonlines import json_object
 from events.export.source import Source
+from events.stack import is_stack
 from kernel.arming import Mode
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, State
@@ -27,6 +28,7 @@ from tui.cli.watching import all_told
 from tui.clock_face import wall_clock
 from tui.event_export import source_of
 from tui.host_lines import account_of, clock_text
+from tui.stacks import stack_lines
 
 
 class _Told(NamedTuple):
@@ -128,12 +130,13 @@ class Stream:
                 self._number += 1
                 self._shown[event.host] = self._shown.get(event.host, 0) + 1
                 self._show(event)
-            elif self.export is not None:
-                self.export.passed(event.record)
+            elif is_stack(event.record):
+                self._show(event)
 
     def _source(self, event: MergedEvent) -> Source:
         known = self._sources.get(event.source)
-        if known is None or not (is_mark(event.record) or event.event in known.about):
+        alone = is_mark(event.record) or is_stack(event.record)
+        if known is None or not (alone or event.event in known.about):
             known = self._sources[event.source] = source_of(self._fleet.events.watch(event.source))
         return known
 
@@ -163,7 +166,8 @@ class Stream:
         task = task_text(event.comm, event.pid, event.event)
         head = f"{wall_clock(event.ts, utc=self._utc)} {event.host:<{self._wide}} [{event.cpu:03}] {task}"
         late = "  (late)" if event.late else ""
-        return line(f"{head} {event.event.rpartition('/')[2]} {values}{late}")
+        own = line(f"{head} {event.event.rpartition('/')[2]} {values}{late}")
+        return "\n".join((own, *map(line, stack_lines(watch, event.record))))
 
     def _tell(self) -> None:
         """What became of hosts since the last time."""

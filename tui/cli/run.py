@@ -37,6 +37,7 @@ from tui.cli.watching import (
 )
 from tui.clock_face import Face, day_in_front
 from tui.event_export import source_of, timed_source_of
+from tui.stacks import stack_lines
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,6 +97,8 @@ def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, fro
         else:
             day = day_in_front(watch, record.ts, record.seq, face)
             print(line(day + _line(watch, record, events.get(record.event, ()))))
+            for text in stack_lines(watch, record):
+                print(line(text))
 
     calls = armed.calls_of(watch, show, events, as_json=arguments.json, face=face)
     came = follow(watch, arguments, events, calls.show if calls else show)

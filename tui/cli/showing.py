@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from events.cut_mark import is_mark
 from events.export.source import UNNAMED
 from events.record import Record
+from events.stack import is_stack
 from kernel.errors import TargetLost
 from kernel.watch import Watch
 from tui.cli.stopping import whole
@@ -38,7 +39,6 @@ class Showing:
         events: Collection[str],
         show: Callable[[Record], None],
         count: Callable[[], int] | None,
-        passed: Callable[[Record], None],
     ) -> None:
         self.number = 0
         self._watch = watch
@@ -46,7 +46,6 @@ class Showing:
         self._events = events
         self._show = show
         self._count = count
-        self._passed = passed
         self._next_seq = 0
         self._looked = 0
         """Rows before this one have names, or none can be had."""
@@ -157,9 +156,9 @@ class Showing:
                 break
             record = store.record(seq)
             self._next_seq = seq + 1
-            # Where events are missing is said whatever was asked for.
+            # Where events are missing is said whatever was asked for, by a stack without its event too.
             if record.event in self._events or is_mark(record):
                 self.number += 1
                 self._show(record)
-            else:
-                self._passed(record)
+            elif is_stack(record):
+                self._show(record)

@@ -149,15 +149,14 @@ def follow(
     show: Callable[[Record], None],
     count: Callable[[], int] | None = None,
     idle: Callable[[], None] = lambda: None,
-    passed: Callable[[Record], None] = lambda _: None,
 ) -> int:
     """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number.
 
     What was read by then is shown too, and no more is read. With `count` none is shown: it is called for what is new,
-    and gives how many there were in all. `idle` is called a few times a second, whether events come or not; `passed`
-    with those that are none of `events`. An end that is `Forced` is told, and nothing is shown after it.
+    and gives how many there were in all. `idle` is called a few times a second, whether events come or not. An end
+    that is `Forced` is told, and nothing is shown after it.
     """
-    showing = Showing(watch, arguments.count or 0, events, show, count, passed)
+    showing = Showing(watch, arguments.count or 0, events, show, count)
     try:
         with telling_silence(watch):
             _show_all(watch, arguments, events, showing, idle)
