@@ -94,7 +94,7 @@ class ArmedProbes:
             try:
                 leave_out(self.target, self.instance, append=self.follows_forks)
                 if woken:
-                    self._arming.change_filters(woken.plan, plan)
+                    self._arming.change_filters(woken.plan, plan, holding)
                     filtered = plan
                 else:
                     self._remove_resting(self._resting.in_the_way(plan))
@@ -131,7 +131,7 @@ class ArmedProbes:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
             refuse_joining(plan, [one.plan for one in self._armed if one is not armed])
-            self._arming.change_filters(armed.plan, plan)
+            self._arming.change_filters(armed.plan, plan, self._armed[armed])
             changed = replace(armed, plan=plan)
             self._armed = {changed if one is armed else one: holding for one, holding in self._armed.items()}
             return changed

@@ -6,6 +6,7 @@ import contextlib
 import enum
 import errno
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from events.format import EventFormat, FormatError, parse_format
@@ -14,6 +15,7 @@ from kernel.journal import outlives
 from kernel.meter import Meter
 from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.refusal import refused
+from kernel.stack_triggers import REMOVAL, records_stacks, within_filter
 from kernel.target import Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
 from kernel.trampolines import refuse_second_start, started
@@ -57,6 +59,16 @@ class Holding:
     def stuck(self) -> bool:
         """Whether something could not be taken away."""
         return bool(self.enabled or self.counted or self.defined)
+
+    def stack_triggers(self, event: PlannedEvent) -> list[str]:
+        """Return those of its triggers that record stacks of an event."""
+        return [text for one, text in self.triggers if one.path == event.path and records_stacks(text)]
+
+    def know(self, events: Sequence[PlannedEvent]) -> None:
+        """Take its events as they are now, with other filters."""
+        now = {event.path: event for event in events}
+        for triggers in (self.triggers, self.by_hand):
+            triggers[:] = [(now.get(event.path, event), text) for event, text in triggers]
 
     def switch_off(self) -> list[UndoFailure]:
         """Events off, counts off; what is defined stays."""
@@ -135,8 +147,10 @@ class Arming:
             except FileRefused as error:
                 raise refused(event.filter, error, _log(self._instance)) from None
 
-    def change_filters(self, before: Plan, after: Plan) -> None:
+    def change_filters(self, before: Plan, after: Plan, holding: Holding) -> None:
         """Give events that are on other filters, one after the other; where one is refused all are as before.
+
+        Triggers that record stacks get them as well.
 
         Raises ProbeRefused, TargetLost.
         """
@@ -148,19 +162,40 @@ class Arming:
             # (apply_event_filter).
             begun.append(old)
             try:
-                self._target.perform(self._instance.filter(new.path, new.filter or "0"))
+                self._change_filter(new, holding)
             except FileRefused as error:
                 said = refused(new.filter, error, _log(self._instance))
                 for back in reversed(begun):
                     with contextlib.suppress(KernelError):  # why the filter was refused is what is to be told
-                        self._target.perform(self._instance.filter(back.path, back.filter or "0"))
+                        self._change_filter(back, holding)
                 raise said from None
+        holding.know(after.events)
+
+    def _change_filter(self, event: PlannedEvent, holding: Holding) -> None:
+        texts = holding.stack_triggers(event) if holding.mode is Mode.RECORD else []
+        for _ in texts:  # what takes them back stays in its list
+            with contextlib.suppress(FileRefused):  # it went when the other filter was refused
+                self._target.perform(self._instance.trigger(event.path, REMOVAL))
+        try:
+            self._target.perform(self._instance.filter(event.path, event.filter or "0"))
+        except FileRefused:
+            texts.clear()  # the filter that is set again brings them back
+            raise
+        finally:
+            for text in texts:
+                self._target.perform(self._instance.trigger(event.path, within_filter(text, event.filter)))
 
     def add_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
         """A trigger keeps its event busy and has to be taken away; one that clears another is not there afterwards.
 
+        One that records stacks is written when its event is recorded, see `kernel.stack_triggers`.
         Raises ProbeRefused, TargetLost.
         """
+        if records_stacks(text):
+            if holding.mode is Mode.RECORD:
+                self._record_stacks(event, text, holding)
+            holding.triggers.append((event, text))
+            return
         effect, undo = self._instance.trigger(event.path, text), self._instance.trigger(event.path, f"!{text}")
         changes = is_of_another(text)  # and its way back would take that histogram away
         try:
@@ -173,12 +208,20 @@ class Arming:
         if not changes:
             holding.triggers.append((event, text))
 
+    def _record_stacks(self, event: PlannedEvent, text: str, holding: Holding) -> None:
+        own = within_filter(text, event.filter)
+        try:
+            effect = self._instance.trigger(event.path, own)
+            holding.enabled.do(effect, self._instance.trigger(event.path, REMOVAL))
+        except FileRefused as error:
+            raise refused(own, error, _log(self._instance)) from None
+
     def remove_trigger(self, event: PlannedEvent, text: str, holding: Holding) -> None:
         """Take one away; what is not there is no error. Raises FileRefused, TargetLost."""
         # By its path: the event may have another filter by now.
         there = next((one for one in holding.triggers if (one[0].path, one[1]) == (event.path, text)), None)
         if there is not None:
-            step = self._instance.trigger(event.path, f"!{text}")
+            step = self._instance.trigger(event.path, REMOVAL if records_stacks(text) else f"!{text}")
             try:
                 self._target.perform(step)
             except FileRefused as error:
@@ -188,6 +231,7 @@ class Arming:
             if there in holding.by_hand:
                 holding.by_hand.remove(there)
             holding.defined.forget(step)
+            holding.enabled.forget(step)
 
     def enable(self, plan: Plan, undo: UndoList) -> None:
         """Switch its events on, in our instance only. Raises ProbeRefused, TargetUnusable, TargetLost."""
@@ -219,6 +263,9 @@ class Arming:
         # By the mode, not by what is to be undone: one of its events may be on that could not be switched off.
         if mode is Mode.RECORD and holding.mode is not Mode.RECORD:
             self.enable(plan, holding.enabled)
+            for event, text in holding.triggers:
+                if records_stacks(text):
+                    self._record_stacks(event, text, holding)
         if mode is Mode.COUNT and not holding.counted:
             recorded = [event for event in plan.events if event.recorded]
             Meter(self._instance, holding.counted, holding.name).start(recorded, passing=False)
@@ -230,7 +277,7 @@ class Arming:
         """Of its events, by id; `stacks`: and of what triggers put beside them. Raises FileRefused, TargetLost."""
         events = [event for event in plan.events if event.recorded]
         texts = {event.path: self._instance.read(f"events/{event.path}/format") for event in events}
-        if stacks or any(text.startswith("stacktrace") for event in plan.events for text in event.triggers):
+        if stacks or any(records_stacks(text) for event in plan.events for text in event.triggers):
             for path in _STACK_EVENTS:
                 with contextlib.suppress(FileRefused):
                     texts[path] = self._tracefs.read(f"events/{path}/format")

@@ -12,6 +12,7 @@ from events.naming import Namer
 from events.record import Record
 from events.search import Reading
 from events.stack import NO_EVENT, is_stack
+from kernel.stack_triggers import records_stacks
 from probes.plan import Column, Plan, PlannedEvent
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Known:
 
     def add_trigger(self, event: PlannedEvent, text: str) -> None:
         """An event has a trigger now."""
-        if text.strip().startswith("stacktrace"):
+        if records_stacks(text):
             self.with_stacks.add(event.path)
 
     def values(self, record: Record) -> list[tuple[str, str]]:

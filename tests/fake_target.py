@@ -46,6 +46,11 @@ _LINE = re.compile(r"(-|[a-z]\d*):(\w+)/(\w+)")
 _ALL_EVENTS = re.compile(r"(.*)/events/(\w+/\w+)/(enable|filter|trigger)")
 
 
+def _is_same_trigger(one: bytes, other: bytes) -> bool:
+    """As unregister_trigger() compares, and a histogram's own."""
+    return one == other if one.startswith(b"hist") else one.split(b" ")[0].split(b":")[0] == other.split(b":")[0]
+
+
 class FakeStream:
     """Gives the batches it was made with, then nothing."""
 
@@ -260,9 +265,12 @@ class FakeTarget:
     def _trigger(self, path: str, data: bytes) -> None:
         triggers = self.files[path].split(b"\n") if self.files[path] else []
         if data.startswith(b"!"):
-            if data[1:] not in triggers:
+            there = next((one for one in triggers if _is_same_trigger(one, data[1:])), None)
+            if there is None:
                 raise FileRefused(path, errno.ENOENT)
-            triggers.remove(data[1:])
+            triggers.remove(there)
+        elif data.startswith(b"stacktrace") and any(one.startswith(b"stacktrace") for one in triggers):
+            raise FileRefused(path, errno.EEXIST)
         else:
             triggers.append(data)
         self.files[path] = b"\n".join(triggers)

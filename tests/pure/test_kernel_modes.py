@@ -219,6 +219,51 @@ def live(target: FakeTarget) -> None:
         session.disarm(counted)
 
 
+def test_a_trigger_that_records_stacks_is_there_while_its_event_is_recorded_with_its_filter() -> None:
+    target = Counting()
+    with open_session(target) as session:
+        armed = session.arm(plan(session, "a", where="x > 1"), Limits(), Mode.COUNT)
+        (event,) = armed.plan.events
+        path = f"{session.instance.path}/events/{event.path}"
+        steps: list[tuple[str, bytes]] = []
+        target.after = lambda step: steps.append((step.path.rpartition("/")[2], step.data))
+
+        def there() -> bytes:
+            return next((one for one in target.files[f"{path}/trigger"].split(b"\n") if b"stack" in one), b"")
+
+        session.add_trigger(armed, event, "stacktrace:9 if x < 7")
+        assert there() == b""
+        session.switch(armed, Mode.RECORD)
+        assert there() == b"stacktrace:9 if (x > 1) && (x < 7)"
+        assert [name for name, data in steps if data == b"1" or data.startswith(b"stack")] == ["enable", "trigger"]
+        steps.clear()
+        armed = session.change_filters(armed, with_filter(armed.plan, "x > 5"))
+        assert [data for name, data in steps if name in ("filter", "trigger")] == [
+            b"!stacktrace",
+            b"x > 5",
+            b"stacktrace:9 if (x > 5) && (x < 7)",
+        ]
+
+        def refuse(step: Step) -> None:
+            if step.path.endswith("/filter") and step.data == b"no":
+                raise FileRefused(step.path, errno.EINVAL)
+
+        target.before = refuse
+        with pytest.raises(ProbeRefused):
+            session.change_filters(armed, with_filter(armed.plan, "no"))
+        assert there() == b"stacktrace:9 if (x > 5) && (x < 7)"
+        steps.clear()
+        session.switch(armed, Mode.OFF)
+        assert there() == b""
+        written = [name for name, data in steps if data in (b"0", b"!stacktrace") and name != "filter"]
+        assert written == ["trigger", "enable"]
+        session.switch(armed, Mode.RECORD)
+        (event,) = armed.plan.events
+        session.remove_trigger(armed, event, "stacktrace:9 if x < 7")
+        assert (there(), session.triggers(armed)) == (b"", ())
+    assert not target.traces
+
+
 def test_a_life_leaves_nothing() -> None:
     target = Counting()
     live(target)

@@ -167,7 +167,7 @@ def test_modes_triggers_filters_and_the_buffer_come_back(side: Side, watch: Watc
     (instance,) = (folder for folder in side.folders if "/instances/" in folder)
     path = on.plan.events[0].path
     assert side.files[f"{instance}/events/{path}/filter"] == b"count > 9"
-    assert side.files[f"{instance}/events/{path}/trigger"] == b"stacktrace"
+    assert side.files[f"{instance}/events/{path}/trigger"] == b"stacktrace if count > 9"
     assert side.files[f"{instance}/buffer_size_kb"] == b"4096"
     assert on.plan.probe == filtered.plan.probe
 

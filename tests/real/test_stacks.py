@@ -1,0 +1,120 @@
+"""Stacks of each kind of probe: each event has its own, and nothing of the tracer is in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from events.record import Record
+from events.stack import is_stack, kernel_frames
+from kernel.connection import Connection
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from kernel.watch import Watch
+from probes.check import armable
+from probes.facts import Feature
+from tests.real.conftest import prepared
+from tests.real.held import bring_in
+from tests.real.saved import SavedGuests
+from tui.stacks import stack_rows
+
+KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
+SIZE = 4321
+EVERYWHERE = (
+    "p:x/entry vfs_open $comm",
+    "r:x/exit vfs_open%return $retval",
+    f"p:x/written vfs_write count=$arg3:u64 if count == {SIZE}",
+    "e:x/waking sched.sched_waking $pid",
+    "e:x/call syscalls.sys_enter_openat $dfd",
+)
+FPROBES = ("f:x/f_entry filp_close", "f:x/f_exit filp_close%return", "t:x/point sched_process_exit")
+WORKLOAD = f"for n in 1 2 3; do dd if=/dev/zero of=/tmp/written bs={SIZE} count=1 2>/dev/null; done; rm /tmp/written"
+TRACERS = re.compile(
+    r"probe|ftrace|rethook|trampoline|return_to_handler|fentry|fexit|event_trigger|trace_event|traceiter|probestub"
+    r"|int3|brk|el1h?_|optimized"
+)
+"""More than is known of the tracer's functions: no function of these workloads has such a name."""
+
+
+@pytest.fixture(scope="module")
+def guest(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Guest]:
+    kernel = str(request.param)
+    prepared(kernel)
+    with saved.lent(kernel) as machine:
+        yield machine
+
+
+@pytest.fixture(scope="module")
+def watch(guest: Guest) -> Iterator[Watch]:
+    """All kinds armed with stacks, the workload run, and all that came of it in the store."""
+    watch = Watch(Connection(connect(guest, guest.kernel.release)))
+    try:
+        features = watch.connection.facts.features
+        for spec in (*EVERYWHERE, *(FPROBES if Feature.FPROBE_EVENTS in features else ())):
+            watch.arm(armable(spec), triggers=["stacktrace"])
+        guest.run(WORKLOAD)
+        bring_in(watch)
+        for armed in watch.armed:
+            assert watch.disarm(armed) == []
+        bring_in(watch)
+        yield watch
+    finally:
+        assert watch.close() == []
+        watch.connection.close()
+
+
+def rows(watch: Watch, name: str = "") -> list[Record]:
+    store = watch.store
+    assert store is not None
+    records = [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
+    return [record for record in records if record.event.endswith(f"/{name}" if name else "")]
+
+
+def functions(watch: Watch, record: Record) -> list[str]:
+    frames = kernel_frames(record, watch.connection.symbols)
+    assert frames is not None
+    assert [row.value for row in stack_rows(watch, record)] == [frame.text for frame in frames]
+    return [frame.function.partition(".")[0] for frame in frames]
+
+
+@pytest.mark.parametrize("guest", KERNELS, indirect=True)
+def test_every_event_has_its_stack_and_no_stack_is_alone(watch: Watch) -> None:
+    """Also those of events that a filter left out are nowhere, and none came before or after its probe."""
+    assert [record for record in rows(watch) if is_stack(record)] == []
+    for record in rows(watch):
+        assert [stack.event for stack in record.stacks] == ["ftrace/kernel_stack"], record.event
+
+
+@pytest.mark.parametrize("guest", KERNELS, indirect=True)
+def test_nothing_of_the_tracer_is_in_a_stack(watch: Watch) -> None:
+    names = {record.event.rpartition("/")[2] for record in rows(watch)}
+    assert names >= {"entry", "exit", "written", "waking", "call"}
+    if Feature.FPROBE_EVENTS in watch.connection.facts.features:
+        assert names >= {"f_entry", "f_exit", "point"}
+    for record in rows(watch):
+        stack = functions(watch, record)
+        assert stack and not [name for name in stack if TRACERS.search(name)], (record.event, stack)
+
+
+@pytest.mark.parametrize("guest", KERNELS, indirect=True)
+def test_a_stack_begins_with_the_probed_function_or_its_caller(watch: Watch) -> None:
+    for entry, leave, function in (("entry", "exit", "vfs_open"), ("f_entry", "f_exit", "filp_close")):
+        begun = [functions(watch, record) for record in rows(watch, entry)]
+        ended = [functions(watch, record) for record in rows(watch, leave)]
+        assert {stack[0] for stack in begun} <= {function}
+        callers = {tuple(stack[1:]) for stack in begun}
+        assert {tuple(stack) for stack in ended} <= callers
+        assert bool(ended) == bool(begun)
+    assert {functions(watch, record)[0] for record in rows(watch, "waking")} == {"try_to_wake_up"}
+
+
+@pytest.mark.parametrize("guest", KERNELS, indirect=True)
+def test_the_same_call_has_the_frames_that_its_system_call_goes_through(watch: Watch) -> None:
+    written = rows(watch, "written")
+    assert [record.values["count"] for record in written] == [SIZE] * 3
+    for record in written:
+        stack = functions(watch, record)
+        assert stack[:2] == ["vfs_write", "ksys_write"]
+        assert stack[-1] in ("entry_SYSCALL_64_after_hwframe", "el0t_64_sync")
