@@ -18,6 +18,7 @@ from kernel.pump import Pump
 from kernel.resting import Rest, Resting
 from kernel.settings import leave_out
 from kernel.sharing import refuse_joining, removals, shared
+from kernel.stack_triggers import records_stacks
 from kernel.stillness import Stillness
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
@@ -106,7 +107,8 @@ class ArmedProbes:
                 with self.stillness.around(text for _, text in triggers):
                     for event, text in triggers:
                         self._arming.add_trigger(event, text, holding)
-                self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
+                with self._until_stacks_come(holding, mode):
+                    self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
                 self._leave_shared([*(one.plan for one in self._armed), plan], len(self._armed), holding)
@@ -115,6 +117,15 @@ class ArmedProbes:
             self._armed[armed] = holding
             self._formats |= armed.formats
             return armed
+
+    def _until_stacks_come(self, holding: Holding, mode: Mode) -> contextlib.AbstractContextManager[None]:
+        """Record nothing while a probe is switched on whose events are to have stacks, so that the first has one.
+
+        Where other probes record they go on, and the first events have none.
+        """
+        alone = mode is Mode.RECORD and all(other.mode is not Mode.RECORD for other in self._armed.values())
+        stacks = any(records_stacks(text) for _, text in holding.triggers)
+        return self.stillness.hold() if alone and stacks else contextlib.nullcontext()
 
     def change_filters(self, armed: Armed, plan: Plan) -> Armed:
         """Give an armed probe other filters, where it is; gives it as it is now.

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from events.stack import KERNEL_STACKS, USER_STACKS
+
 if TYPE_CHECKING:
     from events.store import Store
     from kernel.watch import Watch
@@ -22,14 +24,19 @@ def events_of(watching: Watch) -> dict[str, bool]:
 def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None) -> tuple[str, ...]:
     """Return the names of the fields of events that are armed or were received, in the order of the plans.
 
+    Behind them `note`, where stacks were received whose events are not there.
+
     Args:
         plans: of everything that was ever armed, the oldest first.
         armed: those that are armed now.
         store: the events received; None: none were.
     """
-    there = _events_of(plans, armed, _received(store))
+    received = _received(store)
+    there = _events_of(plans, armed, received)
     events = chain.from_iterable(plan.events for plan in plans)
-    return tuple(dict.fromkeys(column.name for event in events if event.path in there for column in event.columns))
+    names = dict.fromkeys(column.name for event in events if event.path in there for column in event.columns)
+    stacks_alone = not received.isdisjoint((*KERNEL_STACKS, *USER_STACKS))
+    return tuple(names | dict.fromkeys(("note",) if stacks_alone else ()))
 
 
 def _received(store: Store | None) -> set[str]:
