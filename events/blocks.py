@@ -100,6 +100,8 @@ class Blocks:
         """Keep which stacks are of which events."""
         slabs = stacks.owners >> WORD_BITS
         for number in np.unique(slabs).tolist():
+            if number not in self.slabs:  # the event was dropped before its stack came
+                continue
             here = slabs == number
             added = Stacks(*(column[here] for column in stacks))
             known = self._stacks.get(number)

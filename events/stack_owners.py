@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _IN_INTERRUPT: Final = 0x08 | 0x10 | 0x40
 """TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI of `common_flags` (include/linux/trace_events.h)."""
-_FAR: Final = 256
+_FAR: Final = 64
 """Rows of a CPU, of those that matter here, behind which an event gets no stack of a later pass any more."""
 _OTHER, _CARRIER, _KERNEL, _USER = range(4)
 _EVERY: Final = -2
@@ -113,6 +113,8 @@ class StackOwners:
     def _assign(self, cpu: int, run: Run, kinds: Ints) -> Mask:
         """Return which rows are stacks that were assigned."""
         places = np.flatnonzero(kinds)
+        if int(kinds.max()) == _CARRIER:  # no stack came: what may get one later is all that matters
+            places = places[-_FAR:]
         mine = run.of(places)
         rows = _Rows(kinds[places], self._contexts_of(mine), mine.keys, mine.stamps, mine.ids.astype(np.int64))
         before = self._open.get(cpu)

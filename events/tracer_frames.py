@@ -40,8 +40,8 @@ _UPROBE: Final = """
 """kernel/trace/trace_uprobe.c, kernel/events/uprobes.c."""
 _BREAKPOINT: Final = """
     kprobe_int3_handler do_int3 exc_int3 asm_exc_int3
-    kprobe_breakpoint_handler kprobe_brk_handler call_break_hook call_el1_break_hook brk_handler do_debug_exception
-    do_el1_brk64 el1_dbg el1_brk64 el1h_64_sync_handler el1h_64_sync
+    kprobe_breakpoint_handler kprobe_brk_handler kretprobe_brk_handler call_break_hook call_el1_break_hook
+    brk_handler do_debug_exception do_el1_brk64 el1_dbg el1_brk64 el1h_64_sync_handler el1h_64_sync
 """
 """The exception by which a kprobe is hit: arch/x86/kernel/{traps,kprobes/core}.c, entry_64.S;
 arch/arm64/kernel/{debug-monitors,entry-common}.c, entry.S."""

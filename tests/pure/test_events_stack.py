@@ -257,6 +257,9 @@ SEEN = {
     "handle_softirqs",
     "system call 6.1": "eprobe_trigger_func event_triggers_call trace_event_buffer_commit ftrace_syscall_enter|"
     "syscall_trace_enter.constprop.0 do_syscall_64",
+    "kretprobe arm64 6.12": "kretprobe_trace_func kretprobe_dispatcher kretprobe_rethook_handler "
+    "rethook_trampoline_handler kretprobe_brk_handler do_el1_brk64 el1_brk64 el1h_64_sync_handler "
+    "el1h_64_sync|path_openat",
     "in the middle": "|vfs_read arch_rethook_trampoline kprobe_ftrace_handler ksys_read",
 }
 """Stacks as they were recorded, `-` for an address without a symbol; the tracer's own end at the bar."""

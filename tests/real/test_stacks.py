@@ -139,5 +139,6 @@ def test_the_same_call_has_the_frames_that_its_system_call_goes_through(watch: W
     assert [record.values["count"] for record in written] == [SIZE] * 3
     for record in written:
         stack = functions(watch, record)
-        assert stack[:2] == ["vfs_write", "ksys_write"]
+        assert stack[0] == "vfs_write"
+        assert stack[1] in ("ksys_write", "__arm64_sys_write")  # a compiler puts one into the other
         assert stack[-1] in ("entry_SYSCALL_64_after_hwframe", "el0t_64_sync")
