@@ -164,7 +164,7 @@ def detail_of(watching: Watch, record: Record) -> tuple[DetailField, ...]:
         return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
     named = dict(ShownValues(watching.known).values(record))
     rows = []
-    unshown = ("size", "caller") if is_stack(record) else ()  # all of them stand as rows of the stack
+    unshown = ("caller",) if is_stack(record) else ()  # all of them stand as rows of the stack
     for one in detail(record):
         field = one.field
         if field.name in unshown:
