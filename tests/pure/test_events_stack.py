@@ -10,12 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
+from events.condition_text import condition
 from events.decode import Decoder
 from events.export.stacks import stack_of
+from events.field_sort import Sort
 from events.format import EventFormat, HeaderPage
 from events.kallsyms import Symbols
+from events.ordered import ordered
+from events.selected import Everything, Selected
 from events.stack import KERNEL_STACKS, Frame, is_stack, kernel_frames
 from events.store import Store
+from events.summary.summary import Summary
 from events.tracer_frames import own_frames
 from tests.events_data import event, page
 from tests.pure.export_events import format_of
@@ -190,6 +195,27 @@ def test_an_event_that_is_given_out_as_it_comes_waits_for_its_stack():
     assert len(store) == 0
     store.feed(Batch((Chunk(0, stack + events[1]), Chunk(1, other)), drained=False))
     assert [len(store.record(seq).stacks) for seq in range(len(store))] == [1]
+
+
+def test_nothing_that_counts_or_searches_sees_a_stack_that_has_its_event():
+    written = [Written(fmt, who, 5, 0) for who in (1, 2, 3) for fmt in (CARRIER, STACK)]
+    store = fed(*written, Written(PLAIN, 4, 5, 0), Written(STACK, 9, 5, 2))
+    selected = Selected(store, condition("who < 4", {"who": Sort.NUMBER}, store.comm, store.cgroups))
+    selected.tick(1.0)
+    assert (selected.next - selected.first, selected.of, Everything(store).next) == (3, 5, 5)
+    assert [len(store.record(selected.seq(row)).stacks) for row in range(3)] == [1, 1, 1]
+    summary = Summary(store)
+    summary.tick(10.0)
+    counted = {CARRIER.path: 3, PLAIN.path: 1, STACK.path: 1}
+    assert {path: summary.timeline.total(path) for path in summary.timeline.kinds} == counted
+    assert store.by_event(store.totals) == counted
+    assert {path: round(rate) for path, rate in store.by_event(store.rates()).items()}.keys() == counted.keys()
+    hits, seq = [], 0
+    while (found := store.find(is_stack, seq, budget=10.0)).seq is not None:
+        hits.append(found.seq)
+        seq = found.next
+    assert hits == [4]
+    assert len(ordered(store, Everything(store), "who")._seqs) == 5
 
 
 def test_stacks_take_memory_that_is_counted_and_goes_with_their_events():
