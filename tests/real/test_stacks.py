@@ -128,7 +128,9 @@ def test_a_stack_begins_with_the_probed_function_or_its_caller(watch: Watch) -> 
         ended = [functions(watch, record) for record in stacked(watch, leave)]
         assert {stack[0] for stack in begun} <= {function}
         callers = {tuple(stack[1:]) for stack in begun}
-        assert {tuple(stack) for stack in ended} <= callers
+        # At its first instruction a function of arm64 has no frame yet that says who called it.
+        missing = 1 if watch.connection.facts.machine == "aarch64" else 0
+        assert {tuple(stack[missing:]) for stack in ended} <= callers
         assert bool(ended) == bool(begun)
     assert {functions(watch, record)[0] for record in stacked(watch, "waking")} == {"try_to_wake_up"}
 
