@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from events.record import Record
 from events.stack import NO_EVENT, NO_FRAMES, is_stack, kernel_frames, user_frames
-from widgets.event_detail import DetailField
 
 if TYPE_CHECKING:
     from kernel.watch import Watch
+    from widgets.event_detail import DetailField
 
 
 def stack_rows(watching: Watch, record: Record) -> tuple[DetailField, ...]:
@@ -18,6 +18,8 @@ def stack_rows(watching: Watch, record: Record) -> tuple[DetailField, ...]:
 
     In front of a stack that is a row of its own stands why.
     """
+    from widgets.event_detail import DetailField  # textual comes with it
+
     rows = [("note", NO_EVENT)] if is_stack(record) else []
     for name, texts in _stacks(watching, record):
         rows += zip((name, *("" for _ in texts[1:])), texts, strict=True)
