@@ -7,6 +7,7 @@ as sched:sched_switch, perf records whole.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -33,17 +34,12 @@ _PATH = re.compile(r"/[A-Za-z0-9_./+-]+")
 
 _NEEDS = """
 file=${2-perf.data}
-added=0
 if ! command -v perf >/dev/null; then
   say "perf is not installed"
   exit 3
 fi
-add() {
-  added=$((added + 1))
-  perf probe -q "$@" >&2 && return
-  added=$((added - 1))
-  exit 1
-}
+# Each call reads all symbols of the kernel: what can be is added by one. One that fails may have added some.
+add() { perf probe -q "$@" >&2 || exit 1; }
 """
 
 _TAKE_AWAY = """\
@@ -51,7 +47,9 @@ _TAKE_AWAY = """\
     kill -INT "$reader" 2>/dev/null
     wait "$reader" 2>/dev/null
   fi
-  if [ "$added" -gt 0 ]; then perf probe -q --del "$group:*" >&2 || say "left behind: $group:*"; fi
+  if grep -q ":$group/" "$tracing/dynamic_events"; then
+    perf probe -q --del "$group:*" >&2 || say "left behind: $group:*"
+  fi
 }
 """
 
@@ -71,7 +69,8 @@ perf script -i "$file\""""
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     """See the module. Raises CannotExport."""
-    events, reasons, adds, records = events_of(plans), list[str](), list[str](), list[str]()
+    events, reasons, records = events_of(plans), list[str](), list[str]()
+    adds: list[tuple[str, str]] = []
     shown_plainly: list[str] = []
     for event in events:
         try:
@@ -86,16 +85,25 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> Exported:
     notes = [*notes_of(plans), *shown_plainly]
     if stacks and not all("stacktrace" in event.triggers for event in events):
         notes.append("perf records the stack with every event, not only where it was asked for")
-    begin = f'perf record -q -a -k CLOCK_MONOTONIC{" -g" if stacks else ""} -o "$file"'
+    # Only stacks need the programs that were hit: without them the end of a recording does not look for those.
+    begin = f'perf record -q -a -k CLOCK_MONOTONIC {"-g" if stacks else "-B -N"} -o "$file"'
     record_all = " \\\n  ".join([begin, *records])
     text = header("perf script", plans, facts, (*_USAGE, *(f"note: {n}" for n in notes[len(notes_of(plans)) :])))
-    text += BEGIN + _NEEDS + "\ntake_away() {\n" + CALM + _TAKE_AWAY + TRAPS + "\n" + "\n".join(adds)
+    text += BEGIN + _NEEDS + "\ntake_away() {\n" + CALM + _TAKE_AWAY + TRAPS + "\n" + "\n".join(_calls(adds))
     text += f'\n{_FOLLOW}{SET_ASIDE}{record_all} \\\n  -- "$@" >&2 &{_REPORT}\n'
     return Exported(text, tuple(notes))
 
 
-def _event(event: PlannedEvent) -> tuple[list[str], str]:
-    """Lines that make it, and the words that record it. Raises CannotExport."""
+def _calls(adds: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the lines that add probes, one for those in a row that have the same options."""
+    return [
+        " \\\n  ".join([f"add {options}".rstrip(), *(f"--add {probe}" for _, probe in group)])
+        for options, group in itertools.groupby(adds, lambda add: add[0])
+    ]
+
+
+def _event(event: PlannedEvent) -> tuple[list[tuple[str, str]], str]:
+    """Return what makes it, each with the options of its place, and the words that record it. Raises CannotExport."""
     strange = [trigger for trigger in event.triggers if trigger != "stacktrace"]
     if strange:
         raise CannotExport(f"{event.event}: perf has no triggers: {strange[0]}")
@@ -118,7 +126,7 @@ def _event(event: PlannedEvent) -> tuple[list[str], str]:
     return adds, _record(f'"$group":{name}', event.filter)
 
 
-def _add(name: str, command: object, returns: bool) -> str:
+def _add(name: str, command: object, returns: bool) -> tuple[str, str]:
     if not isinstance(command, UserProbe | Probe):
         raise CannotExport(f"{name}: perf makes probes only")
     words = [_argument(name, arg) for arg in command.fetchargs]
@@ -139,7 +147,7 @@ def _add(name: str, command: object, returns: bool) -> str:
         offset = command.place.told.rpartition("+")[2] if "+" in command.place.told else ""
         place = command.place.symbol + (f"+{int(offset, 0)}" if offset else "")
     text = " ".join([f"={place}{'%return' if returns else ''}", *words])
-    return f'add {options}{" " if options else ""}--add "$group:"{sh_word(f"{name}{text}")}'
+    return options, f'"$group:"{sh_word(f"{name}{text}")}'
 
 
 def _argument(name: str, arg: FetchArg) -> str:
