@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import functools
 import io
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,34 +55,56 @@ def path(request, tmp_path_factory) -> Path:
     return recording(request.param, tmp_path_factory.mktemp("recordings"))
 
 
+@contextlib.contextmanager
+def watching(path: Path) -> Iterator[Watch]:
+    """All of a recording is in the store of the watch."""
+    with contextlib.closing(Watch(Connection(open_target(str(path))))) as watch:
+        watch.begin()
+        while not watch.ended:
+            watch.tick()
+        assert watch.store is not None
+        watch.store.flush()
+        yield watch
+
+
 @pytest.fixture
-def watch(path):
-    watch = Watch(Connection(open_target(str(path))))
-    watch.begin()
-    while not watch.ended:
-        watch.tick()
-    assert watch.store is not None
-    watch.store.flush()
-    yield watch
-    watch.close()
+def watch(path) -> Iterator[Watch]:
+    with watching(path) as watch:
+        yield watch
 
 
-def on_screen(watch: Watch, name: str) -> Exported:
-    form, store = format_named(name), watch.store
-    assert form is not None and store is not None
-    load_symbols(watch, form)
-    out = io.BytesIO()
-    writer = writer_of(form, source_of_rows(watch), out)
-    job = Job(store, writer)
-    while not job.step():
-        pass
-    assert job.total == len(store) == job.written + writer.left_out + job.dropped
-    return Exported(out.getvalue(), len(store), writer.left_out, writer.notes)
+@pytest.fixture(scope="module")
+def on_screen(path) -> Callable[[str], Exported]:
+    """A function that gives the recording in a format; each is written once, by a watch of its own."""
+
+    @functools.cache
+    def written(name: str) -> Exported:
+        with watching(path) as watch:
+            form, store = format_named(name), watch.store
+            assert form is not None and store is not None
+            load_symbols(watch, form)
+            out = io.BytesIO()
+            writer = writer_of(form, source_of_rows(watch), out)
+            job = Job(store, writer)
+            while not job.step():
+                pass
+            assert job.total == len(store) == job.written + writer.left_out + job.dropped
+            return Exported(out.getvalue(), len(store), writer.left_out, writer.notes)
+
+    return written
+
+
+@pytest.fixture(scope="module")
+def slices(on_screen) -> list[str]:
+    """Names of the calls in perfetto's format."""
+    trace = perfetto_trace_pb2.Trace.FromString(on_screen("perfetto").data)
+    events = [packet.track_event for packet in trace.packet if packet.HasField("track_event")]
+    return [event.name for event in events if event.type == _BEGIN and list(event.categories) == ["call"]]
 
 
 @pytest.mark.parametrize("name", OF_EVENTS)
-def test_the_command_line_writes_what_the_screen_does(watch, path, name, tmp_path, capsys) -> None:
-    wanted = on_screen(watch, name)
+def test_the_command_line_writes_what_the_screen_does(on_screen, path, name, tmp_path, capsys) -> None:
+    wanted = on_screen(name)
     status = main([str(path), "--export", f"{name}:{tmp_path / 'x'}"])
     told = capsys.readouterr().err
     same = (tmp_path / "x").read_bytes() == wanted.data
@@ -118,24 +142,21 @@ def test_every_format_but_one_can_be_counted() -> None:
 
 
 @pytest.mark.parametrize("name", HELD)
-def test_what_was_taken_is_in_the_file_or_told(watch, name) -> None:
-    found = on_screen(watch, name)
+def test_what_was_taken_is_in_the_file_or_told(on_screen, name) -> None:
+    found = on_screen(name)
     assert HELD[name](found.data) + found.left_out == found.taken
     told = sum(int(number.replace(",", "")) for note in found.notes for number in re.findall(r"([\d,]+) event", note))
     assert told == found.left_out
 
 
-def test_folded_calls_are_the_slices_of_perfetto(watch) -> None:
-    found = on_screen(watch, "folded")
-    trace = perfetto_trace_pb2.Trace.FromString(on_screen(watch, "perfetto").data)
-    events = [packet.track_event for packet in trace.packet if packet.HasField("track_event")]
-    slices = [event.name for event in events if event.type == _BEGIN and list(event.categories) == ["call"]]
+def test_folded_calls_are_the_slices_of_perfetto(on_screen, slices) -> None:
+    found = on_screen("folded")
     assert found.taken - found.left_out == 2 * len(slices)
     folded = {line.rpartition(b" ")[0].decode().split(";")[-1] for line in found.data.splitlines()}
     assert not folded ^ set(slices)
 
 
-def test_slices_of_a_graph_are_the_calls_of_its_tree(watch) -> None:
+def test_slices_of_a_graph_are_the_calls_of_its_tree(watch, slices) -> None:
     """The tree is made of columns, and the slices are made of one record after the other."""
     store = watch.store
     growing = GrowingTree(store, {})
@@ -148,16 +169,13 @@ def test_slices_of_a_graph_are_the_calls_of_its_tree(watch) -> None:
     whole = [row for row in rows if row.what == 0 and not row.flags & (Flag.OPEN | Flag.NO_ENTRY | Flag.NO_EXIT)]
     whole = [row for row in whole if not row.flags & Flag.LOST and row.leave >= 0]
     names = [watch.connection.symbols.text(row.function, offset=False) for row in whole]
-    trace = perfetto_trace_pb2.Trace.FromString(on_screen(watch, "perfetto").data)
-    events = [packet.track_event for packet in trace.packet if packet.HasField("track_event")]
-    slices = [event.name for event in events if event.type == _BEGIN and list(event.categories) == ["call"]]
     assert not Counter(names) - Counter(slices) and not Counter(slices) - Counter(names)
     assert len(slices) > 3000 or len(store) < 100
 
 
-def test_json_names_functions_beside_their_addresses(watch) -> None:
+def test_json_names_functions_beside_their_addresses(watch, on_screen) -> None:
     ends = ends_of(watch.store, 0, watch.store.next_seq)
-    rows = [read_line(line) for line in on_screen(watch, "jsonl").data.splitlines()]
+    rows = [read_line(line) for line in on_screen("jsonl").data.splitlines()]
     calls = [row for row in rows if row["event"] in EVENTS]
     if GrowingTree(watch.store, {}).traced:
         assert len(calls) == int(((ends.kind == EndKind.ENTRY) | (ends.kind == EndKind.EXIT)).sum())
