@@ -16,17 +16,23 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 NEWEST = "7.2"
 LONGEST: tuple[str, ...] = (
-    "test_function_graph",
-    "test_differential",
-    "test_killed",
     "test_exports",
-    "test_thirty",
-    "test_pairing",
+    "test_commands",
+    "test_fault_drill",
+    "test_killed",
+    "test_hosts",
+    "test_function_graph",
+    "test_lab",
     "test_attach",
+    "test_guards",
+    "test_ssh_guest",
+    "test_headless",
+    "test_differential",
     "test_presets",
-    "test_lowering",
 )
 """Files of tests/real whose groups begin first, so that no worker is alone with one of them at the end."""
+LONG_ELSEWHERE = ("test_export_everything", "test_app")
+"""Files of other folders that begin before the rest of those, by the same reason."""
 _KERNEL = re.compile(r"(?<![\w.:])((?:arm64:)?(?:\d+\.\d+|full))(?![\w.])(-sh|-64k)?")
 
 
@@ -69,11 +75,14 @@ def only_in_matrix(tests: Iterable[str]) -> set[str]:
 
 
 def rank(test: str) -> tuple[int, str]:
-    """Return the sort key of a node id: groups of the longest files of tests/real first, other files of it next."""
+    """Return the sort key of a node id: groups of the longest files of tests/real first, other files of it next.
+
+    Then come the long files of other folders, and the rest.
+    """
     group = group_of(test)
     stem = group.partition(".py")[0].rpartition("/")[2]
     if " " not in group:
-        return len(LONGEST) + 1, ""
+        return len(LONGEST) + 1 + (stem not in LONG_ELSEWHERE), ""
     return LONGEST.index(stem) if stem in LONGEST else len(LONGEST), group
 
 

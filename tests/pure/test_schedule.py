@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
-from tests.schedule import LONGEST, group_of, kernel_of, kernels_of, only_in_matrix, rank
+from tests.schedule import LONG_ELSEWHERE, LONGEST, group_of, kernel_of, kernels_of, only_in_matrix, rank
 
 REAL = "tests/real/test_kinds.py::TestKinds::test_event"
 
@@ -50,7 +51,15 @@ def test_groups_are_a_file_on_a_kernel_and_the_longest_come_first() -> None:
     pure = [f"tests/pure/test_btf_lies.py::test[{kernel}]" for kernel in ("6.1", "7.2")]
     assert group_of(pure[0]) == group_of(pure[1])
     real = [f"tests/real/{name}.py::test[{kernel}]" for name in (*LONGEST, "test_zzz") for kernel in ("6.1", "7.2")]
-    tests = [*real, *pure]
-    mixed = random.Random(1).sample(tests, len(tests))
-    assert sorted(mixed, key=rank)[: len(real)] == real
-    assert {group_of(test) for test in sorted(mixed, key=rank)[len(real) :]} == {"tests/pure/test_btf_lies.py"}
+    long = {f"tests/interface/{name}.py::test" for name in LONG_ELSEWHERE}
+    tests = [*real, *long, *pure]
+    mixed = sorted(random.Random(1).sample(tests, len(tests)), key=rank)
+    assert mixed[: len(real)] == real
+    assert set(mixed[len(real) : -len(pure)]) == long
+    assert {group_of(test) for test in mixed[-len(pure) :]} == {"tests/pure/test_btf_lies.py"}
+
+
+def test_the_longest_files_are_there() -> None:
+    tests = Path(__file__).parents[1]
+    assert all((tests / "real" / f"{name}.py").exists() for name in LONGEST)
+    assert all(list(tests.glob(f"[!r]*/{name}.py")) for name in LONG_ELSEWHERE)
