@@ -85,6 +85,8 @@ class Plays:
 def plays(guest_72_sh: Guest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plays]:
     with tempfile.TemporaryDirectory(dir="/tmp") as sockets:  # a socket's name is short
         yield Plays(guest_72_sh, tmp_path_factory.mktemp("ansible"), sockets)
+        for control in Path(sockets).iterdir():  # else the guest has another connection than when it was lent
+            subprocess.run(["ssh", "-S", str(control), "-O", "exit", "any"], capture_output=True, check=True)
 
 
 def test_check_looks_and_changes_nothing(plays: Plays) -> None:

@@ -290,9 +290,12 @@ def _trace(guest: Guest, lines: list[str]) -> str:
     for start in range(0, len(lines), 20):
         written = "\n".join(f"echo {shlex.quote(line)} >>dynamic_events" for line in lines[start : start + 20])
         guest.run(f"set -e; cd /sys/kernel/tracing\n{written}")
-    script = f"""echo 1 >/sys/kernel/rcu_expedited; cd /sys/kernel/tracing; echo 16384 >buffer_size_kb
+    script = f"""echo 1 >/sys/kernel/rcu_expedited; cd /sys/kernel/tracing
+    read -r before _ <buffer_size_kb; echo 16384 >buffer_size_kb
     echo counter >trace_clock; echo event-fork >trace_options; sh /tmp/work >/dev/null 2>&1 & echo $! >set_event_pid
-    echo 1 >events/{GROUP}/enable; touch /tmp/go; wait; echo 0 >tracing_on; cat trace"""
+    echo 1 >events/{GROUP}/enable; touch /tmp/go; wait; echo 0 >tracing_on; cat trace
+    echo 0 >events/{GROUP}/enable; echo >dynamic_events; echo >set_event_pid; echo noevent-fork >trace_options
+    echo local >trace_clock; echo >trace; echo $before >buffer_size_kb; echo 1 >tracing_on"""
     text = guest.run(script).decode("utf-8", "backslashreplace")
     assert " LOST " not in text
     return text.partition("tracing_mark_write: BEGIN")[2]
