@@ -67,13 +67,19 @@ def zombies() -> list[int]:
 
 
 def until(seen: Callable[[], object], seconds: float = PATIENCE) -> bool:
-    """Whether it becomes true in time."""
+    """Whether it becomes true in time.
+
+    Between two looks it rests longer than a look takes: one at an emulated guest delays what is waited for there.
+    """
     end = time.monotonic() + seconds
-    while not seen():
-        if time.monotonic() > end:
+    while True:
+        began = time.monotonic()
+        if seen():
+            return True
+        now = time.monotonic()
+        if now > end:
             return False
-        time.sleep(0.05)
-    return True
+        time.sleep(min(max(0.05, 2 * (now - began)), 0.5))
 
 
 def remains(pid: int, below: dict[int, str]) -> list[str]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,10 @@ _ANSWERS = 60.0
 """Seconds after which a guest counts as hung."""
 _EXPEDITED = "rcupdate.rcu_expedited=1"
 """Words for the kernel: disarming waits for grace periods, a tenth of a second each without it."""
+_IMPORTS = "python3 -c 'import ctypes, json, selectors, struct, zlib'"
+"""Leaves bytecode for the next start."""
+_CALMER = "cd /usr/bin; sed -i 's/sleep 0.2;/sleep 0.5;/' workload; grep -q 'sleep 0.5;' workload"
+"""At five times a second the workload takes an eighth of a processor of ours, as long as a test looks elsewhere."""
 
 
 class SavedGuest(Guest):
@@ -78,21 +83,34 @@ class SavedGuest(Guest):
 
         Raises LabError.
         """
-        return self.run(_STATE).decode()
+        return _without_numbers(self.run(_STATE).decode())
+
+    def run_on(self, on: bool) -> None:
+        """Let its processors run, or stop them: an idle guest takes one to two percent of a processor of ours."""
+        with _monitor(self.folder / "monitor") as ask:
+            ask("cont" if on else "stop")
 
 
+# Each program that this starts takes a guest as long as ten files that one program reads.
 _STATE = """\
-rm -rf /pw /tmp/*; workload off; rmdir /run/probewright 2>/dev/null
+rm -rf /pw /tmp/*; [ -e /run/workload.pid ] && workload off; rmdir /run/probewright 2>/dev/null
+umount /sys/kernel/debug/tracing 2>/dev/null
 cd /sys/kernel/tracing
-for file in dynamic_events set_event set_ftrace_filter set_ftrace_notrace set_graph_function set_graph_notrace \
+grep '' dynamic_events set_event set_ftrace_filter set_ftrace_notrace set_graph_function set_graph_notrace \
     max_graph_depth tracing_thresh trace_options tracing_on trace_clock current_tracer \
     enabled_functions set_ftrace_pid set_event_pid /proc/modules /proc/mounts /proc/sys/kernel/kptr_restrict \
-    /proc/sys/kernel/perf_event_paranoid /proc/sys/kernel/ftrace_enabled; do
-    echo $file; cat $file
-done 2>/dev/null
-echo instances; ls instances; ls -A / /tmp /run /lib/modules
-grep -h ^Name: $(grep -l ^VmSize: /proc/[0-9]*/status) 2>/dev/null || true
+    /proc/sys/kernel/perf_event_paranoid /proc/sys/kernel/ftrace_enabled 2>/dev/null
+ls -A instances / /tmp /run /lib/modules
+grep -h -e ^Name: -e ^VmSize: /proc/[0-9]*/status 2>/dev/null || true
 """
+
+
+def _without_numbers(state: str) -> str:
+    """Return a state with the names of its programs, which have a size, in an order that is not of their numbers."""
+    others = [line for line in state.splitlines() if not line.startswith(("Name:", "VmSize:"))]
+    return "\n".join([*others, *sorted(re.findall(r"^Name:\s*(.*)\nVmSize:", state, re.MULTILINE))])
+
+
 _MOST_IDLE = 2
 _CALMS_DOWN = 5.0
 """Seconds until what a module ended is gone; else its guest is no longer used."""
@@ -115,12 +133,15 @@ class SavedGuests:
             guest.close()
             guest, state = None, ""
         with contextlib.ExitStack() as ends:
+            if guest is not None:
+                guest.run_on(True)
             used = ends.enter_context(guest or self.start(kernel, python=python))
             if isinstance(used, SavedGuest):
                 state = state or used.state()
             yield used
             spare = (kernel, python) in self._idle  # a module had two
             if isinstance(used, SavedGuest) and not spare and _unchanged(used, state):
+                used.run_on(False)
                 ends.pop_all()
                 self._idle[kernel, python] = used, state
         while len(self._idle) > _MOST_IDLE:
@@ -157,49 +178,60 @@ def _unchanged(guest: SavedGuest, state: str) -> bool:
 def _save(kernel: str, python: bool, folder: Path) -> None:
     """Leave its keys as in the folder of a guest there, and `state`, where this QEMU and machine can do that."""
     monitor, made = folder / "monitor", folder / "made"
-    qmp = ["-qmp", f"unix:{monitor},server=on,wait=off"]
-    with boot(kernel, python=python, workload=False, append=_EXPEDITED, more=qmp) as guest:
+    with boot(kernel, python=python, workload=False, append=_EXPEDITED, more=_served(monitor)) as guest:
         if python:
-            guest.run(
-                "python3 -c 'import ctypes, json, selectors, struct, zlib'"
-            )  # leaves bytecode for the next start
+            guest.run(_IMPORTS)
+        guest.run(_CALMER)
         for name in ("identity", "known_hosts"):
             shutil.copy(guest.folder / name, folder)
-        with socket.socket(socket.AF_UNIX) as line:
-            line.settimeout(_SECONDS)
-            line.connect(str(monitor))
-            if _migrated(line, made):
+        with _monitor(monitor) as ask:
+            if _migrated(ask, made):
                 made.rename(folder / "state")
 
 
-def _migrated(line: socket.socket, path: Path) -> bool:
-    with line.makefile("rw") as talk:
+def _served(monitor: Path) -> list[str]:
+    """Return QEMU's words that open its monitor at a path."""
+    return ["-qmp", f"unix:{monitor},server=on,wait=off"]
 
-        def ask(command: str, **arguments: object) -> Any:
-            print(json.dumps({"execute": command, "arguments": arguments}), file=talk, flush=True)
-            while "return" not in (answer := json.loads(talk.readline())):
-                assert "error" not in answer, answer
-            return answer["return"]
 
-        talk.readline()  # its greeting
-        ask("qmp_capabilities")
-        ask("migrate-set-parameters", **{"max-bandwidth": 1 << 33})
-        ask("migrate", uri=f"exec:cat >'{path}'")
-        status = ""
+@contextlib.contextmanager
+def _monitor(path: Path) -> Iterator[Callable[..., Any]]:
+    """Give what asks a QEMU: a command and its arguments; it returns the answer."""
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(_SECONDS)
+        line.connect(str(path))
+        with line.makefile("rw") as talk:
 
-        def ended() -> bool:
-            nonlocal status
-            status = ask("query-migrate").get("status", "")
-            return status in ("completed", "failed")
+            def ask(command: str, **arguments: object) -> Any:
+                print(json.dumps({"execute": command, "arguments": arguments}), file=talk, flush=True)
+                while "return" not in (answer := json.loads(talk.readline())):
+                    assert "error" not in answer, answer
+                return answer["return"]
 
-        return until(ended, _SECONDS) and status == "completed"
+            talk.readline()  # its greeting
+            ask("qmp_capabilities")
+            yield ask
+
+
+def _migrated(ask: Callable[..., Any], path: Path) -> bool:
+    ask("migrate-set-parameters", **{"max-bandwidth": 1 << 33})
+    ask("migrate", uri=f"exec:cat >'{path}'")
+    status = ""
+
+    def ended() -> bool:
+        nonlocal status
+        status = ask("query-migrate").get("status", "")
+        return status in ("completed", "failed")
+
+    return until(ended, _SECONDS) and status == "completed"
 
 
 def _resume(saved: Path, image: KernelImage) -> Guest | None:
     folder = cache.run_folder()
     initrd = folder / "initrd"
     initrd.write_bytes(b"")
-    machine = Machine(folder, image, initrd, "", more=["-incoming", f"exec:cat '{saved / 'state'}'"])
+    more = [*_served(folder / "monitor"), "-incoming", f"exec:cat '{saved / 'state'}'"]
+    machine = Machine(folder, image, initrd, "", more=more)
     shutil.copy(saved / "identity", folder)
     host, _, key = (saved / "known_hosts").read_text().partition(" ")
     assert host.startswith("[127.0.0.1]:")
