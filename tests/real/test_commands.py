@@ -1,4 +1,4 @@
-"""The commands as processes, on a guest and on a recording that one of them made."""
+"""The commands on a guest, as processes, and on a recording that one of them made."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernel.lab.guest import Guest
+from tests.pure.commands import command
 from tests.real.command import SPEC, Done, address, finish, run, ssh_to, start
 from tests.real.processes import PATIENCE, descendants, remains, until
 from tests.real.test_ssh_guest import is_clean, is_recording, left
+
+__all__ = ["command"]  # a fixture
 
 TARGETS = pytest.mark.parametrize("where", ["guest", "recording"])
 
@@ -60,11 +64,11 @@ def test_list(here: list[str], env: dict[str, str]) -> None:
     assert any(one["reason"] and not one["kinds"] for one in every.objects)
 
 
-def test_list_of_few_and_of_none(recording: Path, env: dict[str, str]) -> None:
+def test_list_of_few_and_of_none(recording: Path, command: Callable[..., Done]) -> None:
     here = ["--target", str(recording)]
-    few = run("list", "--limit", "7", *here, env=env)
+    few = command("list", "--limit", "7", *here)
     assert (few.status, len(few.out.splitlines())) == (0, 7), few
-    nothing = run("list", "no_such_thing_at_all", *here, env=env)
+    nothing = command("list", "no_such_thing_at_all", *here)
     assert (nothing.status, nothing.out) == (1, ""), nothing
 
 
@@ -75,13 +79,13 @@ def test_show(here: list[str], env: dict[str, str]) -> None:
     assert plain.out.splitlines()[0].startswith("ssize_t vfs_read(struct file *file, char *buf, size_t count,")
 
 
-def test_show_as_json_and_of_a_type(recording: Path, env: dict[str, str]) -> None:
+def test_show_as_json_and_of_a_type(recording: Path, command: Callable[..., Done]) -> None:
     here = ["--target", str(recording)]
-    (told,) = run("show", "vfs_read", *here, "--json", env=env).objects
+    (told,) = command("show", "vfs_read", *here, "--json").objects
     assert [one["label"] for one in told["fetchargs"]][:5] == ["file", "buf", "count", "pos", "$retval"]
-    (kind,) = run("show", "file", *here, "--json", env=env).objects
+    (kind,) = command("show", "file", *here, "--json").objects
     assert "f_pos" in kind["definition"] and "vfs_read" in kind["takes"]
-    nothing = run("show", "vfs_reed", *here, env=env)
+    nothing = command("show", "vfs_reed", *here)
     assert nothing.status == 1
     assert "did you mean vfs_read" in nothing.err
 
@@ -118,21 +122,22 @@ def test_check(here: list[str], env: dict[str, str]) -> None:
 
 
 def test_what_check_says_is_what_the_kernel_says(guest_72: Guest, env: dict[str, str]) -> None:
-    """Code, message and column of error_log, for the same line written by hand."""
-    for spec in (
+    """Code, message and column of error_log, for the same lines written by hand."""
+    specs = (
         "f vfs_read file->f_poss",
         "p vfs_read %nope",
         "f vfs_read%return count $retval:u7",
         "p no_such_one",
-    ):
-        (told,) = run("check", spec, "--target", address(guest_72), "--json", env=env).objects
-        guest_72.run(
-            f"cd /sys/kernel/tracing; echo >error_log; echo '{spec}' 2>/dev/null >>dynamic_events && exit 1; exit 0"
-        )
-        head, command, caret = guest_72.run("cat /sys/kernel/tracing/error_log").decode().splitlines()[-3:]
-        assert head.partition(": error: ")[2] == told["error"]["message"]
+    )
+    words = ("check", "--stdin", "--target", address(guest_72), "--json")
+    told = run(*words, env=env, stdin="\n".join(specs).encode()).objects
+    for spec, one in zip(specs, told, strict=True):
+        by_hand = f"echo '{spec}' 2>/dev/null >>dynamic_events && exit 1"
+        log = guest_72.run(f"cd /sys/kernel/tracing; echo >error_log; {by_hand}; cat error_log")
+        head, command, caret = log.decode().splitlines()[-3:]
+        assert head.partition(": error: ")[2] == one["error"]["message"]
         assert command == f"  Command: {spec}"
-        assert caret.index("^") - len("  Command: ") == told["error"]["column"]
+        assert caret.index("^") - len("  Command: ") == one["error"]["column"]
 
 
 def _check_events(done: Done, number: int) -> None:
@@ -165,7 +170,7 @@ def test_run_for_a_number_of_events(guest_72: Guest, env: dict[str, str]) -> Non
 
 
 def test_a_measured_time_is_printed_with_the_fields_of_both_ends(
-    guest_72: Guest, env: dict[str, str], tmp_path: Path
+    guest_72: Guest, env: dict[str, str], tmp_path: Path, command: Callable[..., Done]
 ) -> None:
     spec = "lat:x {f vfs_read count} to {f vfs_read%return $retval} by common_pid with count,ret"
     calls = "on raw_syscalls/sys_exit if ret < 0 && ret > -4096"
@@ -174,10 +179,10 @@ def test_a_measured_time_is_printed_with_the_fields_of_both_ends(
     made = run("record", spec, calls, "--target", address(guest_72), "--count", "60", "-o", where[1], env=env)
     guest_72.workload(False)
     assert made.status == 0, made
-    done = run("run", spec, *where, "--json")
-    lines = run("run", spec, *where)
-    table = run("run", spec, *where, "--export", "csv")
-    failed = run("run", calls, *where)
+    done = command("run", spec, *where, "--json")
+    lines = command("run", spec, *where)
+    table = command("run", spec, *where, "--export", "csv")
+    failed = command("run", calls, *where)
     assert (done.status, lines.status, table.status, failed.status) == (0, 0, 0, 0), (done, lines, table, failed)
     assert len(done.objects) == len(lines.out.splitlines()) == len(table.out.splitlines()) - 1 > 5
     for one in done.objects:
@@ -294,15 +299,15 @@ def test_a_reader_that_has_seen_enough(guest_72: Guest, env: dict[str, str]) -> 
     assert is_clean(guest_72), left(guest_72)
 
 
-def test_recording_gives_what_was_recorded(recording: Path) -> None:
-    done = run("run", SPEC, "--target", str(recording), "--json")
+def test_recording_gives_what_was_recorded(recording: Path, command: Callable[..., Done]) -> None:
+    done = command("run", SPEC, "--target", str(recording), "--json")
     assert done.status == 0, done
     _check_events(done, len(done.objects))
-    opens = run("run", "f do_sys_openat2 filename:ustring", "--target", str(recording), "--json")
-    held = run(str(recording), "--export", "jsonl")
+    opens = command("run", "f do_sys_openat2 filename:ustring", "--target", str(recording), "--json")
+    held = command(str(recording), "--export", "jsonl")
     assert len(done.objects) + len(opens.objects) == len(held.objects) >= 200
     assert "/proc/kallsyms" in {one["values"]["filename"] for one in opens.objects}
-    other = run("run", "f vfs_unlink", "--target", str(recording), "--json", "--for", "1")
+    other = command("run", "f vfs_unlink", "--target", str(recording), "--json", "--for", "1")
     assert other.status != 0, other
     assert "record" in other.err
 
@@ -375,8 +380,8 @@ def usage() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("words", usage(), ids=" ".join)
-def test_usage(words: list[str]) -> None:
-    done = run(*words)
+def test_usage(command: Callable[..., Done], words: list[str]) -> None:
+    done = command(*words)
     assert (done.status, done.out) == (2, ""), done
     assert "Traceback" not in done.err
 
@@ -385,25 +390,25 @@ NONE = ("ssh://root@127.0.0.1:1", "/no/such/file.pwr", "ssh://-x", "lab:/no/such
 
 
 @pytest.mark.parametrize(
-    ("target", "command"),
+    ("target", "words"),
     [
         *((target, ("list",)) for target in NONE),
         *((NONE[0], words) for words in (("run", SPEC), ("doctor",), ("clean",))),
     ],
 )
-def test_targets_that_are_none(target: str, command: tuple[str, ...]) -> None:
-    done = run(*command, "--target", target)
+def test_targets_that_are_none(command: Callable[..., Done], target: str, words: tuple[str, ...]) -> None:
+    done = command(*words, "--target", target)
     assert (done.status, done.out) == (3, ""), done
     assert done.err.startswith("probewright: ") and "Traceback" not in done.err
     assert len(done.err.splitlines()) >= 2, "a way out"
 
 
-def test_damaged_recording(recording: Path, tmp_path: Path) -> None:
+def test_damaged_recording(recording: Path, tmp_path: Path, command: Callable[..., Done]) -> None:
     data = recording.read_bytes()
     bad = tmp_path / "bad.pwr"
     bad.write_bytes(b"no recording" + data[12:])
-    assert run("list", "--target", str(bad)).status == 3
+    assert command("list", "--target", str(bad)).status == 3
     bad.write_bytes(data[: len(data) * 2 // 3])
-    cut: Any = run("list", "vfs_read", "--target", str(bad))
+    cut: Any = command("list", "vfs_read", "--target", str(bad))
     assert "Traceback" not in cut.err
     assert cut.status in (0, 3)

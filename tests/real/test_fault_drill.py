@@ -61,12 +61,16 @@ def moments(victim: str, steps: int) -> list[tuple[str, int, float]]:
 
 @pytest.fixture(scope="module")
 def drilled(guest_72: Guest) -> Iterator[Guest]:
-    """A guest with the application's files in it, and a workload."""
+    """A guest with the application's files in it, and a process that reads now and then.
+
+    The workload of guests would take more of an emulated processor than the lives that are tried.
+    """
     own = ("tests/__init__", "tests/real/__init__", "tests/real/life", "tests/real/drill_inside")
     put_code(guest_72, CORE, {f"{name}.py": TOP / f"{name}.py" for name in own})
-    guest_72.workload(True)
+    reads = "while :; do cat /proc/version; sleep 0.5; done"
+    pid = int(guest_72.run(f"sh -c '{reads}' </dev/null >/dev/null 2>&1 & echo $!"))
     yield guest_72
-    guest_72.workload(False)
+    guest_72.run(f"kill {pid}")
 
 
 def begin(guest: Guest, recording: Path) -> subprocess.Popen[str]:
@@ -147,13 +151,24 @@ def play(inside: subprocess.Popen[str], victim: str, step: int, seconds: float) 
     return found
 
 
+@pytest.fixture(scope="module")
+def whole_lives() -> dict[bool, int]:
+    """Steps of a life that nobody ends, by whether it has an agent; those that were played."""
+    return {}
+
+
 @pytest.mark.parametrize("victim", ["local", "agent", "near"])
-def test_what_is_killed_in_the_guest_leaves_nothing(inside: subprocess.Popen[str], victim: str) -> None:
+def test_what_is_killed_in_the_guest_leaves_nothing(
+    inside: subprocess.Popen[str], whole_lives: dict[bool, int], victim: str
+) -> None:
     """Beside someone else's tracer, instance, events and settings."""
-    whole = play(inside, victim, TOO_MANY, 0)
-    assert (whole["left"], whole["after"]) == ([], []), "a life that nobody ends leaves nothing by itself"
-    assert abs(whole["steps"] - STEPS) < 30
-    played = [play(inside, *moment) for moment in moments(victim, whole["steps"])]
+    has_agent = victim != "local"
+    if has_agent not in whole_lives:
+        whole = play(inside, victim, TOO_MANY, 0)
+        assert (whole["left"], whole["after"]) == ([], []), "a life that nobody ends leaves nothing by itself"
+        assert abs(whole["steps"] - STEPS) < 30
+        whole_lives[has_agent] = whole["steps"]
+    played = [play(inside, *moment) for moment in moments(victim, whole_lives[has_agent])]
     for one in played:
         assert (one["after"], one["failed"], one["told"], one["ended"]) == ([], [], [], True), one
         assert victim != "near" or not one["left"], one

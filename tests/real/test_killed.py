@@ -167,7 +167,8 @@ with open(f"/tmp/out{os.getpid()}", "w", buffering=1) as out:
 def _two_sessions(guest: Guest) -> list[int]:
     """Start two sessions there and wait until events come; gives their processes, the parent first."""
     parent = int(guest.run("cd /pw && python3 hold.py </dev/null >/tmp/said 2>&1 & echo $!"))
-    # One command that waits there: each of its own would take more of the processor than what is waited for.
+    # One command that waits there: each of its own would take more of the processor than what is waited for. It reads
+    # files itself; another process that does would take as much again.
     ready = "[ $(grep -l vfs_read /tmp/out* 2>/dev/null | wc -l) = 2 ]"
     found = guest.run(f"until {ready} || [ ! -e /proc/{parent} ]; do sleep 1; done; ls /tmp/out* || cat /tmp/said")
     pids = [int(word.removeprefix("/tmp/out")) for word in found.decode().split()]
@@ -190,7 +191,6 @@ def inside(guest_72: Guest) -> Guest:
 def test_what_a_killed_local_session_leaves_is_found_and_removed(inside: Guest, tmp_path: Path) -> None:
     """There is nobody who could undo it before the next start."""
     guest = inside
-    guest.workload(True)
     dead, living = _two_sessions(guest)
     _end(guest, dead)
     state = f"cat {TRACING}/dynamic_events; ls {TRACING}/instances"
