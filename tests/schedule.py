@@ -17,11 +17,13 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 NEWEST = "7.2"
 LONGEST: tuple[str, ...] = (
     "test_exports",
+    "test_ssh_lines",
     "test_commands",
     "test_fault_drill",
     "test_killed",
     "test_hosts",
     "test_function_graph",
+    "test_terminal",
     "test_lab",
     "test_attach",
     "test_guards",

@@ -101,15 +101,12 @@ def test_a_recording_is_made_wherever_its_line_is_cut(guest_72: Guest, tmp_path:
         def recorded(name: str, cut_at: int) -> command.Done:
             line.carried, line.cut_at = 0, cut_at
             words = ["record", f"{READ} if count == 4242", "-o", str(tmp_path / name), "--count", "3"]
-            process = command.start(*words, "--reconnect", "300", "-t", f"ssh://root@127.0.0.1:{line.port}", env=env)
+            target = f"ssh://root@127.0.0.1:{line.port}"
+            return command.run(*words, "--reconnect", "300", "-t", target, env=env)
 
-            def over() -> bool:
-                guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=3")
-                return process.poll() is not None
-
-            assert until(over)
-            return command.finish(process)
-
+        # There, once a second: a command over ssh for each look would take as much as what is looked at.
+        reads = "while :; do dd if=/dev/zero of=/dev/null bs=4242 count=3; sleep 1; done"
+        reader = int(guest_72.run(f"sh -c '{reads}' </dev/null >/dev/null 2>&1 & echo $!"))
         for name in ("first.pwr", "whole.pwr"):  # the first one fetches types, which are kept
             done = recorded(name, 0)
             assert done.status == 0 and "trying again" not in done.err, done
@@ -119,6 +116,7 @@ def test_a_recording_is_made_wherever_its_line_is_cut(guest_72: Guest, tmp_path:
             assert done.status == 0 and "trying again for 300 s" in done.err, (part, all_of_it, done)
             recording = Recording.open(tmp_path / f"{part}.pwr")
             assert not recording.truncated and recording.plans and sum(1 for _ in recording.batches())
+        guest_72.run(f"kill {reader}")
         assert until(lambda: is_clean(guest_72)), left(guest_72)
 
 
