@@ -410,6 +410,41 @@ def test_an_earlier_recording_is_not_taken_for_one_that_failed(
     assert (tmp_path / "file.old").read_text() == "events of yesterday\n"
 
 
+def test_perf_adds_by_one_call_what_has_the_same_options() -> None:
+    lines = (
+        *("p:pw_x/a vfs_read", "p:pw_x/b vfs_write", "p:pw_x/c loop:lo_open", "p:pw_x/d loop:lo_release"),
+        *("p:pw_x/e /bin/sh:0x10", "p:pw_x/f /bin/ls:0x10", "p:pw_x/g /bin/ls:0x20", "p:pw_x/h vfs_open"),
+    )
+    events = tuple(PlannedEvent("pw_x", line[7], line, f"-:pw_x/{line[7]}") for line in lines)
+    script = made("perf", Plan(armable("p vfs_read"), events)) or ""
+    calls = re.findall(r"^add ((?:.*\\\n)*.*)", script, re.MULTILINE)
+    told = [(re.findall(r"-[mx] \S+", call), re.findall(r"'(\w)=", call)) for call in calls]
+    assert told == [
+        *(([], ["a", "b"]), (["-m 'loop'"], ["c", "d"]), (["-x '/bin/sh'"], ["e"]), (["-x '/bin/ls'"], ["f", "g"])),
+        ([], ["h"]),
+    ]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("some", [True, False])
+def test_what_perf_added_before_it_failed_is_taken_back(shell: str, some: bool, tmp_path: Path) -> None:
+    (tmp_path / "dynamic_events").touch()
+    perf = tmp_path / "perf"
+    adds = 'printf "p:%s/one f\\n" "${4%%:*}" >>dynamic_events' if some else ":"
+    perf.write_text(f'#!/bin/sh\ncase $3 in --add) {adds}; exit 1 ;; --del) echo "$4" >>gone; exit 1 ;; esac\n')
+    perf.chmod(0o755)
+    script = text_of("perf", "f vfs_read%both count").replace("/sys/kernel/tracing", str(tmp_path))
+    done = subprocess.run(
+        [*_shell(shell), "-c", script],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and ("left behind" in done.stderr) is some
+    assert (tmp_path / "gone").exists() is some
+
+
 @pytest.mark.parametrize("asked", [[], ["9"]])
 @pytest.mark.parametrize("shell", SHELLS)
 def test_events_that_end_early_are_told(shell: str, asked: list[str], tmp_path: Path) -> None:
