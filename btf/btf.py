@@ -6,7 +6,6 @@ Split BTF (a module's) continues the ids and the strings of its base: ids and na
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Set
 from functools import cached_property
 from itertools import repeat
@@ -15,6 +14,7 @@ from operator import getitem
 from btf.damage import Damage
 from btf.decode import decode
 from btf.errors import BtfError
+from btf.function_places import FunctionPlaces
 from btf.header import ByteOrder, parse_header
 from btf.index import walk
 from btf.kinds import MAX_NAME, Kind
@@ -126,9 +126,7 @@ class Btf:
         """The ids of all types with this name, of any kind, in the order of ids."""
         found = self.base.find_all(name) if self.base else []
         ids = [*self._named.get(name, ())]
-        if name in self._function_positions:
-            at = zip(self.functions, self.index.functions, strict=True)
-            ids += [self._id_at(position) for other, position in at if other == name]
+        ids += map(self._id_at, self._places.of(name))
         return found + sorted(ids)
 
     def names_of(self, kind: Kind) -> list[str]:
@@ -181,28 +179,29 @@ class Btf:
 
     def function(self, name: str) -> Func | None:
         """The function of this name, its own before its base's; None."""
-        at = self._function_positions.get(name)
-        if at is None:
+        places = self._places.of(name)
+        if not places:
             return self.base.function(name) if self.base else None
-        found = self.type(self._id_at(at))
+        found = self.type(self._id_at(places[0]))
         return found if isinstance(found, Func) else None
 
     def has_function(self, name: str) -> bool:
         """Whether `function` gives one; nothing is decoded."""
-        return name in self._function_positions or (self.base is not None and self.base.has_function(name))
+        return bool(self._places.of(name)) or (self.base is not None and self.base.has_function(name))
 
     def functions_among(self, names: Set[str]) -> set[str]:
         """Return those of some names for which `has_function`."""
         found = self.base.functions_among(names) if self.base else set()
-        return found.union(self._function_positions.keys() & names)
+        return found.union(self._places.among(names))
 
     def is_ambiguous(self, name: str) -> bool:
         """Whether there are functions of this name that take or return other types: which one is meant nobody says.
 
         Older pahole wrote them all, newer leaves such functions out.
         """
-        if name not in self._several:
-            return self.base is not None and name not in self._function_positions and self.base.is_ambiguous(name)
+        places = self._places.of(name)
+        if len(places) < 2:
+            return self.base is not None and not places and self.base.is_ambiguous(name)
         found = [self.type(type_id) for type_id in self.find_all(name)]
         protos = [self.prototype(func) for func in found if isinstance(func, Func)]
         return len({(proto.type_id, *(param.type_id for param in proto.params)) for proto in protos}) > 1
@@ -238,17 +237,17 @@ class Btf:
         return bisect_left(self.index.positions, position) + self.start_id
 
     @cached_property
-    def _function_positions(self) -> dict[str, int]:
-        """Name -> word index; of twins the first."""
-        return dict(zip(reversed(self.functions), reversed(self.index.functions), strict=True))
+    def _places(self) -> FunctionPlaces:
+        return FunctionPlaces(self.index.functions, self._words, lambda: self.functions, self._offsets_of)
 
-    @cached_property
-    def _several(self) -> frozenset[str]:
-        """Names of functions that it has more than once."""
-        names = self.functions
-        if len(self._function_positions) == len(names):
-            return frozenset()
-        return frozenset(name for name, count in Counter(names).items() if count > 1)
+    def _offsets_of(self, text: bytes, most: int) -> list[int]:
+        """Return the offsets in the strings, the base's first, at which some bytes stand; up to so many."""
+        found = self.base._offsets_of(text, most) if self.base else []
+        at = self._data.find(text, self._header.strings, self._header.strings_end)
+        while at >= 0 and len(found) < most:
+            found.append(at - self._header.strings + self._strings_start)
+            at = self._data.find(text, at + 1, self._header.strings_end)
+        return found
 
     @cached_property
     def _named(self) -> dict[str, list[int]]:

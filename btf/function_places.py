@@ -1,0 +1,88 @@
+"""Word indexes of a BTF's own functions by name: a few questions are answered from the strings, many from a table.
+
+The table of a kernel's names takes 7 MB, which a command that asks for three functions does not want to hold.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence, Set
+from functools import cached_property
+
+from btf.kinds import MAX_NAME
+
+_FEW = 64
+"""Questions that are answered without the table."""
+_MOST = 64
+"""Strings that end like a name, from which on the table is quicker."""
+
+
+class FunctionPlaces:
+    """Positions of FUNCs by their names; twins in the order of the file."""
+
+    def __init__(
+        self,
+        positions: array[int],
+        words: Sequence[int],
+        names: Callable[[], list[str]],
+        offsets: Callable[[bytes, int], list[int]],
+    ) -> None:
+        """Take the FUNCs of one BTF.
+
+        Args:
+            positions: word index of each FUNC, ascending.
+            words: of the type section; that of a FUNC's position is the offset of its name.
+            names: gives the name of each FUNC.
+            offsets: gives where in the strings some bytes stand, up to so many places.
+        """
+        self._positions = positions
+        self._words = words
+        self._names = names
+        self._offsets = offsets
+        self._asked = 0
+
+    def of(self, name: str) -> Sequence[int]:
+        """Return the word index of each FUNC of this name; empty: there is none."""
+        if "_first" not in self.__dict__ and self._asked < _FEW:
+            self._asked += 1
+            ends = self._offsets(name.encode("utf-8", "surrogateescape") + b"\0", _MOST + 1)
+            # A text that stands for a name that can't be read, or is cut, stands in no string as it is.
+            if name.isidentifier() and name.isascii() and len(name) < MAX_NAME and len(ends) <= _MOST:
+                return sorted(place for end in ends for place in self._at(end))
+        if name in self._several:
+            pairs = zip(self._names(), self._positions, strict=True)
+            return [place for other, place in pairs if other == name]
+        first = self._first.get(name)
+        return () if first is None else (first,)
+
+    def among(self, names: Set[str]) -> Set[str]:
+        """Return those of some names that functions have."""
+        return self._first.keys() & names
+
+    def _at(self, offset: int) -> list[int]:
+        """Return the FUNCs whose name begins at an offset of the strings."""
+        found, at = list[int](), -1
+        while True:
+            try:
+                at = self._name_offsets.index(offset, at + 1)
+            except ValueError:
+                return found
+            found.append(self._positions[at])
+
+    @cached_property
+    def _name_offsets(self) -> array[int]:
+        return array("I", map(self._words.__getitem__, self._positions))
+
+    @cached_property
+    def _first(self) -> dict[str, int]:
+        """Name -> word index; of twins the first."""
+        return dict(zip(reversed(self._names()), reversed(self._positions), strict=True))
+
+    @cached_property
+    def _several(self) -> frozenset[str]:
+        """Names that more than one function has."""
+        names = self._names()
+        if len(self._first) == len(names):
+            return frozenset()
+        return frozenset(name for name, count in Counter(names).items() if count > 1)
