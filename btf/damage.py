@@ -23,16 +23,17 @@ class Damage:
 
     Attributes:
         first: the first error that was not raised; empty: there was none.
+        is_raised: each error is raised, and nothing told.
     """
 
     def __init__(self, *, is_raised: bool = True) -> None:
         self.first = ""
-        self._is_raised = is_raised
+        self.is_raised = is_raised
         self._tell: Callable[[str], object] | None = None
 
     def met(self, error: BtfError) -> None:
         """Raise an error, or remember it and tell the first: the caller goes on with an empty answer."""
-        if self._is_raised or _EXACT.get():
+        if self.is_raised or _EXACT.get():
             raise error
         if not self.first:
             self.first = str(error)

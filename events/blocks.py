@@ -167,15 +167,16 @@ class Blocks:
         first, last = ((seq - self.first_seq) // BLOCK_ROWS for seq in (start, stop - 1))
         return joined([block.part(start, stop) for block in self.blocks[first : last + 1]])
 
-    def evict(self, limit: int, held_key: int | None) -> None:
+    def evict(self, limit: int, held_key: int | None, unwanted: int = 0) -> None:
         """Drop the oldest blocks until at most `limit` bytes are left; the last block stays.
 
         Args:
             limit: bytes.
             held_key: lowest key of rows that will still be appended.
+            unwanted: sequence number before which no row is wanted: blocks of such rows go in any case.
         """
         gone = 0
-        while self.bytes > limit and gone < len(self.blocks) - 1:
+        while gone < len(self.blocks) - 1 and (self.bytes > limit or self.blocks[gone + 1].first <= unwanted):
             block = self.blocks[gone]
             gone += 1
             self.bytes -= block.used * _ROW_BYTES

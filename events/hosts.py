@@ -61,6 +61,11 @@ class HostMerger:
         """Whether an event of a machine waits."""
         return any(bool((run.ids == host).any()) for run in self._held)
 
+    def oldest(self, host: int) -> int | None:
+        """Lowest sequence number of the events of a machine that wait; None: none do."""
+        found = [int(keys.min()) for run in self._held if len(keys := run.keys[run.ids == host])]
+        return min(found, default=None)
+
     def add(self, host: int, stamps: NDArray[np.int64], first_seq: int) -> None:
         """Take events of one machine, of one sequence number after the other."""
         if not len(stamps):
@@ -118,6 +123,10 @@ class MergedRows:
             self._blocks.evict(self._limit, None)  # before: what comes now was shown to nobody
             self._blocks.append(run)
         return len(run.stamps)
+
+    def let_go(self, before: int) -> None:
+        """Drop the rows before a number, which nobody asks for any more."""
+        self._blocks.evict(self._limit, None, before)
 
     def part(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the machines of the rows from `start` to before `stop`, and their sequence numbers there."""

@@ -8,6 +8,7 @@ from typing import Final
 
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
+_M_ARENA_MAX: Final = -8
 _LARGE: Final = 32 << 10
 """Bytes from which on a block is a mapping of its own."""
 _TRIM: Final = 128 << 10
@@ -24,3 +25,4 @@ def give_back_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, _LARGE)
         mallopt(_M_TRIM_THRESHOLD, _TRIM)
+        mallopt(_M_ARENA_MAX, 1)  # else each thread keeps free memory of its own

@@ -17,6 +17,7 @@ from kernel.target import Target
 from kernel.tracefs import decode
 from kernel.troubles import Sight, explain, parse_config
 from probes.facts import LARGEST_LIST, MOST_FUNCTIONS, UNKNOWN, Feature, TargetFacts, Trouble
+from probes.functions import shared_list
 
 _README_FEATURES = (
     (Feature.FPROBE_EVENTS, r"^[ \t]*f\[:\[<group>/\]"),
@@ -250,7 +251,7 @@ def _tracing(look: _Look, facts: TargetFacts) -> TargetFacts:
         readme=readme,
         long_size=long_size,
         tracers=tuple(look.text(f"{root}/available_tracers").split()),
-        functions=tuple(look.lines(f"{root}/available_filter_functions")),
+        functions=shared_list(tuple(look.lines(f"{root}/available_filter_functions"))),
         blacklist=parse_blacklist(look.text("/sys/kernel/debug/kprobes/blacklist", LARGEST_LIST)),
     )
 

@@ -20,6 +20,7 @@ from events.naming import Namer
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.recording import RecordingTarget, holds_events
+from kernel.shared_types import types_of
 
 if TYPE_CHECKING:
     from kernel.surroundings import Surroundings
@@ -54,7 +55,7 @@ class Knowledge:
     def btf(self) -> Btf | None:
         """Types of the kernel itself; None where it has none (`btf_error` says why)."""
         try:
-            return Btf.load(self.target.btf(), damage=self.damage)
+            return types_of(self.target.btf(), self.damage)
         except (FileRefused, BtfError) as error:
             self.btf_error = str(error)
             return None

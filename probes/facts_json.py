@@ -7,6 +7,7 @@ from typing import Any
 
 from foreign.text import lines_of
 from probes.facts import MOST_FUNCTIONS, Feature, TargetFacts, Trouble
+from probes.functions import shared_list
 from probes.plain_types import require_types
 
 _BIG = ("functions", "blacklist", "readme")
@@ -43,7 +44,7 @@ def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str =
     )
     return TargetFacts(
         **values,
-        functions=tuple(lines_of(functions, "functions", MOST_FUNCTIONS)),
+        functions=shared_list(tuple(lines_of(functions, "functions", MOST_FUNCTIONS))),
         blacklist=frozenset(lines_of(blacklist, "blacklist", MOST_FUNCTIONS)),
         readme=readme,
     )

@@ -161,14 +161,15 @@ class Fleet:
 
     # -- events, for the one thread that reads them ------------------------------------------------------------------
 
-    def tick(self, budget: float = 0.0) -> int:
+    def tick(self, budget: float = 0.0, *, collecting: bool = True) -> int:
         """Bring in what came and give rows to what is final; gives the number of new rows.
 
         Args:
             budget: seconds of CPU time for each host, beyond a first part of what came.
+            collecting: not yet, where False: events stay in the hosts' stores, as many as have room there.
         """
         for host in self.all_hosts:
-            self._tick_of(host, budget)
+            self._tick_of(host, budget, collecting)
         new = self.events.release(self.now())
         self._drop_gone()
         return new
@@ -193,7 +194,7 @@ class Fleet:
                 self._collect(host)
         return new + self.events.release(None)
 
-    def _tick_of(self, host: Host, budget: float) -> None:
+    def _tick_of(self, host: Host, budget: float, collecting: bool) -> None:
         watch = host.watch
         if watch is None:
             return
@@ -201,7 +202,8 @@ class Fleet:
             names, host.names = host.names, None
             watch.know_names(names)
         watch.tick(budget)
-        self._collect(host)
+        if collecting:
+            self._collect(host)
         if watch.error is None or host.trying is not None or host.state in (State.LOST, State.CLOSED):
             return
         returns = not self._ending and host in self.hosts and can_come_back(watch)

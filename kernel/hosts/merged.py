@@ -137,6 +137,16 @@ class Merged:
         """Give rows to what is final at a time, or to everything; gives their number."""
         return self._rows.append(self.merger.flush() if now is None else self.merger.take(now))
 
+    def let_go(self, before: int) -> None:
+        """Drop the rows before a number, and what the hosts' stores keep of them: all of it was given out."""
+        self._rows.let_go(before)
+        hosts, seqs = self._rows.part(before, self.next_seq)
+        for number, source in enumerate(self._sources):
+            if source is not None and source.watch.store is not None:
+                shown = seqs[hosts == number]
+                wanted = [source.next_seq, self.merger.oldest(number), int(shown.min()) if len(shown) else None]
+                source.watch.store.let_go(min(seq for seq in wanted if seq is not None))
+
     def pass_over(self, seq: int) -> None:
         """Count a row as not shown: its host's store dropped the event while it waited for others."""
         source = self._sources[self._rows.row(seq).host]
