@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -71,11 +72,27 @@ class Intake:
         """See `Store.use`."""
         known = self._decoder.formats
         for number, fmt in formats.items():
-            current = self._renumbered.get(number, number)
-            if known.get(current, fmt) != fmt:
-                current = self._renumbered[number] = FIRST_OWN_ID + len(known)
-            known[current] = fmt
+            current = self._number(number, fmt)
+            known.setdefault(current, fmt)
             self.lines.use(current, fmt)
+
+    def _number(self, number: int, fmt: EventFormat) -> int:
+        """Return our number for a format: that of an equal one, the kernel's where no other has it, a new one."""
+        known = self._decoder.formats
+        usual = self._renumbered.get(number, number)
+        equal = (one for one in (usual, *known) if one in known and replace(known[one], id=fmt.id) == fmt)
+        found = next(equal, number if number not in known else FIRST_OWN_ID + len(known))
+        self._renumbered.pop(number, None)
+        if found != number:
+            self._renumbered[number] = found
+        return found
+
+    def regroup(self, old: str, new: str) -> None:
+        """See `Store.regroup`. What the kernel's ids meant in that group holds no more."""
+        known = self._decoder.formats
+        of_group = {number: fmt for number, fmt in known.items() if fmt.system == old}
+        self._renumbered = {raw: own for raw, own in self._renumbered.items() if own not in of_group}
+        known |= {number: replace(fmt, system=new) for number, fmt in of_group.items()}
 
     def begin_anew(self) -> None:
         """What comes from now on is of a clock that has begun again."""

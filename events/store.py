@@ -207,6 +207,10 @@ class Store:
         """
         self._inflow.intake.use(formats)
 
+    def regroup(self, old: str, new: str) -> None:
+        """Show the events of one group under the name of another, which has the same from now on."""
+        self._inflow.intake.regroup(old, new)
+
     def feed(self, *batches: Batch) -> int:
         """Take passes over all CPUs, the oldest first (several cost less at once); gives the number of new rows."""
         new = at = 0
@@ -234,9 +238,14 @@ class Store:
         if telling := [number for number in present if self.event(number) in TELLING]:
             for place in np.flatnonzero(np.isin(run.ids, telling)).tolist():
                 self.cgroups.learn(self.record(first + place))
-        self._blocks.evict(self.limit_bytes, self._inflow.lowest_key)
-        self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
+        self.let_go(0)
         return len(run.stamps)
+
+    def let_go(self, before: int) -> None:
+        """Drop what goes beyond the limit, and the rows before a sequence number, which nobody asks for any more."""
+        if len(self._blocks.blocks):
+            self._blocks.evict(self.limit_bytes, self._inflow.lowest_key, before)
+            self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
 
     def lost_between(self, start: int, end: int) -> bool:
         """Whether events of the times from `start` to `end` may have been lost, in the kernel or on the way."""

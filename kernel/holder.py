@@ -10,7 +10,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from events.batch import Batch
 from events.format import EventFormat
@@ -35,7 +35,15 @@ from probes.probe import Kind, Probe
 if TYPE_CHECKING:
     from kernel.histogram import Histograms
 
-Entry = Batch | Mapping[int, EventFormat] | Armed | LineCut
+
+class NewGroup(NamedTuple):
+    """The group of a session that goes on with what another one had armed."""
+
+    old: str
+    new: str
+
+
+Entry = Batch | Mapping[int, EventFormat] | Armed | LineCut | NewGroup
 """Events, or what their ids mean from here on, or a time of which there are none."""
 
 
@@ -297,7 +305,7 @@ class Holder:
             session, cut = make(old)
             old.pump.close()
             self._take_queue(old)
-            self._inbox += [cut, *session.armed]
+            self._inbox += [cut, NewGroup(old.group, session.group), *session.armed]
             session.pump.on_data = self._tell
             self._follow(session)
             for armed in session.armed:
@@ -325,6 +333,7 @@ class Holder:
         if self._session is None:
             self._session = open_session(self.connection.target, self.bounds.queued)
             self._session.pump.on_data = self._tell
+            self.known.group = self._session.group
             self._opened(self._session)
             for armed in self._session.armed:
                 self.known.add(armed)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from events.cut_mark import task_text
+from events.event_names import exported_name
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.naming import Namer
 from events.record import Record
@@ -14,6 +16,7 @@ from events.search import Reading
 from events.stack import NO_EVENT, is_stack
 from kernel.stack_triggers import records_stacks
 from probes.plan import Column, Plan, PlannedEvent
+from probes.regrouped import moved, regrouped
 
 if TYPE_CHECKING:
     from kernel.session import Armed
@@ -29,11 +32,15 @@ class Known:
         """Take the source of names; it is called when the first value is to be named."""
         self._make_namer = namer
         self._columns: dict[str, dict[str, Column]] = {}
+        """By the name of an event without our group, which is another one after a cut."""
         self._plans: list[Plan] = []
         self._frames: set[tuple[str, str]] = set()
         """(event, field) of what only tells calls apart."""
         self.with_stacks: set[str] = set()
         """Paths of events behind which a trigger puts the kernel's stack."""
+        self.group = ""
+        """Group of our events, as the store has it: that of the session whose events are read."""
+        self._changing = threading.Lock()
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -51,17 +58,29 @@ class Known:
 
     def add_plan(self, plan: Plan) -> None:
         """Take the plan of a probe that is armed, or was when a recording was made."""
-        if plan not in self._plans:
-            self._plans.append(plan)
+        with self._changing:
+            if plan not in self._plans:
+                self._plans.append(plan)
         for event in plan.events:
-            self._columns[event.path] = {column.name: column for column in event.columns}
-            self._frames.add((event.path, event.frame))
+            self._columns[exported_name(event.path)] = {column.name: column for column in event.columns}
+            self._frames.add((exported_name(event.path), event.frame))
             for text in event.triggers:
                 self.add_trigger(event, text)
 
     def change(self, before: Plan, after: Plan) -> None:
         """An armed probe has another filter; its events are the same."""
-        self._plans[self._plans.index(before)] = after
+        with self._changing:
+            self._plans[self._plans.index(before)] = after
+
+    def regroup(self, old: str, new: str) -> None:
+        """Have all that was armed under one group under another's name: the same probes went on in that one.
+
+        Each plan keeps its place among `plans`, and there are no more of them than before.
+        """
+        with self._changing:
+            self._plans[:] = dict.fromkeys(regrouped(plan, old, new) for plan in self._plans)
+        self.with_stacks = {moved(path, old, new) for path in self.with_stacks}
+        self.group = new
 
     def add_trigger(self, event: PlannedEvent, text: str) -> None:
         """An event has a trigger now."""
@@ -76,10 +95,11 @@ class Known:
         if is_stack(record):
             return [("note", NO_EVENT)]
         fields = {field.name: field for field in record.format.fields} if record.format else {}
-        columns = self._columns.get(record.event, {})
+        event = exported_name(record.event)
+        columns = self._columns.get(event, {})
         named = []
         for name, value in record.values.items():
-            if name in PROBE_FIELDS or (record.event, name) in self._frames:
+            if name in PROBE_FIELDS or (event, name) in self._frames:
                 continue
             column = columns.get(name, _UNKNOWN)
             kind, is_retval = column.btf_type, column.is_retval
@@ -93,11 +113,11 @@ class Known:
 
     def fields(self, fmt: EventFormat) -> tuple[Field, ...]:
         """What stands in that line."""
-        return tuple(field for field in fmt.arguments if (fmt.path, field.name) not in self._frames)
+        return tuple(field for field in fmt.arguments if (exported_name(fmt.path), field.name) not in self._frames)
 
     def reading(self, fmt: EventFormat, field: Field) -> Reading:
         """How the numbers of a field read in that line."""
-        column = self._columns.get(fmt.path, {}).get(field.name, _UNKNOWN)
+        column = self._columns.get(exported_name(fmt.path), {}).get(field.name, _UNKNOWN)
         return self.namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def wants_symbols(self, armed: Armed) -> bool:
@@ -106,7 +126,7 @@ class Known:
 
     def names_addresses(self, fmt: EventFormat) -> bool:
         """Whether values of an event are addresses, which only the symbols can name."""
-        columns = self._columns.get(fmt.path, {})
+        columns = self._columns.get(exported_name(fmt.path), {})
         return any(
             self.namer.names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field) for field in fmt.arguments
         )

@@ -6,11 +6,9 @@ again, so nothing depends on whether it still hears us.
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain, repeat
 from typing import NamedTuple, TypeVar
 
@@ -24,7 +22,7 @@ from kernel.sessions import AnySession
 from kernel.silence import words
 from kernel.target import Target
 from kernel.watch import Watch
-from probes.plan import Plan, PlannedEvent
+from probes.regrouped import regrouped, renamed
 
 T = TypeVar("T")
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
@@ -109,27 +107,6 @@ def what_becomes(target: Target) -> str:
             f"the guest has ended, and nothing is left of it; `-t {target.name.partition(' (')[0]}` starts a new one"
         )
     return "the far side takes its probes away by itself; `clean` there looks again"
-
-
-def renamed(text: str, old: str, new: str) -> str:
-    """A line of the kernel's with another group for one of ours."""
-    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, text)
-
-
-def regrouped(plan: Plan, old: str, new: str) -> Plan:
-    """The same plan with the events of one session's group in another's, wherever a line names them."""
-
-    def moved(event: PlannedEvent) -> PlannedEvent:
-        return replace(
-            event,
-            group=renamed(event.group, old, new),
-            line=renamed(event.line, old, new),
-            remove=renamed(event.remove, old, new),
-            triggers=tuple(renamed(text, old, new) for text in event.triggers),
-            more=tuple(renamed(text, old, new) for text in event.more),
-        )
-
-    return replace(plan, events=tuple(map(moved, plan.events)))
 
 
 class Reconnecting:

@@ -25,7 +25,7 @@ from kernel.bounds import SCREEN, Bounds
 from kernel.connection import Connection
 from kernel.counts import Counts
 from kernel.errors import KernelError
-from kernel.holder import Entry, Holder
+from kernel.holder import Entry, Holder, NewGroup
 from kernel.homes import Homes
 from kernel.limits import Limits
 from kernel.line_cut import LineCut
@@ -193,12 +193,22 @@ class Watch(Holder):
                     self.clock.cut(booted=True)
                 if self.connection.holds_events and (cut := cut_of(entry)) is not None:
                     self.cuts = (*self.cuts, cut)
+            elif isinstance(entry, NewGroup):
+                self._regroup(*entry)
+                continue
             else:
                 formats = entry.formats if isinstance(entry, Armed) else entry
                 self.store.use(formats)
                 self._formats |= formats
             self._tape.write(entry)
         return new
+
+    def _regroup(self, old: str, new: str) -> None:
+        """Have rows of before a cut under the names that their events have now, so that nothing grows with cuts."""
+        if self.store is not None:
+            self.store.regroup(old, new)
+        self.known.regroup(old, new)
+        self._formats = {number: fmt for number, fmt in self._formats.items() if fmt.system != old}
 
     def settle(self) -> None:
         """Bring in what is in the buffers now and hold nothing back; for the thread of `tick`, waits up to 0.5 s."""
@@ -372,7 +382,8 @@ class Watch(Holder):
         with self._entering, self._lock:
             if self._session is not None and not self.connection.holds_events:
                 self._take_queue(self._session)
-            yield [self._marked(entry) if isinstance(entry, LineCut) else entry for entry in self._inbox]
+            waiting = [entry for entry in self._inbox if not isinstance(entry, NewGroup)]
+            yield [self._marked(entry) if isinstance(entry, LineCut) else entry for entry in waiting]
 
     def _marked(self, cut: LineCut) -> Batch:
         """A cut as the row that it is in the store and in a recording."""

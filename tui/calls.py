@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from events.event_names import exported_name
 from events.pairing import MOST_OPEN, Alone, Call
 from events.record import Record
 from events.search import Found
@@ -75,7 +76,7 @@ class ShownCalls:
         self._store = store
         self._plans: tuple[Plan, ...] = ()
         self._columns: dict[str, tuple[str, Mapping[str, Column]]] = {}
-        """Path of an event -> its function, and its columns by their names."""
+        """Name of an event, which stays after a cut -> its function, and its columns by their names."""
 
     @property
     def first(self) -> int:
@@ -96,10 +97,11 @@ class ShownCalls:
         if plans != self._plans:
             self._plans = plans
             self.calls.use(ends_of(plans))
-            for plan in plans:
-                for event in plan.events:
-                    columns = {column.name: column for column in event.columns}
-                    self._columns[event.path] = plan.probe.subject, columns
+            self._columns = {
+                exported_name(event.path): (plan.probe.subject, {column.name: column for column in event.columns})
+                for plan in plans
+                for event in plan.events
+            }
 
     def records(self, row: int) -> tuple[Record | None, Record | None]:
         """Entry and exit of a row; None: not seen, or dropped. Raises IndexError where the row was dropped."""
@@ -118,7 +120,7 @@ class ShownCalls:
         last = leave or entry
         if last is None:
             raise IndexError(call)
-        function, columns = self._columns[last.event]
+        function, columns = self._columns[exported_name(last.event)]
         before, after = self._values(entry), self._values(leave)
         returned = next((name for name, column in columns.items() if column.is_retval), "")
         text = after.pop(returned, "")

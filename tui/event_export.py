@@ -127,7 +127,7 @@ class _Ends(Mapping[str, EndOf]):
 
     def _now(self) -> dict[str, EndOf]:
         plans = self._watch.known.plans
-        if len(plans) != len(self._plans):  # they are only ever added to, so that the numbers stay
+        if plans != self._plans:  # each keeps its number
             self._known, self._plans = ends_of(plans), plans
         return self._known
 
@@ -139,7 +139,7 @@ class _Abouts(Mapping[str, About]):
         self._watch = watch
         self._unasked = unasked
         self._known: dict[str, About] = {}
-        self._plans = 0
+        self._plans: tuple[Plan, ...] = ()
 
     def __getitem__(self, path: str) -> About:
         return self._now()[path]
@@ -152,10 +152,13 @@ class _Abouts(Mapping[str, About]):
 
     def _now(self) -> dict[str, About]:
         plans = self._watch.known.plans
-        for plan in plans[self._plans :]:
-            for event in plan.events:
-                self._known[event.path] = _about(plan, event, self._unasked.get(event.path, frozenset()))
-        self._plans = len(plans)
+        if plans != self._plans:
+            self._known = {
+                event.path: _about(plan, event, self._unasked.get(event.path, frozenset()))
+                for plan in plans
+                for event in plan.events
+            }
+            self._plans = plans
         return self._known
 
 

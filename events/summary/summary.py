@@ -99,6 +99,7 @@ class Summary:
         """Row from which on the clock had begun again, the last that was taken."""
         self._fields: Scan | None = None
         self._also: list[Scan] = []
+        self._others: list[FieldValues] = []
         self._pairs: Scan | None = None
         self._ends: Mapping[str, EndOf] = {}
 
@@ -133,8 +134,16 @@ class Summary:
     def count_also(self, event: str, field: str) -> FieldValues:
         """Count the values of one more field, beside the one that was chosen."""
         counted = FieldValues(event, field, self._limit)
+        self._others.append(counted)
         self._also.append(Scan(self._store, counted.take))
         return counted
+
+    def rename(self, now: Callable[[str], str]) -> None:
+        """Go on with events under other paths; what was counted of them stays."""
+        self.timeline.rename(now)
+        for counted in (self.values, *self._others):
+            if counted is not None:
+                counted.event = now(counted.event)
 
     def latencies(self, function: int) -> Distribution:
         """Nanoseconds that the proven calls of a function took."""

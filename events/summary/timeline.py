@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -74,6 +76,10 @@ class Timeline:
         """Count events of one kind that are all in one interval, as `place` gives it."""
         self._of(kind)[place] += number
         self._used = max(self._used, place + 1)
+
+    def rename(self, now: Callable[[str], str]) -> None:
+        """Have kinds under other names; `now` gives each another one."""
+        self._counts = {now(kind): counts for kind, counts in self._counts.items()}
 
     def counts(self, kind: str) -> list[int]:
         """Of each interval up to the last that has an event of any kind."""

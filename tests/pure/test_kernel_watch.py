@@ -234,7 +234,7 @@ def test_what_was_cleared_comes_back_with_what_came_since(watch, target):
 
 
 def test_events_of_one_probe_under_several_ids_are_its_own(watch, target):
-    """Ids are used again: what is armed anew beside another has one that is not its first."""
+    """Ids are used again: what is armed anew beside another has one of the kernel's that is not its first."""
     read, write = watch.arm(probe("vfs_read")), watch.arm(probe("vfs_write"))
     target.event(1000, id_of(write))
     rows(watch, 1)
@@ -252,7 +252,7 @@ def test_events_of_one_probe_under_several_ids_are_its_own(watch, target):
     target.event(5000, id_of(read))
     rows(watch, 5)
     assert {path.rpartition("/")[2]: seen for path, seen in watch._seen().items()} == {"vfs_write": 4, "vfs_read": 1}
-    assert sorted(watch.store.by_event(dict.fromkeys(watch.store.totals, 0.5)).values()) == [0.5, 1.0]
+    assert len(watch.store.totals) == len(watch.store.decoder.formats) == 2, "an event has one number here"
 
 
 def test_nobody_is_charged_for_rows_that_were_cleared(watch, target):

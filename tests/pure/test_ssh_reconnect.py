@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from events.batch import Batch
 from events.cut_mark import cut_of_record
+from events.event_names import exported_name
 from events.lengths import seconds_text
 from events.recording import Recording
 from events.store import Store
@@ -264,7 +266,9 @@ def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Wat
         summary = Summary(store)
         summary.tick(60)
         line = summary.timeline
-        counts = {kind: line.counts(kind)[: line.used] for kind in line.kinds}
+        counts = Counter[tuple[str, int]]()  # a recording has the group of each session
+        for kind in line.kinds:
+            counts.update({(exported_name(kind), at): count for at, count in enumerate(line.counts(kind)) if count})
         return store.anew, store.late, len(store), store.at_time(11 * second), line.used * line.width, counts
 
     assert told(replayed.store) == told(watch.store)

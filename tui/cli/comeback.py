@@ -88,13 +88,14 @@ def comes_back(
 
 
 def _want(events: Collection[str], back: Back) -> None:
-    """What stands for an event that was wanted is wanted too."""
+    """Want what stands for an event that was wanted, whose rows go by that name too from now on."""
     for old, new in back.again:
         for was, event in zip(old.plan.events, new.plan.events, strict=True):
             if isinstance(events, dict) and was.path in events:
-                events[event.path] = events[was.path]
+                events[event.path] = events.pop(was.path)
             elif isinstance(events, set) and was.path in events:
                 events.add(event.path)
+                events.discard(was.path)
 
 
 def tell_cuts(watch: Watch) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from events.event_names import exported_name
 from kernel.errors import KernelError
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY, NO_IDLE
+from probes.regrouped import moved
 from tui.cli.output import emit, line, plain
 from tui.cli.watching import follow
 from tui.ends import ends_of
@@ -73,6 +75,7 @@ class _Counting:
         self._summary: Summary | None = None
         self._store: Store | None = None
         self._counted: dict[Subject, FieldValues] = {}
+        self._group = watch.known.group
 
     def tick(self, budget: float = _BUDGET) -> int:
         """Count what came; gives how many events were."""
@@ -85,6 +88,11 @@ class _Counting:
             bounds = self._watch.bounds
             self._summary = Summary(store, bounds.values, self._events, most_open=bounds.calls, piece=bounds.piece)
             self._store = store
+        if (group := self._watch.known.group) != self._group:
+            now = partial(moved, old=self._group, new=group)
+            self._summary.rename(now)
+            self._counted = {one._replace(event=now(one.event)): values for one, values in self._counted.items()}
+            self._group = group
         self._summary.use(ends_of(self._watch.known.plans))
         for subject in subjects_of(self._watch, store):
             wanted = subject.field == self._field and subject.event in self._events

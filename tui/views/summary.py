@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kernel.counting import Phase
+from probes.regrouped import moved
 from tui.ends import ends_of
 from tui.filter import Counted, Filter
 from tui.shown import note_of
@@ -56,6 +58,8 @@ class SummaryView(View):
         self._own: tuple[Subject, ...] = ()
         """Those of the preset that was armed last."""
         self._subject = Subject()
+        self._group = ""
+        """Of our events, as the store has it."""
         self._picked = False
         """A person chose it, so that it stays."""
         self._preset: tuple[frozenset[Armable], tuple[str, ...]] = (frozenset(), ())
@@ -87,10 +91,15 @@ class SummaryView(View):
 
             self._summary, self._passing = Summary(store, chosen=passing), passing
             self._watching, self._store, self._plans = watching, store, ()
+            self._group = watching.known.group
             self.choose(self._subject)
             if self.pane.histograms is not None and self.pane.histograms.watch is not watching:
                 self.pane.histograms, self._reads = None, ()
                 self._asked = False
+        if (group := watching.known.group) != self._group:
+            now = partial(moved, old=self._group, new=group)
+            self._summary.rename(now)
+            self._subject, self._group = self._subject._replace(event=now(self._subject.event)), group
         if self._plans != watching.known.plans:
             self._plans = watching.known.plans
             self._summary.use(ends_of(self._plans))

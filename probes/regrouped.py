@@ -1,0 +1,34 @@
+"""Plans and paths of events under another group for ours: each session of a target has a group of its own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from probes.plan import Plan, PlannedEvent
+
+
+def renamed(text: str, old: str, new: str) -> str:
+    """Return a line of the kernel's with another group for one of ours."""
+    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, text)
+
+
+def moved(path: str, old: str, new: str) -> str:
+    """Return the path of an event with another group, where it is in that of before."""
+    return f"{new}/{path.removeprefix(f'{old}/')}" if path.startswith(f"{old}/") else path
+
+
+def regrouped(plan: Plan, old: str, new: str) -> Plan:
+    """Return the same plan with the events of one session's group in another's, wherever a line names them."""
+
+    def event_of(event: PlannedEvent) -> PlannedEvent:
+        return replace(
+            event,
+            group=renamed(event.group, old, new),
+            line=renamed(event.line, old, new),
+            remove=renamed(event.remove, old, new),
+            triggers=tuple(renamed(text, old, new) for text in event.triggers),
+            more=tuple(renamed(text, old, new) for text in event.more),
+        )
+
+    return replace(plan, events=tuple(map(event_of, plan.events)))
