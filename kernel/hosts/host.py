@@ -13,6 +13,7 @@ from events.clock import Clock, Offset
 from kernel.bounds import SCREEN, Bounds
 from kernel.counts import Counts
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable, TooFast
+from kernel.hist_tables import Table, events_with_tables, read_tables
 from kernel.hosts.clocks import read_clock
 from kernel.hosts.order import Done, Order, carry_out
 from kernel.limits import Limits
@@ -95,6 +96,10 @@ class Host:
         """What was stopped because it was too fast."""
         self.left: tuple[str, ...] = ()
         """What could not be taken away at the end."""
+        self.tables: tuple[Table, ...] = ()
+        """What hist triggers of its probes had counted when it was closed."""
+        self.tables_error = ""
+        """Why that could not be read, where there was something."""
         self.clock = Clock()
         self.counts: Counts | None = None
         self.watch: Watch | None = None
@@ -302,6 +307,7 @@ class Host:
             if not lost:
                 with contextlib.suppress(KernelError):
                     self.counts = watch.counts() or self.counts
+            self._read_tables(watch)
             try:
                 failures = watch.close()
                 gone = [failure for failure in failures if isinstance(failure.error, TargetLost)]
@@ -313,6 +319,16 @@ class Host:
             finally:
                 watch.connection.close()
                 self.state = self.state if self.state.failed else State.CLOSED
+
+    def _read_tables(self, watch: Watch) -> None:
+        if not events_with_tables(watch):
+            return
+        try:
+            if self.state is State.LOST:
+                raise KernelError(self.why)
+            self.tables = tuple(read_tables(watch))
+        except KernelError as error:
+            self.tables_error = str(error)
 
     def _failed(self, state: State, error: KernelError) -> None:
         self.state, self.why, self.remedy = state, str(error), error.remedy

@@ -1,13 +1,19 @@
-"""Print the tables of hist triggers at the end of `run --trigger 'hist:…'`."""
+"""Print the tables of hist triggers at the end of `run --trigger 'hist:…'`, of one host or of several."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kernel.errors import KernelError
 from kernel.hist_tables import read_tables
 from kernel.watch import Watch
 from tui.cli.output import emit, line, plain
+
+if TYPE_CHECKING:
+    from kernel.hist_tables import Table
+    from kernel.hosts.host import Host
 
 
 def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
@@ -21,15 +27,37 @@ def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
     try:
         tables = list(read_tables(watch))
     except KernelError as error:
-        print(f"probewright: the tables of hist triggers can't be read: {plain(str(error))}", file=sys.stderr)
+        _tell_unread("", str(error))
         return
+    _print(tables, "", len(watch.cuts), as_json=as_json, aside=aside)
+
+
+def tell_tables_of(host: Host, *, as_json: bool, aside: bool = False) -> None:
+    """Print what the histograms of one of several hosts held when it was closed; as `tell_tables`."""
+    if host.tables_error:
+        _tell_unread(host.name, host.tables_error)
+    cuts = len(host.watch.cuts) if host.watch is not None else 0
+    _print(host.tables, host.name, cuts, as_json=as_json, aside=aside)
+
+
+def _tell_unread(host: str, why: str) -> None:
+    name = f"{host}: " if host else ""
+    print(plain(f"probewright: {name}the tables of hist triggers can't be read: {why}"), file=sys.stderr)
+
+
+def _print(tables: Sequence[Table], host: str, cuts: int, *, as_json: bool, aside: bool) -> None:
     if not tables:
         return
     from tui.hist_tables import lines_of, object_of  # what measures text for a screen comes with it
 
     if as_json and not aside:
         for table in tables:
-            emit(object_of(table))
+            emit(({"host": host} if host else {}) | object_of(table) | {"cuts": cuts})
         return
+    out = sys.stderr if aside else sys.stdout
+    if host:
+        print(line(f"{host}:"), file=out)
     for one in lines_of(tables):
-        print(line(one.text), file=sys.stderr if aside else sys.stdout)
+        print(line(one.text), file=out)
+    if cuts:
+        print("  (counted since the line came back: what was counted before went with it)", file=out)

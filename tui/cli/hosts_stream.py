@@ -21,6 +21,7 @@ from probes.check import armable
 from probes.verdict import Verdict
 from tui.cli.check import show_verdict
 from tui.cli.event_writer import Export
+from tui.cli.hist_tables import tell_tables_of
 from tui.cli.journal import Level, saying
 from tui.cli.output import emit, line, plain
 from tui.cli.stopping import whole
@@ -79,7 +80,7 @@ class Stream:
     def tick(self) -> None:
         """Show what is final by now."""
         with whole():
-            self._fleet.tick()
+            self._fleet.tick(collecting=self._began)
             self._began = self._began or self.export is None or self._fleet.settled
             if self._began:
                 self._new()
@@ -98,7 +99,7 @@ class Stream:
             self.export.idle()
 
     def account(self, *, as_json: bool) -> None:
-        """Say what every host gave, and what was lost there."""
+        """Say what every host gave, what its hist triggers counted, and what was lost there."""
         for host in self._fleet.hosts:
             if host.state is State.LOST and self._told.get(host, _NOTHING).state is State.CUT:
                 _tell_why(host)  # it was given up with all the others
@@ -107,6 +108,7 @@ class Stream:
                 emit(about.json(host))
             else:
                 print(line(f"probewright: {host.name}: {about.text}"), file=sys.stderr)
+            tell_tables_of(host, as_json=as_json, aside=self.export is not None)
             tell_left(host)
             if self._counting:
                 self._tell_hits(host, {} if as_json else about.hits)
@@ -132,6 +134,7 @@ class Stream:
                 self._show(event)
             elif is_stack(event.record):
                 self._show(event)
+        events.let_go(self._next)
 
     def _source(self, event: MergedEvent) -> Source:
         known = self._sources.get(event.source)

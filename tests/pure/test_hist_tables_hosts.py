@@ -1,0 +1,138 @@
+"""Tables of hist triggers of several hosts: each host's at the end of `run`, as text and objects, also after a cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+import tui.cli.hosts
+from kernel import reconnect
+from kernel.errors import FileRefused, TargetUnusable
+from kernel.hosts.fleet import Fleet
+from kernel.hosts.host import State
+from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost
+from tests.pure.test_hosts import until
+from tui.cli.hist_tables import tell_tables_of
+from tui.cli.hosts import order_of
+from tui.cli.main import run
+from tui.cli.parser import parse
+
+TRIGGER = "hist:keys=common_pid"
+FILE = """# event histogram
+#
+# trigger info: hist:keys=common_pid:vals=hitcount:sort=hitcount:size=2048 [active]
+#
+
+{ common_pid:        812 } hitcount:          %d
+
+Totals:
+    Hits: %d
+    Entries: 1
+    Dropped: 0
+"""
+
+
+class Counted:
+    """Kernel whose histograms have counted so many hits; negative: it does not let them be read."""
+
+    hits = 0
+
+    def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        if path.endswith("/hist"):
+            if self.hits < 0:
+                raise FileRefused(path, 5)
+            return (FILE % (self.hits, self.hits)).encode()
+        return super().read(path, limit, offset)  # type: ignore[misc, no-any-return]
+
+
+class CountingHost(Counted, FakeHost):
+    pass
+
+
+class ReturningCountingHost(Counted, ReturningHost):
+    pass
+
+
+@pytest.fixture
+def lan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lan]:
+    made = Lan(CountingHost("one"), CountingHost("two"), ReturningCountingHost("three"))
+    monkeypatch.setattr(tui.cli.hosts, "Fleet", partial(Fleet, opener=made.open))
+    monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
+    for number, host in enumerate(made.hosts.values(), 3):
+        host.hits = number  # type: ignore[attr-defined]
+    yield made
+    made.over.set()
+
+
+def arguments(*more: str) -> list[str]:
+    return ["run", "f vfs_read", "-t", "ssh://one", "-t", "ssh://two", "--trigger", TRIGGER, "--for", "0.1", *more]
+
+
+def tables(text: str) -> list[dict[str, Any]]:
+    return [one for one in map(json.loads, text.splitlines()) if one.get("summary") == "hist"]
+
+
+def test_each_hosts_tables_are_objects_with_its_name(lan, capsys):
+    assert run(parse(arguments("--json"))) == 0
+    found = tables(capsys.readouterr().out)
+    assert [(one["host"], one["event"], one["hits"], one["cuts"]) for one in found] == [
+        ("one", "vfs_read", 3, 0),
+        ("two", "vfs_read", 4, 0),
+    ]
+    assert found[0]["entries"] == [
+        {"keys": [{"name": "common_pid", "text": "812", "number": 812}], "values": {"hitcount": 3}}
+    ]
+
+
+def test_as_text_each_stands_below_its_host(lan, capsys):
+    assert run(parse(arguments())) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == "one:" and lines[1].startswith(f"vfs_read {TRIGGER}")
+    assert [line for line in lines if "hits" in line] == ["3 hits, 1 entries", "4 hits, 1 entries"]
+    assert lines.index("two:") > lines.index("3 hits, 1 entries")
+
+
+def test_one_that_cannot_be_read_is_told(lan, capsys):
+    fleet = Fleet(["ssh://one"], opener=lan.open)
+    fleet.open()
+    fleet.arm(order_of(parse(arguments())))
+    assert fleet.wait(60)
+    assert fleet.hosts[0].state is State.ARMED, fleet.hosts[0].why
+    lan.hosts["one"].hits = -1
+    fleet.close()
+    tell_tables_of(fleet.hosts[0], as_json=True)
+    told = capsys.readouterr()
+    assert not told.out and "one: the tables of hist triggers can't be read: " in told.err
+
+
+def test_what_was_counted_before_a_cut_is_said_to_be_gone(lan, capsys):
+    fleet = Fleet(["ssh://three"], opener=lan.open)
+    (host,) = fleet.hosts
+    fleet.open()
+    fleet.arm(order_of(parse(arguments())))
+    assert fleet.wait(60)
+    lan.hosts["three"].cut()
+    until(fleet, lambda: host.watch is not None and len(host.watch.cuts) == 1 and host.trying is None)
+    fleet.close()
+    tell_tables_of(host, as_json=True)
+    assert [(one["host"], one["hits"], one["cuts"]) for one in tables(capsys.readouterr().out)] == [("three", 5, 1)]
+    tell_tables_of(host, as_json=False)
+    assert "counted since the line came back" in capsys.readouterr().out
+
+
+def test_of_a_host_that_is_lost_nothing_is_read_and_that_is_said(lan, capsys):
+    fleet = Fleet(["ssh://three"], opener=lan.open, patience=0)
+    (host,) = fleet.hosts
+    fleet.open()
+    fleet.arm(order_of(parse(arguments())))
+    assert fleet.wait(60)
+    lan.hosts["three"].cut(TargetUnusable("no route"))
+    until(fleet, lambda: host.state.failed)
+    fleet.close()
+    tell_tables_of(host, as_json=True)
+    told = capsys.readouterr()
+    assert not told.out and "three: the tables of hist triggers can't be read: " in told.err
