@@ -26,6 +26,8 @@ from probes.attaching.reasons import Why
 from probes.facts import Trouble
 
 _NOISE = 1 << 17
+_PATIENCE = 60.0
+"""Seconds without a byte, before it serves us, after which a far side is lost."""
 _HELLO = r"""
 LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
 exec 2>/dev/null
@@ -78,10 +80,14 @@ def boot_agent(process: subprocess.Popen[bytes], start: Callable[[str], str], un
 def hear(
     process: subprocess.Popen[bytes],
     end: bytes | tuple[bytes, ...],
-    patience: float | None = 60.0,
     cancel: threading.Event | None = None,
+    may_be_asked: Callable[[], bool] = lambda: False,
 ) -> bytes:
-    """What a far side says up to and with `end`, or one of them. Raises TargetLost, TargetUnusable when cancelled."""
+    """Return what a far side says up to and with `end`, or one of them.
+
+    Raises TargetLost, also after `_PATIENCE` without a byte, in which nobody had to type a password as long as
+    `may_be_asked`; TargetUnusable when cancelled.
+    """
     if process.stdout is None:
         raise ValueError("the process needs pipes")
     heard, last = b"", time.monotonic()
@@ -89,8 +95,10 @@ def hear(
         if cancel is not None and cancel.is_set():
             raise TargetUnusable("cancelled")
         if not select.select([process.stdout], [], [], 0.2)[0]:
-            if patience is not None and time.monotonic() > last + patience:
-                raise TargetLost(f"the far side said nothing for {patience:.0f} s")
+            if may_be_asked():
+                last = time.monotonic()
+            if time.monotonic() > last + _PATIENCE:
+                raise TargetLost(f"the far side said nothing for {_PATIENCE:.0f} s")
             continue
         last = time.monotonic()
         part = process.stdout.read(1 << 16)
@@ -116,6 +124,10 @@ class Door(Protocol):
 
     @property
     def process(self) -> subprocess.Popen[bytes]: ...
+    @property
+    def may_ask(self) -> bool:
+        """Whether somebody may be asked for a password now, who has all the time to type it."""
+
     def session(self, command: str) -> subprocess.Popen[bytes]: ...
 
 
@@ -148,8 +160,8 @@ def greet(door: Door, cancel: threading.Event | None = None) -> Hello:
     _send(door.process, (_HELLO + _SAY.format(token=token)).encode())
     mark = f"\n{token}\n".encode()
     heard = b""
-    while heard.count(mark) < 2:  # no patience: someone may be typing a password
-        heard += hear(door.process, mark, None, cancel)
+    while heard.count(mark) < 2:
+        heard += hear(door.process, mark, cancel, lambda: door.may_ask)
     return Hello(heard.split(mark)[1])
 
 

@@ -69,6 +69,7 @@ class Master:
         if shutil.which("ssh") is None:
             raise TargetUnusable("ssh is not installed here", "apt install openssh-client")
         self.address = address
+        self._asking = asking
         self._folder = private_folder()
         self._log = self._folder / "log"
         self._socket = str(self._folder / "m").replace("%", "%%")
@@ -89,6 +90,11 @@ class Master:
             raise
         self._stderr = StandardError(self.process, tell if asking else None)
         atexit.register(self._abandon)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether ssh may be asking at the terminal: its socket is there from when the far side let us in."""
+        return self._asking and not (self._folder / "m").exists()
 
     def hush(self) -> None:
         """The greeting is over: what comes on standard error from now on is dropped."""

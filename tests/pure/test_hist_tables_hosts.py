@@ -1,4 +1,4 @@
-"""Tables of hist triggers of several hosts: each host's at the end of `run`, as text and objects, also after a cut."""
+"""Tables of hist triggers of several hosts: each's at the end of `run`, as text and objects, after a cut too."""
 
 from __future__ import annotations
 

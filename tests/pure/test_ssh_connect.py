@@ -76,6 +76,8 @@ def test_what_is_no_address(text: str) -> None:
 class LocalDoor:
     """A far side on this machine where programs of ours stand before the real ones."""
 
+    may_ask = True
+
     def __init__(self, folder: Path, **programs: str) -> None:
         self.folder = folder
         for name, body in programs.items():

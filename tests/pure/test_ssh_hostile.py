@@ -232,7 +232,7 @@ def test_a_login_that_ends() -> None:
     process = spawn(["sh", "-c", "echo This account is not available.; exit 1"])
     try:
         with pytest.raises(TargetLost, match="cut before"):
-            hear(process, b"\nnever\n", 60)
+            hear(process, b"\nnever\n")
     finally:
         end(process)
 

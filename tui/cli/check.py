@@ -19,7 +19,7 @@ from probes.syntax.parse_error import ParseError
 from probes.verdict import Refusal, Verdict
 from tui.cli.attach import told
 from tui.cli.main import DONE, REFUSED, USAGE
-from tui.cli.output import connect, emit, plain
+from tui.cli.output import connect, emit, plain, require_line
 from tui.cli.translated import in_our_words
 from tui.kernels import kernels
 
@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 show_verdict(spec, verdict, plan.lines, notes=plan.losses)
                 _show_others(others or {})
+        require_line(connection)
         return REFUSED if refused else DONE
     finally:
         connection.close()

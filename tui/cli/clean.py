@@ -9,7 +9,7 @@ from kernel import leftovers
 from kernel.connection import Connection
 from kernel.errors import TargetUnusable
 from tui.cli.main import DONE, REFUSED
-from tui.cli.output import connect, emit, plain
+from tui.cli.output import connect, emit, plain, require_line
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
             print("nothing was left behind")
         if unheard is not None and not failed:
             raise unheard
+        require_line(connection)
         return REFUSED if failed else DONE
     finally:
         connection.close()

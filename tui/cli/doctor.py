@@ -12,7 +12,7 @@ from kernel.lacks import lacks, unseen
 from probes.facts import Feature, TargetFacts
 from probes.facts_json import facts_to_dict
 from tui.cli.main import DONE, UNUSABLE
-from tui.cli.output import connect, emit, plain
+from tui.cli.output import connect, emit, plain, require_line
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
                     plain(f"\nleft behind by a session that died: {leftover.group}; `probewright clean` removes it")
                 )
             print(f"\n{_summary(usable=usable, living=living)}")
+        require_line(connection)
         return DONE if usable else UNUSABLE
     finally:
         connection.close()

@@ -18,7 +18,7 @@ from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.cli.check import show_verdict
 from tui.cli.main import DONE, REFUSED
-from tui.cli.output import connect, emit, plain
+from tui.cli.output import connect, emit, plain, require_line
 from tui.cli.presets import asked_for, expand, of_any_duration
 from tui.cli.watching import probes_of
 from tui.exporting import exported, plans_for, save
@@ -40,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
                 return _refused(arguments, (str(error),))
             show_verdict(specs[0], Verdict(specs[0], error.refusal), [], sys.stderr)
             return REFUSED
+        require_line(connection)
         return _write(arguments, made.text, made.notes)
     finally:
         connection.close()

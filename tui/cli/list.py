@@ -13,7 +13,7 @@ from kernel.attaching import Attaching
 from probes.attaching.reasons import ALL, Attachability
 from probes.probe import Kind
 from tui.cli.main import DONE, REFUSED
-from tui.cli.output import connect, json_line, plain
+from tui.cli.output import connect, json_line, plain, require_line
 from tui.cli.waiting import waiting
 
 
@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             usual, alike = survey.traced, f" {_letters(ALL)}\n"
             lines = (f"{name:<48}{alike}" if name in usual else _text(survey.about(name)) for name in wanted)
         sys.stdout.writelines(lines)
+        require_line(connection)
         return DONE if hits else REFUSED
     finally:
         connection.close()

@@ -66,6 +66,13 @@ def _connected(spec: str, arming: bool) -> Connection:
     return connection
 
 
+def require_line(connection: Connection) -> None:
+    """Raise TargetLost where the line was lost meanwhile, also where what was printed could do without the answer."""
+    error = getattr(connection.target, "line_error", None)
+    if error is not None:
+        raise error
+
+
 def emit(value: dict[str, Any]) -> None:
     """One JSON object on a line of its own, for whoever waits for it."""
     print(json_line(value), flush=True)

@@ -18,7 +18,7 @@ from probes.attaching.spellings import closest, distance, is_like
 from probes.fields import Node
 from tui.cli import attach
 from tui.cli.main import DONE, REFUSED
-from tui.cli.output import connect, emit, plain
+from tui.cli.output import connect, emit, plain, require_line
 from tui.cli.waiting import waiting
 
 _TYPE_KINDS = (Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64, Kind.TYPEDEF, Kind.INT)
@@ -30,22 +30,28 @@ _USES = 8
 def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
-        words = arguments.name.split()
-        lone = words[0] if len(words) == 1 else ""
-        with waiting("reading functions and types"):
-            _ = connection.catalog
-        if lone and not connection.catalog.attachability(lone).has(Why.UNKNOWN):
-            return _function(connection, lone, arguments)
-        name = words[-1] if words else ""
-        for kind in _TYPE_KINDS:
-            found = connection.btf.find(name, kind) if connection.btf else None
-            if connection.btf and found is not None:
-                return _type(connection.btf, name, found, as_json=arguments.json)
-        if lone and _function(connection, lone, arguments) == DONE:
-            return DONE
-        return _nothing(connection, arguments.name)
+        status = _show(connection, arguments)
+        require_line(connection)
+        return status
     finally:
         connection.close()
+
+
+def _show(connection: Connection, arguments: argparse.Namespace) -> int:
+    words = arguments.name.split()
+    lone = words[0] if len(words) == 1 else ""
+    with waiting("reading functions and types"):
+        _ = connection.catalog
+    if lone and not connection.catalog.attachability(lone).has(Why.UNKNOWN):
+        return _function(connection, lone, arguments)
+    name = words[-1] if words else ""
+    for kind in _TYPE_KINDS:
+        found = connection.btf.find(name, kind) if connection.btf else None
+        if connection.btf and found is not None:
+            return _type(connection.btf, name, found, as_json=arguments.json)
+    if lone and _function(connection, lone, arguments) == DONE:
+        return DONE
+    return _nothing(connection, arguments.name)
 
 
 def _function(connection: Connection, name: str, arguments: argparse.Namespace) -> int:
