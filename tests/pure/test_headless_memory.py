@@ -1,11 +1,12 @@
-"""What the commands keep of events that they have given out: nothing that grows, counted in bytes.
+"""Memory that the commands hold of events that they have given out: no more with each event, counted in bytes.
 
 Everything that could be kept is new again and again (`tests.soak.busy_target`); the bounds are small here, so that
-they are reached soon. `make soak` does it with the real ones, for minutes.
+all of them are full soon. `make soak` does it with the real ones, for minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import time
 import tracemalloc
@@ -14,6 +15,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import events.export.folded
 import events.export.perfetto
@@ -24,23 +27,32 @@ import tui.cli.hosts
 import tui.cli.output
 import tui.cli.record
 import tui.cli.run
+from events.batch import Batch, Chunk
+from events.record import Record
 from kernel.bounds import HEADLESS
 from kernel.connection import Connection
 from kernel.drain import PERIOD
 from kernel.errors import TargetLost
 from kernel.hosts.fleet import Fleet
 from kernel.open import Choice
-from kernel.pump import Pump
+from kernel.pump import Pump, newest
+from kernel.watch import Watch
+from probes.check import armable
 from tests.pure.commands import command
 from tests.soak.busy_target import SPEC, BusyStream, BusyTarget
+from tui.calls import ShownCalls
+from tui.cli.watching import follow
 
 __all__ = ["command"]
 
-SMALL = HEADLESS._replace(rows=256 << 10, queued=512 << 10, unwritten=512 << 10, tasks=64, calls=64)
-FIRST, LAST = 20_000, 40_000
+SMALL = HEADLESS._replace(
+    rows=256 << 10, queued=128 << 10, unwritten=64 << 10, tasks=64, moves=4, calls=64, values=64, piece=256
+)
+"""So small that all of it is full after some thousand events."""
+FIRST, LAST = 12_000, 22_000
 """Events after which is looked at what is held."""
-MOST = 400 << 10
-"""Bytes that it may differ: what is under way, and tables that were made larger. 20 for each event is as much."""
+MOST = 20 * (LAST - FIRST) + SMALL.unwritten
+"""Bytes that it may differ: what is under way, and tables that were made larger. A number of each event is more."""
 
 
 class Eager(BusyStream):
@@ -68,7 +80,7 @@ class Eager(BusyStream):
 
 
 class EagerTarget(BusyTarget):
-    """A task a call, as a machine that starts programs all the time."""
+    """A kernel on which each call is another task's, as on a machine that starts programs all the time."""
 
     def __init__(self, name: str = "busy") -> None:
         super().__init__(rate=40_000, name=name, calls_of_task=1)
@@ -96,6 +108,9 @@ def target(monkeypatch: pytest.MonkeyPatch) -> Iterator[EagerTarget]:
     monkeypatch.setattr(events.export.perfetto, "_MOST_TRACKS", SMALL.tasks)
     monkeypatch.setattr(events.export.folded, "_MOST", SMALL.tasks)
     monkeypatch.setattr(events.recorder, "_PAGES_AT_ONCE", 64 << 10)
+    monkeypatch.setattr("kernel.recorder._text_symbols", lambda _: b"")
+    monkeypatch.setattr("events.blocks.BLOCK_ROWS", 256)  # of which the last one always stays
+    monkeypatch.setattr("tui.cli.showing._MOST_NAMELESS", 64)
     begin = Pump.__init__
 
     def known_to_its_stream(pump: Pump, stream: Eager, *rest: Any) -> None:
@@ -111,19 +126,94 @@ def target(monkeypatch: pytest.MonkeyPatch) -> Iterator[EagerTarget]:
 CASES = {
     "text": ("run", SPEC),
     "JSON": ("run", SPEC, "--json"),
-    "summary": ("run", SPEC, "--summary", "flags"),
+    "times of day": ("run", SPEC, "--clock", "utc"),
+    "summary": ("run", SPEC, "--summary", "filename"),
     "CSV": ("run", SPEC, "--export", "csv:FOLDER/x.csv"),
+    "text in a file": ("run", SPEC, "--export", "text:FOLDER/x.txt"),
     "row of files": ("run", SPEC, "--export", "jsonl:FOLDER/files/"),
     "perfetto": ("run", SPEC, "--export", "perfetto:FOLDER/x.perfetto"),
     "folded": ("run", SPEC, "--export", "folded:FOLDER/x.folded"),
     "recording": ("record", SPEC, "-o", "FOLDER/x.pwr"),
-    "hosts": ("run", SPEC, "-t", "ssh://one", "-t", "ssh://two", "--reconnect", "0", "--window", "0.001"),
+    "hosts": ("run", SPEC, "-t", "ssh://one", "-t", "ssh://two", "--window", "0.001"),
 }
 
 
 @pytest.mark.parametrize("words", CASES.values(), ids=CASES)
 def test_nothing_is_kept_of_what_was_given_out(words, target, tmp_path, command):
-    done = command(*(word.replace("FOLDER", str(tmp_path)) for word in words))
+    done = command(*(word.replace("FOLDER", str(tmp_path)) for word in words), "--reconnect", "0")
     assert len(getattr(target, "eager", target).held) == 2, done.err
     first, last = target.eager.held
     assert last - first < MOST, done.err
+
+
+def test_nothing_is_kept_of_calls_that_were_shown(target):
+    watch = Watch(Connection(target), SMALL)
+    watch.arm(armable(SPEC))
+    assert watch.store is not None
+    calls = ShownCalls(watch, watch.store, SMALL.calls)
+
+    def take(_: Record) -> None:
+        while calls.calls.behind:
+            calls.tick()
+
+    paths = {event.path: frozenset[str]() for armed in watch.armed for event in armed.plan.events}
+    arguments = argparse.Namespace(seconds=None, count=0, reconnect=0, clock="kernel")
+    with pytest.raises(TargetLost):
+        follow(watch, arguments, paths, take)
+    watch.close()
+    first, last = target.eager.held
+    assert last - first < MOST
+
+
+@given(
+    st.lists(st.one_of(st.integers(0, 40), st.none(), st.just("armed")), max_size=40),
+    st.integers(0, 200),
+)
+def test_what_waits_for_a_tick_is_bounded_and_only_the_oldest_passes_go(wanted: list[object], limit: int) -> None:
+    entries: list[object] = [
+        one
+        if isinstance(one, str)
+        else Batch((Chunk(0, b"x" * one),), drained=False)
+        if isinstance(one, int)
+        else Batch((), drained=False, after_gap=True)
+        for one in wanted
+    ]
+    kept, dropped = newest(entries, limit)
+    passes = [one for one in entries if isinstance(one, Batch) and one.chunks]
+    assert dropped == passes[: len(dropped)]
+    size = sum(len(chunk.data) for one in kept if isinstance(one, Batch) for chunk in one.chunks)
+    assert size <= limit or not any(isinstance(one, Batch) and one.chunks for one in kept)
+    assert [one for one in kept if isinstance(one, str)] == [one for one in entries if isinstance(one, str)]
+    left = [one.chunks for one in kept if isinstance(one, Batch) and one.chunks]
+    assert left == [one.chunks for one in passes[len(dropped) :]]
+    if dropped:
+        assert any(isinstance(one, Batch) and one.after_gap for one in kept), "no call goes over what is missing"
+
+
+class Burst(BusyStream):
+    """Events as fast as they are taken, without end; what is not taken is dropped."""
+
+    def _pause(self, timeout: float) -> int | None:
+        self.closed.wait(min(timeout, 0.001))
+        return self._from[0] + self._delta * 64
+
+
+class BurstTarget(BusyTarget):
+    """A kernel whose events come as fast as they are taken."""
+
+    def new_stream(self, ids: Callable[[], tuple[int, ...]]) -> Burst:
+        return Burst(ids, self.rate, self.calls_of_task)
+
+
+def test_arming_again_and_again_where_nobody_ticks_holds_no_more() -> None:
+    """A worker arms for as long as the kernel takes, and the one that reads waits."""
+    watch = Watch(Connection(BurstTarget(20_000)), SMALL)
+    first = watch.arm(armable(SPEC))
+    for _ in range(60):
+        watch.session.pump.wait(0.05)  # type: ignore[union-attr]
+        watch.mark_gap()
+        waiting = [entry for entry in watch._inbox if isinstance(entry, Batch)]
+        assert sum(len(chunk.data) for entry in waiting for chunk in entry.chunks) <= SMALL.queued
+    counts = watch.counts()
+    assert counts is not None and counts.dropped > 0 and watch.armed == (first,)
+    watch.close()
