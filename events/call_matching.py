@@ -64,7 +64,10 @@ class CallMatching:
         """Ends without a partner, by the reason."""
         self._store = store
         self._pairing = Pairing(store.lost_between, limit)
+        if store.evicted:
+            self._pairing.starts.forget()
         self._ends: Mapping[str, EndOf] = {}
+        self._missed: Mapping[str, int | None] = {}
 
     @property
     def open(self) -> int:
@@ -84,12 +87,19 @@ class CallMatching:
     def use(self, ends: Mapping[str, EndOf]) -> None:
         """Take what the events are, by their `group/name`."""
         self._ends = ends
-        self._pairing.chosen = frozenset(end.function for end in ends.values() if end.chosen)
+        self._judge()
+
+    def _judge(self) -> None:
+        """Take what is known of exits that are not there: left out by filters, or missed by the kernel."""
+        self._missed = self._store.missed
+        self._pairing.judge(self._ends, self._missed)
 
     def take(self, columns: Columns) -> list[Ended]:
         """The calls that are over by rows that follow what was looked at; those that rows show which are dropped by
         now come first.
         """
+        if self._store.missed is not self._missed:
+            self._judge()
         found = list(self._ended(columns))
         for ended in found:
             self.paired += len(ended.exits)
@@ -121,22 +131,43 @@ class CallMatching:
         if not size:
             return
         if not self._store.lost_between(int(ends.stamps[0]), int(ends.stamps[-1])):
-            yield self._one_by_one(ends, *matched(ends, self._pairing))
+            unsure = self._pairing.starts.hides_of(ends)
+            yield self._one_by_one(ends, *matched(ends, self._pairing), unsure)
         elif size > _ONE_BY_ONE:
             for half in (ends.part(0, size // 2), ends.part(size // 2, size)):
                 yield from self._matched(half)
         else:
             none = np.empty(0, np.intp)
-            yield self._one_by_one(ends, none, none, np.arange(size), np.zeros(size, np.bool_))
+            yield self._one_by_one(ends, none, none, np.arange(size), np.zeros(size, np.bool_), by_columns=False)
 
-    def _one_by_one(self, ends: Ends, entries: Places, exits: Places, places: Places, went_by: Mask) -> Ended:
-        """What was found by columns, and what becomes of the other ends."""
+    def _one_by_one(
+        self,
+        ends: Ends,
+        entries: Places,
+        exits: Places,
+        places: Places,
+        went_by: Mask,
+        unsure: Mask | None = None,
+        *,
+        by_columns: bool = True,
+    ) -> Ended:
+        """What was found by columns, and what becomes of the other ends.
+
+        `unsure`: `End.unsure` of each; None: of none. Where not `by_columns`, that is found out here.
+        """
         pairs: list[tuple[int, int, int, int]] = []
         alone: list[Call] = []
         shown_by: list[int] = []
         pairing = self._pairing
-        for end, is_paired in zip(_ends_at(ends, places), went_by.tolist(), strict=True):
-            calls = pairing.went_by(end) if is_paired else pairing.take(end)
+        take = pairing.take_known if by_columns else pairing.take
+        if unsure is not None and (hidden := unsure[entries]).any():
+            seqs = np.stack((ends.seqs[entries[hidden]], ends.seqs[exits[hidden]]), axis=1)
+            for entry, leave in seqs.tolist():
+                alone += (Call(entry, None, Alone.LOST), Call(None, leave, Alone.LOST))
+                shown_by += (leave, leave)
+            entries, exits = entries[~hidden], exits[~hidden]
+        for end, is_paired in zip(_ends_at(ends, places, unsure), went_by.tolist(), strict=True):
+            calls = pairing.went_by(end) if is_paired else take(end)
             others = [call for call in calls if call.alone] if pairing.pairs else calls
             alone += others
             shown_by += [end.seq] * len(others)
@@ -266,6 +297,8 @@ def _between(ends: Ends, entries: Places, left: Places, has_open: Callable[[int]
     return found
 
 
-def _ends_at(ends: Ends, places: Places) -> Iterator[End]:
+def _ends_at(ends: Ends, places: Places, unsure: Mask | None) -> Iterator[End]:
     columns = (ends.seqs, ends.stamps, ends.tasks, ends.functions, ends.at_exit, ends.proofs, ends.frames)
-    return map(partial(tuple.__new__, End), zip(*(column[places].tolist() for column in columns), strict=True))
+    plain = [column[places].tolist() for column in columns]
+    plain.append([False] * len(places) if unsure is None else unsure[places].tolist())
+    return map(partial(tuple.__new__, End), zip(*plain, strict=True))

@@ -9,26 +9,28 @@ A call that another makes as its last act (a tail call) stands in its place on t
 function may be open in one place; their exits follow one another at once, the innermost first. Only where there are
 as many of them as entries is it proven that none was missed; else each may be of several calls (`Alone.UNKNOWN`). Of
 the probes in `Pairing.chosen` exits are missing all the time, by a filter on what is returned: a tail call returns
-what its caller does, so such a filter leaves out all exits from a place or none, and the youngest entry counts. Not
-told apart is a call whose exit was missed from a later one in its place, or one around it there, whose entry was
-missed or lost: the kernel misses exits (`maxactive`, `nmissed`), not entries.
+what its caller does, so such a filter leaves out all exits from a place or none, and the youngest entry counts. That
+holds as long as the kernel has missed none of their exits: a probe of which it has is not in `chosen`.
+
+The kernel misses exits (`maxactive`, `nmissed`), not entries. Where the entry of a call around another one in its
+place may have been lost (`events.chain_starts`), the exit of either may be that of the other: neither is a pair.
 """
 
 from __future__ import annotations
 
 import enum
 from collections import OrderedDict
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
+from events.chain_starts import PROBE, ChainStarts
 from events.tail_calls import places_of, same_as, settle, shares_stack
 
 MOST_OPEN: Final = 1 << 16
 """Calls that are open at once, if nothing else is said."""
-PROBE_BITS: Final = 16
+PROBE_BITS: Final = PROBE.bit_length()
 """Of `End.function`, which say the number of the probe; the others are those of the function's address."""
 _MASK: Final = (1 << 64) - 1
-_PROBE: Final = (1 << PROBE_BITS) - 1
 
 
 class Alone(enum.Enum):
@@ -85,6 +87,8 @@ class End(NamedTuple):
     """Made of what both ends of one call have in common, see the module."""
     frame: int = 0
     """Stack pointer at the call, with or without sign; 0: not known."""
+    unsure: bool = False
+    """Of an entry: that of a call around it in its place may have been lost."""
 
 
 class Call(NamedTuple):
@@ -107,7 +111,7 @@ def function_of(probe: int, address: int = 0) -> int:
 def probe_and_address(function: int) -> tuple[int, int]:
     """Number of the probe and address of the function, without sign, that `function_of` was given; 0: it has one."""
     number = function - (1 << 64) if function >> 63 == 1 else function
-    return number & _PROBE, (number >> PROBE_BITS) & _MASK
+    return number & PROBE, (number >> PROBE_BITS) & _MASK
 
 
 def idle_task(cpu: int) -> int:
@@ -130,6 +134,8 @@ class Pairing:
         """Calls of which no end is known yet."""
         self.pairs: list[tuple[End, End]] = []
         """Entry and exit of each pair that was made last, in the order in which `take` gave them."""
+        self.starts = ChainStarts(lost_between)
+        """Knows in which place an entry may have been lost."""
         self._lost_between = lost_between
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
         """Task -> its open entries, the outermost first; the task that entered a call last comes last."""
@@ -149,9 +155,27 @@ class Pairing:
 
     def take(self, end: End) -> list[Call]:
         """What became of it, and of the calls that it shows to be over."""
+        return self.take_known(end._replace(unsure=True) if self.starts.hides(end) else end)
+
+    def take_known(self, end: End) -> list[Call]:
+        """The same, where `End.unsure` was found out already."""
         self.pairs = []
         calls = self._left(end)
         return calls + (self._leave(end) if end.at_exit else self._enter(end))
+
+    def judge(self, ends: Mapping[str, EndOf], missed: Mapping[str, int | None]) -> None:
+        """Take what is known of exits that are not there.
+
+        Args:
+            ends: by the paths of events.
+            missed: by the same, how many the kernel missed; None: it does not say.
+        """
+        exits = {path: end.function for path, end in ends.items() if end.at_exit}
+        number = {path: missed.get(path) for path in exits}
+        # Of exits that a filter and the kernel left out, nothing tells which did.
+        both = {function for path, function in exits.items() if number[path]}
+        self.chosen = frozenset(end.function for end in ends.values() if end.chosen) - both
+        self.starts.never_missed = frozenset(function for path, function in exits.items() if number[path] == 0) - both
 
     def has_open(self, task: int) -> bool:
         """Whether a task has begun calls that have not ended yet."""
@@ -184,6 +208,7 @@ class Pairing:
         self._stacks.clear()
         self._leaving.clear()
         self.open = 0
+        self.starts.forget()
         return [*(Call(seq, None, _LOST) for seq in entries), *(Call(None, seq, _LOST) for seq in held)]
 
     def _enter(self, end: End) -> list[Call]:
@@ -209,7 +234,7 @@ class Pairing:
         over = []
         while stack and shares_stack(stack[-1], entry) and entry.frame > stack[-1].frame:
             over.append(stack.pop())
-        if entry.function & _PROBE in self.chosen:
+        if entry.function & PROBE in self.chosen:
             same = [call for call in stack if call.function == entry.function and call.frame == entry.frame]
             if same and shares_stack(same[0], entry):
                 stack[:] = [call for call in stack if call not in same]
@@ -241,13 +266,13 @@ class Pairing:
         last, held = self._leaving.setdefault(end.task, (end, []))
         places = places_of(stack, end)
         if not places:
-            chosen = last is not end and end.function & _PROBE in self.chosen
+            chosen = last is not end and end.function & PROBE in self.chosen
             return [Call(None, end.seq, _UNKNOWN if chosen else _NO_ENTRY)]
         youngest = stack[places[-1]]
         # Of what was open when events were lost, nothing is proven any more.
         places = [at for at in places if at == places[-1] or not self._lost_between(stack[at].ts, youngest.ts)]
         known = len(same_as(end, held)) + 1
-        if known < len(places) and end.function & _PROBE not in self.chosen:
+        if known < len(places) and end.function & PROBE not in self.chosen:
             held.append(end)
             return []
         at = places[max(len(places) - known, 0)]
@@ -265,7 +290,7 @@ class Pairing:
     def _calls(self, entry: End | None, leave: End | None, ambiguous: bool) -> list[Call]:
         if entry is None or leave is None:
             return [Call(entry and entry.seq, leave and leave.seq, _UNKNOWN if ambiguous else _NO_EXIT)]
-        if self._lost_between(entry.ts, leave.ts):
+        if entry.unsure or self._lost_between(entry.ts, leave.ts):
             return [Call(entry.seq, None, _LOST), Call(None, leave.seq, _LOST)]
         self.pairs.append((entry, leave))
         return [Call(entry.seq, leave.seq)]

@@ -77,6 +77,8 @@ class Store:
         """Names of tasks by thread id (saved_cmdlines)."""
         self.cgroups = Cgroups()
         """Where tasks were."""
+        self.missed: Mapping[str, int | None] = {}
+        """By `group/event`: calls that a probe missed, as the kernel said last; None: it does not say."""
         self.anew: tuple[int, ...] = ()
         """Rows from which on times are of a clock that had begun again."""
         self._clock = clock

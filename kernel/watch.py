@@ -255,6 +255,8 @@ class Watch(Holder):
         with self._accounting:
             if session is self._session:  # another one begins with what the last look at this one told
                 self._counted = told
+                if self.store is not None and self.store.missed != told.nmissed:
+                    self.store.missed = told.nmissed
         return told
 
     def measure_clock(self) -> None:

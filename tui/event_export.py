@@ -46,6 +46,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         ends=_Ends(watch),
         cuts=_may_be_cut(watch),
         stacks=have_stacks(watch),
+        missed=store.missed if store is not None else {},
         lost_between=store.lost_between if store is not None else Source.lost_between,
         shown=lambda record: graph.shown(record) or watch.known.values(record),
         comm=lambda pid: watch.store.comm(pid) if watch.store is not None else UNNAMED,

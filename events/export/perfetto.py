@@ -68,7 +68,7 @@ class PerfettoTrace:
         self._source = source
         self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
         self._out = out
-        self._spans = Spans(source.ends, source.lost_between, waiting, source.passes)
+        self._spans = Spans(source.ends, source.lost_between, waiting, source.passes, source.missed)
         self._tracks: dict[int, str] = {}
         """Track -> name under which it is known."""
         root = number(_UUID, self._base + _ROOT) + string(_TRACK_NAME, source.title or "probewright")

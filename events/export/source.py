@@ -85,6 +85,8 @@ class Source:
     """Of all events that may come: columns are made of their fields before the first one does."""
     ends: Mapping[str, EndOf] = field(default_factory=dict)
     """The events that are ends of calls, by their `group/name`."""
+    missed: Mapping[str, int | None] = field(default_factory=dict)
+    """By `group/event`: calls during which a probe did not run; None: the kernel does not say it."""
     lost_between: Callable[[int, int], bool] = _nothing_lost
     """Whether events may have been lost between two time stamps."""
     shown: Callable[[Record], Iterable[tuple[str, str]]] = _no_names

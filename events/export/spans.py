@@ -64,17 +64,18 @@ class Spans:
         lost_between: Callable[[int, int], bool],
         waiting: int = MOST_WAITING,
         passes: Callable[[Record], bool] | None = None,
+        missed: Mapping[str, int | None] | None = None,
     ) -> None:
         """Take what the events are, by their `group/name`; and see `events.pairing`.
 
-        `passes`: whether an event passes the filter; None: all do.
+        `passes`: whether an event passes the filter; None: all do. `missed`: see `events.store.Store.missed`.
         """
         self._ends = ends
         self._passes = passes
         self._failing: set[int] = set()
         """Sequence numbers of events that do not pass, neither alone nor for their calls."""
-        chosen = frozenset(end.function for end in ends.values() if end.chosen)
-        self._pairing = Pairing(lost_between, MOST_OPEN, chosen)
+        self._pairing = Pairing(lost_between, MOST_OPEN)
+        self._pairing.judge(ends, missed or {})
         self._most = waiting
         self._queue: deque[Record] = deque()
         self._undecided: set[int] = set()

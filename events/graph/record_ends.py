@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from events.chain_starts import OF_THE_TRACER
 from events.pairing import End, idle_task
 from events.record import Record
 
@@ -18,8 +19,6 @@ ENTRIES: Final = frozenset(
 EXIT: Final = "ftrace/funcgraph_exit"
 EVENTS: Final = ENTRIES | {EXIT}
 """Paths of all events of the tracer."""
-_OF_THE_TRACER: Final = -1
-"""For `End.function`: which function it is stands in the proof, as any call shows another one to be over."""
 _TOP: Final = (1 << 64) - 1
 _DEEPEST: Final = (1 << 12) - 1
 """Far more than the kernel follows (FTRACE_RETFUNC_DEPTH, include/linux/sched.h)."""
@@ -33,4 +32,5 @@ def graph_end(record: Record) -> End | None:
     depth = min(max(depth, 0), _DEEPEST)
     task = record.pid or idle_task(record.cpu)
     proof = function << 12 | depth
-    return End(record.seq, record.ts, task, _OF_THE_TRACER, record.event == EXIT, proof, _TOP - depth)
+    # Which function it is stands in the proof, as any call shows another one to be over.
+    return End(record.seq, record.ts, task, OF_THE_TRACER, record.event == EXIT, proof, _TOP - depth)

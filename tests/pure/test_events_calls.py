@@ -151,6 +151,17 @@ def test_nothing_is_paired_over_what_was_lost() -> None:
         assert _all(store)[1] == expected
 
 
+@pytest.mark.parametrize("missed", [None, 0, 1])
+def test_the_first_call_after_a_loss_is_a_pair_where_the_kernel_missed_no_exit(missed: int | None) -> None:
+    """Else the exit may be that of a call around it in its place, whose entry is among the lost."""
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    there = ((5, 0), (5, 1), (6, 2), (6, 3), (5, 0), (5, 1), (5, 0), (5, 1))
+    _fill(store, [(0, pid, number, 0, 0, n == 3, n == 2) for n, (pid, number) in enumerate(there)])
+    store.missed = {"g/b": missed}
+    pairs = {call for call in _all(store)[1] if call.alone is None}
+    assert pairs == {Call(0, 1), Call(6, 7), *([Call(4, 5)] if missed == 0 else [])}
+
+
 def test_nothing_is_paired_over_passes_that_were_dropped() -> None:
     store = Store(Decoder(dict(FORMATS), HEADER))
     for n, number in enumerate((0, 1)):
