@@ -8,7 +8,7 @@ from functools import lru_cache
 from btf.btf import Btf
 from btf.errors import BtfError
 from btf.kinds import Kind
-from btf.types import Int, Ptr
+from btf.types import Enum, Enum64, Int, Ptr
 from btf.values import enum_name
 from btf.walk import strip
 from events.decode import Scalar, Value
@@ -88,6 +88,16 @@ class Namer:
             symbols = self._symbols()
             return symbols.lookup(value) if symbols else None
         return None
+
+    def words(self, column: int | None) -> list[str] | None:
+        """Return the words that values of a BTF type are shown by beside numbers; None: any, as they are symbols."""
+        kind, type_id = self._shape(column)
+        if kind == "function":
+            return None
+        if kind == "enum" and self._btf is not None:
+            found = self._btf.type(type_id)
+            return [one.name for one in found.values] if isinstance(found, Enum | Enum64) else None
+        return ["true", "false"] if kind == "bool" else []
 
     def names_addresses(self, column: int | None, field: Field | None) -> bool:
         """Whether values of this kind are addresses, which only the symbols can name."""

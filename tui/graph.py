@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,11 +16,13 @@ from events.search import Found
 from tui.ends import ends_of
 from tui.graph_lines import GraphLines
 from tui.graph_names import GraphNames
-from tui.graph_search import Wanting, named, passing_rows, scan, shown, slower
+from tui.graph_search import NO_RESULT, Wanting, either, named, passing_rows, reading, returning, scan, slower
 from widgets.figures import duration, grouped
 from widgets.graph_rows import GraphText
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from events.selected import Selected
     from events.store import Store
     from kernel.watch import Watch
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 _EVERY: Final = 1 << 16
 NO_RETURNS: Final = "no return values: CONFIG_FUNCTION_GRAPH_RETVAL is off, f NAME%both $retval has them"
 _PIECE: Final = 1 << 9
-"""Rows of a search between two looks at the clock: the text of one takes some 30 us."""
+"""Rows of a search until the first look at the clock: the text of one takes some 30 us."""
 _SAMPLE: Final = 1 << 18
 """Youngest calls that tell what is slow."""
 _COUNTED: Final = {Flag.NO_ENTRY: "without entry", Flag.NO_EXIT: "without exit", Flag.LOST: "cut by losses"}
@@ -236,12 +239,27 @@ class ShownGraph:
         return self.row(after).row - 1 if self.first <= after < self.next else self.tree.next - 1
 
     def _holding(self, text: str) -> Wanting:
-        def is_there(row: int) -> bool:
-            line = self.lines.line(self.tree.row(row), None)
-            return text in line.arguments.lower() or text in line.returned.lower()
+        """Calls that show a text: values of functions are read only where their names and types may hold it."""
+        tree, lines, name = self.tree, self.lines, self.lines.name_of
+        in_name = named(tree, lambda function: text in name(function).lower())
+        if not self.growing.traced:
+            return self._shown(
+                either(in_name, reading(tree, lambda _: True, lambda row: lines.has(tree.row(row), text)))
+            )
+        names = lines.names
 
-        in_name = named(self.tree, lambda number: text in self.lines.name_of(number).lower())
-        return self._shown(shown(self.tree, is_there, in_name))
+        def returns(function: int, result: int) -> bool:
+            return text in names.result(name(function), result)[0].lower()
+
+        @cache
+        def type_of(function: int) -> Hashable:
+            return names.return_key(name(function)) if names.may_return(name(function), text) else NO_RESULT
+
+        def gives(function: int) -> bool:
+            return names.may_give(name(function), text)
+
+        given = reading(tree, gives, lambda row: text in lines.given(tree.row(row)).lower())
+        return self._shown(either(in_name, returning(tree, type_of, returns), given))
 
     def _shown(self, wanted: Wanting) -> Wanting:
         """Of some rows those that pass the filter."""

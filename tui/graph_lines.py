@@ -41,7 +41,8 @@ class GraphLines:
         """
         self._watching = watching
         self._store = store
-        self._names = names
+        self.names = names
+        """Of functions and values."""
         self._call_text = call_text
         self._traced = traced
 
@@ -79,11 +80,20 @@ class GraphLines:
         """Add what a call was given and what it returned."""
         if not self._traced:
             return self._with_pair(line, row)
-        first = None if row.flags & Flag.NO_ENTRY else self._record(row.seq)
-        returned, failed = self._names.returned(line.name, row)
-        given = self._names.arguments(line.name, first) if first else ""
-        kind = "interrupt" if self._names.enters_interrupt(row.function) else ""
+        returned, failed = self.names.returned(line.name, row)
+        given = self.given(row)
+        kind = "interrupt" if self.names.enters_interrupt(row.function) else ""
         return line._replace(arguments=given, returned=returned, failed=failed, kind=kind)
+
+    def given(self, row: Row) -> str:
+        """Return the arguments of a call that the tracer recorded, with brackets; empty: it recorded none."""
+        first = None if row.flags & Flag.NO_ENTRY else self._record(row.seq)
+        return self.names.arguments(self.name(row), first) if first else ""
+
+    def has(self, row: Row, text: str) -> bool:
+        """Return whether what a call was given or returned holds a text in small letters."""
+        line = self.line(row, None)
+        return text in line.arguments.lower() or text in line.returned.lower()
 
     def _with_pair(self, line: GraphText, row: Row) -> GraphText:
         """What our own probes recorded at both ends."""
@@ -109,7 +119,7 @@ class GraphLines:
             case What.CALL:
                 return self.name_of(number)
             case What.SOFTIRQ:
-                return self._names.softirq(number)
+                return self.names.softirq(number)
             case What.SWITCH:
                 return f"then {self.task(number)}"
             case What.COMMENT:
@@ -121,10 +131,10 @@ class GraphLines:
     def name_of(self, number: int) -> str:
         """Name of a function by its address, or by what `events.pairing.function_of` made."""
         if self._traced:
-            return self._names.function(number)
+            return self.names.function(number)
         probe, address = probe_and_address(number)
         if address:
-            return self._names.function(address)
+            return self.names.function(address)
         plans = self._watching.known.plans
         return plans[probe].probe.subject if probe < len(plans) else str(probe)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from btf.errors import BtfError
 from btf.types import Int, Void
 from btf.walk import stripped
-from events.errnos import errno_name
+from events.errnos import errno_name, errno_names
 from events.graph.arguments import Argument, ArgumentTypes, registers_of
 from events.graph.comments import SOFTIRQS
 from events.graph.tree import Flag, Row
@@ -26,6 +27,8 @@ _FAR: Final = 1 << 32
 _KERNEL: Final = 1 << 63
 """Addresses of the kernel are higher."""
 _MAX_ERRNO: Final = 4095
+_NO_NUMBER: Final = re.compile(r"[^0-9a-fx….,+(){}=\s-]++")
+"""Of a text what is in no number and between none."""
 _MOST_UNNAMED: Final = 6
 """Registers that are shown of a function that BTF does not know."""
 
@@ -140,6 +143,33 @@ class GraphNames:
             return name, True
         text = self._namer.text(value if signed else value & ((1 << bits) - 1), type_id)
         return (self._short(value & ((1 << 64) - 1)) if text.startswith("0x") else text), False
+
+    def may_give(self, function: str, text: str) -> bool:
+        """Return whether the arguments of a function may hold a text in small letters, by their names and types."""
+        params = self._types.params(function.split(" ")[0]) if self._types else None
+        words = ["" if params is None else "?".join(param.name for param, _ in params)]
+        return self._may_read(text, words, [param.type_id for param, _ in params or ()])
+
+    def may_return(self, function: str, text: str) -> bool:
+        """Return whether a result of a function may hold a text in small letters."""
+        kind = self._return_type(function.split(" ")[0])
+        if kind == (0, 0, False):
+            return False
+        return self._may_read(text, ["\n".join(errno_names())], [kind[0]] if kind else [])
+
+    def return_key(self, function: str) -> tuple[int, int, bool] | None:
+        """Return a value that is the same for functions whose results read the same."""
+        return self._return_type(function.split(" ")[0])
+
+    def _may_read(self, text: str, words: list[str], types: list[int]) -> bool:
+        """Whether words, and values of types, may make up a text: pieces that no number has must be in a word."""
+        for type_id in types:
+            named = self._namer.words(type_id)
+            if named is None:
+                return True
+            words += named
+        every = "\n".join(words).lower()
+        return all(piece in every for piece in _NO_NUMBER.findall(text))
 
     def _look_up_return(self, function: str) -> tuple[int, int, bool] | None:
         """BTF type, bits and sign of what a function returns; 0 bits: nothing."""

@@ -57,7 +57,8 @@ class ArgumentTypes:
     def __init__(self, kernel: Btf, modules: Sequence[Btf] = ()) -> None:
         """Take the kernel's types, and those of its modules in the order in which they were loaded."""
         self._btfs = (kernel, *modules)
-        self._params = lru_cache(maxsize=4096)(self._look_up)
+        self.params = lru_cache(maxsize=4096)(self._look_up)
+        """Parameters of a function by its name without the module, each with its type; None: BTF has it not."""
 
     def of(self, function: str, registers: Sequence[int]) -> Arguments | None:
         """What a call was given.
@@ -69,7 +70,7 @@ class ArgumentTypes:
         Returns:
             None where BTF does not know the function, or the record has no arguments.
         """
-        params = self._params(function)
+        params = self.params(function)
         if params is None or not registers:
             return None
         found: list[Argument] = []

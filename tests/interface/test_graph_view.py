@@ -232,6 +232,26 @@ async def test_a_search_sees_what_calls_returned_and_were_given(recording):
         assert shown.find("nothing has this", shown.first, 1, 600.0) == Found(None, shown.tree.next, True)
 
 
+async def test_a_search_finds_every_row_that_has_the_text(recording):
+    """Whatever part of a name, an argument or a result is asked for: rows are not read where types rule it out."""
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        tree, lines = view.shown.tree, view.shown.lines
+        calls = [row for row in map(tree.row, range(tree.first, tree.next)) if row.what == What.CALL]
+        shown = {row.row: lines.line(row, None) for row in calls}
+        parts = [f"{part}".lower() for one in shown.values() for part in (one.name, one.arguments, one.returned)]
+        texts = {part[at : at + 5] for part in parts for at in range(0, len(part), 3)} | {"nothing", "enoent", "4096"}
+        for text in sorted(texts)[:: len(texts) // 80 + 1]:
+            found = view.shown._holding(text)(slice(0, tree.next - tree.first))
+            wanted = [
+                row
+                for row, one in shown.items()
+                if any(text in part.lower() for part in (one.name, one.arguments, one.returned))
+            ]
+            assert (found.nonzero()[0] + tree.first).tolist() == wanted, text
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_it_has_room(recording, size):
     """Every line fits, and what took how long is on it."""
