@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from events.tail_calls import STACK_BITS
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from events.call_ends import Ends
     from events.pairing import End
 
@@ -75,6 +75,8 @@ class ChainStarts:
         self._last = int(ends.stamps[-1])
         if not self._lossy:
             return None
+        import numpy as np  # only who has columns needs it
+
         frames = ends.frames
         stacks = np.where(frames < 0, frames >> STACK_BITS, frames)
         order = np.lexsort((stacks, ends.tasks))
@@ -119,6 +121,8 @@ def _highest_before(
         first: where each group begins.
         at_first: of each group the highest place before it.
     """
+    import numpy as np
+
     shifted = np.append(_NOTHING, places[:-1])
     shifted[first] = at_first
     # Numbers in the order of the places, so that those of a later group are higher than all of an earlier one.

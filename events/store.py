@@ -23,6 +23,7 @@ from events.cgroups import TELLING, Cgroups
 from events.columns import Columns
 from events.decode import Decoder
 from events.format import EventFormat
+from events.graph.record_ends import lacks_returns
 from events.inflow import Inflow
 from events.needle import TextMatch
 from events.rates import Rates
@@ -248,6 +249,12 @@ class Store:
         if len(self._blocks.blocks):
             self._blocks.evict(self.limit_bytes, self._inflow.lowest_key, before)
             self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
+
+    @property
+    def lacks_returns(self) -> bool:
+        """Whether there are calls of the function_graph tracer, and it recorded no return values."""
+        formats = self.decoder.formats
+        return lacks_returns(formats[number] for number in self.totals if number in formats)
 
     def lost_between(self, start: int, end: int) -> bool:
         """Whether events of the times from `start` to `end` may have been lost, in the kernel or on the way."""

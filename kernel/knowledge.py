@@ -42,6 +42,8 @@ class Knowledge:
         self._modules: dict[str, Btf | None] = {}
         self._reading_module = threading.Lock()
         self._symbols_loaded = False
+        self.symbols_read = False
+        """`load_symbols` has read them, or seen that the kernel hides them."""
 
     @cached_property
     def facts(self) -> TargetFacts:
@@ -129,10 +131,11 @@ class Knowledge:
         if self.symbols is not None:
             self.symbols.named("_text")  # makes its index of names too
             self._symbols_loaded = True
+        self.symbols_read = True
 
     def forget_symbols(self) -> None:
         """The kernel was booted anew, its functions are elsewhere: symbols are read again when they are asked for."""
-        self._symbols_loaded = False
+        self._symbols_loaded = self.symbols_read = False
         self.__dict__.pop("symbols", None)
 
     @property

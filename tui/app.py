@@ -182,7 +182,8 @@ class Probewright(LineApp):
         if not connection.target.owner:
             self.say_not_armed(f"{connection.target.name} is a recording: {RUNNING_KERNEL}")
         else:
-            self.notify(f"tracing {plan} ...", markup=False, topic="arming")
+            first = "" if connection.symbols_read else "reading the kernel's symbols, then "
+            self.notify(f"{first}tracing {plan} ...", markup=False, topic="arming")
             self.keyboard.begins(TRACING)
             self.graphing.start(connection, plan)
 

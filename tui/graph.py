@@ -10,6 +10,7 @@ import numpy as np
 
 from events.graph.brackets import What
 from events.graph.growing import GrowingTree, has_graph
+from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import LIMIT, CallTree, Flag, Row
 from events.graph.visible import Visible, Wanted
 from events.search import Found
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from tui.calls import ShownCalls
 
 _EVERY: Final = 1 << 16
-NO_RETURNS: Final = "no return values: CONFIG_FUNCTION_GRAPH_RETVAL is off, f NAME%both $retval has them"
 _PIECE: Final = 1 << 9
 """Rows of a search until the first look at the clock: the text of one takes some 30 us."""
 _SAMPLE: Final = 1 << 18
@@ -95,8 +95,7 @@ class ShownGraph:
     @property
     def lacks_returns(self) -> bool:
         """Whether the tracer is one that records no return values."""
-        exits = [fmt for fmt in self.store.decoder.formats.values() if fmt.name == "funcgraph_exit"]
-        return self.growing.traced and bool(exits) and not any("retval" in fmt.names for fmt in exits)
+        return self.growing.traced and self.store.lacks_returns
 
     def tick(self, budget: float, following: bool) -> tuple[bool, bool]:
         """Take what came; whether there is more, and whether rows look different now."""

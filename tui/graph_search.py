@@ -92,7 +92,7 @@ def returning(tree: CallTree, key: Callable[[int], Hashable], hit: Callable[[int
 
     def wanted(part: slice) -> NDArray[np.bool_]:
         functions, results, flags = (tree.columns.column(name)[part] for name in ("function", "retval", "flags"))
-        found = possible(part) & ((flags & Flag.RETVAL) != 0)
+        found: NDArray[np.bool_] = possible(part) & ((flags & Flag.RETVAL) != 0)
         at = np.flatnonzero(found)
         found[at] = [is_hit(*pair) for pair in zip(functions[at].tolist(), results[at].tolist(), strict=True)]
         return found

@@ -51,6 +51,7 @@ class Graphing:
     def _start(self, connection: Connection, plan: GraphPlan, asked: int) -> None:
         from kernel.graph_watch import GraphWatch
 
+        connection.load_symbols()  # before anything is traced: the first call has its name
         with self._changing:
             if asked != self._asked:  # while this one waited for its turn another was asked for
                 return
@@ -67,7 +68,6 @@ class Graphing:
                 watching.close()
                 return
             self._app.post_message(GraphStarted(watching, tuple(str(failure.error) for failure in failures)))
-        connection.load_symbols()
 
     def started(self, watching: GraphWatch) -> None:
         """It runs, and none that ran before."""

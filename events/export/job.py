@@ -10,6 +10,7 @@ from events.export.formats import Format
 from events.export.parquet import require_pyarrow
 from events.export.passing import Passing
 from events.export.source import Source, Writer
+from events.graph.record_ends import NO_RETURNS
 
 if TYPE_CHECKING:
     from events.store import Store
@@ -79,7 +80,8 @@ class Job:
     def notes(self) -> tuple[str, ...]:
         """What is not in the file, a line each."""
         gone = f"{self.dropped:,} events were dropped for newer ones before they were written"
-        return (*((gone,) if self.dropped else ()), *self._writer.notes)
+        returns = (NO_RETURNS,) if self._store.lacks_returns else ()
+        return (*((gone,) if self.dropped else ()), *self._writer.notes, *returns)
 
     @property
     def written(self) -> int:

@@ -6,9 +6,11 @@ a call to be over, as a place on the stack does for our own probes: depths stand
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from events.chain_starts import OF_THE_TRACER
+from events.format import EventFormat
 from events.pairing import End, idle_task
 from events.record import Record
 
@@ -19,9 +21,20 @@ ENTRIES: Final = frozenset(
 EXIT: Final = "ftrace/funcgraph_exit"
 EVENTS: Final = ENTRIES | {EXIT}
 """Paths of all events of the tracer."""
+NO_RETURNS: Final = (
+    "no return values: funcgraph-retval is missing (CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5); "
+    "f NAME%both $retval has them"
+)
+"""Said of calls where `lacks_returns`."""
 _TOP: Final = (1 << 64) - 1
 _DEEPEST: Final = (1 << 12) - 1
 """Far more than the kernel follows (FTRACE_RETFUNC_DEPTH, include/linux/sched.h)."""
+
+
+def lacks_returns(formats: Iterable[EventFormat]) -> bool:
+    """Return whether the tracer is among some formats, and records no return values."""
+    exits = [fmt for fmt in formats if fmt.path == EXIT]
+    return bool(exits) and not any("retval" in fmt.names for fmt in exits)
 
 
 def graph_end(record: Record) -> End | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from types import SimpleNamespace
 
@@ -10,12 +11,14 @@ import pytest
 from events.graph.brackets import What
 from events.graph.growing import GrowingTree
 from events.graph.hot import spent
+from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import Flag
 from events.search import Found
+from kernel.connection import Connection
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
-from tui.graph import NO_RETURNS, ShownGraph
+from tui.graph import ShownGraph
 from tui.views.graph import GraphView
 from widgets.figures import duration, grouped
 from widgets.graph_pane import GraphPane
@@ -230,6 +233,32 @@ async def test_a_search_sees_what_calls_returned_and_were_given(recording):
             line = shown.text(found.seq)
             assert text.lower() in f"{line.name} {line.arguments} {line.returned}".lower()
         assert shown.find("nothing has this", shown.first, 1, 600.0) == Found(None, shown.tree.next, True)
+
+
+async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
+    """It never shows an address where the name is being read."""
+    read = threading.Event()
+    load = Connection.load_symbols
+
+    def slow(connection: Connection) -> None:
+        assert read.wait(60)
+        load(connection)
+
+    monkeypatch.setattr(Connection, "load_symbols", slow)
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place is not None and app.live_place.is_current, pilot)
+        await until(lambda: app.watching.ended, pilot)
+        await pilot.press("g")
+        await until(lambda: app.live_place.view.name == "graph" and app.live_place.view.shown is not None, pilot)
+        view = app.live_place.view
+        await until(lambda: view.note(app.watching) == "reading symbols", pilot)
+        assert view.shown.next == view.shown.first
+        read.set()
+        await until(lambda: view.shown.next > 100, pilot)
+        calls = [row for row in rows(view) if row.what == What.CALL]
+        assert calls
+        assert not [name for row in calls if (name := view.shown.lines.name(row)).startswith("0x")]
 
 
 async def test_a_search_finds_every_row_that_has_the_text(recording):

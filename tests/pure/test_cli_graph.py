@@ -1,26 +1,32 @@
 """`probewright graph` on a recording: which calls are printed, and that none is dropped without a word."""
 
 import argparse
+import io
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from events.export.formats import format_named
+from events.export.job import Job, writer_of
 from events.graph import growing
+from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import CallTree
 from events.recording import Recording
 from kernel.connection import Connection
 from kernel.errors import TargetLost
-from kernel.open import shipped_recording
+from kernel.open import open_target, shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
 from tests.export_recordings import SECONDS, recording
+from tests.graph_recordings import graph_recording
 from tests.json_reader import read_line
 from tui.__main__ import main
 from tui.cli.graph import Following
 from tui.cli.output import connect
 from tui.cli.watching import account
+from tui.event_export import source_of_rows
 
 HERE = str(shipped_recording())
 
@@ -135,3 +141,23 @@ def test_a_gap_is_told_where_no_call_came(tmp_path, capsys):
     assert main(["graph", "no_such", "--json", "--target", path]) == 1
     (one,) = capsys.readouterr().out.splitlines()
     assert read_line(one)["kind"] == "line_cut"
+
+
+@pytest.mark.parametrize(("kernel", "lacks"), [("7.2", True), ("full", False)])
+def test_where_a_kernel_keeps_no_return_values_it_is_said_once(tmp_path, capsys, kernel, lacks):
+    """On standard error, with the option that gives them and a probe that does; also by exports."""
+    path = str(graph_recording(tmp_path / "graph.pwr", kernel))
+    for options in ([], ["--json"]):
+        main(["graph", "--target", path, *options])
+        told = capsys.readouterr()
+        assert told.err.count(f"probewright: {NO_RETURNS}\n") == told.err.count("funcgraph-retval") == lacks
+        assert "funcgraph-retval" not in told.out
+    for count in (0, 1):
+        main([path, "--export", f"jsonl:{tmp_path / f'{count}.jsonl'}"])
+        assert capsys.readouterr().err.count(NO_RETURNS) == lacks
+    watch = Watch(Connection(open_target(path)))
+    watch.begin()
+    while watch.tick(1.0):
+        pass
+    job = Job(watch.store, writer_of(format_named("jsonl"), source_of_rows(watch), io.BytesIO()))
+    assert (NO_RETURNS in job.notes) is lacks

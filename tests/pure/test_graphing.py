@@ -67,9 +67,13 @@ class Workers:
 
 
 class Symbols:
-    """A connection that has none."""
+    """A connection that has them at once, or when `slow` is set."""
 
-    def load_symbols(self) -> None: ...
+    def __init__(self, slow: threading.Event | None = None) -> None:
+        self.slow = slow
+
+    def load_symbols(self) -> None:
+        assert self.slow is None or self.slow.wait(LONG)
 
 
 @pytest.fixture
@@ -155,3 +159,21 @@ def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: Gr
         app.join()
     assert [type(message) for message in app.told] == [GraphFailed, GraphStarted]
     assert running() == ["other"]
+
+
+def test_nothing_is_traced_before_there_are_names_for_it(app: Workers, graphing: Graphing) -> None:
+    Tracer.go_on.set()
+    slow = threading.Event()
+    graphing.start(Symbols(slow), "vfs_read")  # type: ignore[arg-type]
+    graphing.start(Symbols(), "vfs_open")  # type: ignore[arg-type]
+    app.threads[1].join(LONG)
+    assert [one.plan for one in Tracer.made] == ["vfs_open"], "nobody waits for symbols of what is asked for no more"
+    slow.set()
+    app.join()
+    assert [one.plan for one in Tracer.made] == ["vfs_open"]
+    slow = threading.Event()
+    graphing.start(Symbols(slow), "vfs_read")  # type: ignore[arg-type]
+    assert not any(one.plan == "vfs_read" for one in Tracer.made)
+    slow.set()
+    app.join()
+    assert [one.plan for one in Tracer.made] == ["vfs_open", "vfs_read"]

@@ -16,6 +16,7 @@ from typing import Any
 from events.export.job import Job
 from events.export.passing import Passing
 from events.export.source import Writer
+from events.graph.record_ends import NO_RETURNS
 from events.record import Record
 from kernel.errors import KernelError
 from kernel.watch import Watch
@@ -39,6 +40,8 @@ class Export:
         self._wanted = wanted
         self._writer = writer
         self._told = time.monotonic()
+        self._lacks_returns = False
+        """They are calls of a tracer that records no return values."""
         self._busy = False
         self._cut = False
         """An event was given out by half."""
@@ -77,6 +80,7 @@ class Export:
             job.step(math.inf)
             self.idle()
         watch.unshown += job.dropped
+        self._lacks_returns = store.lacks_returns
         self._ended_by = watch.error
         self.end()
 
@@ -140,7 +144,7 @@ class Export:
         """
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        for note in self.notes:
+        for note in (*self.notes, *((NO_RETURNS,) if self._lacks_returns else ())):
             with saying(Level.WARNING):
                 print(f"probewright: {plain(note)}", file=sys.stderr)
         failed = bool(self.notes) and not isinstance(self._writer, Outlet)

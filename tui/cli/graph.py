@@ -22,7 +22,7 @@ from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
 from tui.cli.silence import telling_silence
 from tui.cli.stopping import Stopped, give_out, stoppable, whole
-from tui.cli.waiting import waiting
+from tui.cli.waiting import told, waiting
 from tui.cli.watching import account, take_away
 from tui.clock_face import Face, day_in_front, offset_of_row
 from tui.export_file import FileRefused, require_free
@@ -218,6 +218,7 @@ class Following:
     def _print(self) -> bool:
         store = self._watch.store
         if self._printer is None and store is not None and len(store):
+            from events.graph.record_ends import NO_RETURNS
             from events.graph.tree import LIMIT
             from tui.calls import ShownCalls
             from tui.graph import ShownGraph
@@ -230,6 +231,8 @@ class Following:
             names = GraphNames(self._watch.connection, whole=self._arguments.json)
             shown = ShownGraph(self._watch, store, names, calls, most)
             self._printer = _Printer(self._watch, shown, self._arguments)
+            if shown.lacks_returns:
+                told(NO_RETURNS)
         enough = self._printer is not None and self._printer.tick()
         self._tell_gaps()
         return enough

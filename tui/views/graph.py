@@ -68,6 +68,8 @@ class GraphView(TableView):
     def tick(self, watching: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Take what came; what takes longer than a moment goes on in the next ones."""
         shown = self._of(watching, store)
+        if shown.growing.traced and not watching.connection.symbols_read:
+            return True  # the first row has its name
         waiting = shown.growing.behind
         more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.following)
         self.graph.news(changed)
@@ -156,6 +158,8 @@ class GraphView(TableView):
             if watching.live and not watching.armed:
                 return "no call came yet"
             return f"no calls: {TRACE_CALLS}"
+        if self._shown.growing.traced and not watching.connection.symbols_read:
+            return "reading symbols"
         held = watching.live and not self.place.following
         counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watching))))
         if state := note_of_recording(watching):
