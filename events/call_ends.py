@@ -45,11 +45,6 @@ class Ends(NamedTuple):
         return Ends._make(column[places] for column in self)
 
 
-def ends_in(store: Store, start: int, stop: int, ends: Mapping[str, EndOf]) -> Ends:
-    """The ends among the rows from `start` to before `stop`."""
-    return ends_among(store, store.columns(start, stop), ends)
-
-
 def ends_among(store: Store, columns: Columns, ends: Mapping[str, EndOf]) -> Ends:
     """The ends among rows that are there as columns."""
     parts = [
@@ -94,7 +89,7 @@ def _of_table(table: Table, end: EndOf) -> Ends:
 def end_of(record: Record, end: EndOf) -> End | None:
     """The end of a call that one event is; None where it lacks what proves a call.
 
-    Its proof compares with others from here; `ends_in` has its own for events that came as bytes.
+    Its proof compares with others from here; `ends_among` has its own for events that came as bytes.
     """
     if not _has(record.values, end):
         return None

@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from events.call_ends import ends_in
+from events.call_ends import ends_among
+from events.call_matching import CallMatching
 from events.columns import PIECE
 from events.graph.brackets import Brackets, by_depth, by_stack, of_graph
 from events.graph.decode import ends_of, is_graph
@@ -34,6 +35,8 @@ class GrowingTree:
         self.unseen = store.evicted
         """Rows that the store dropped before they were looked at."""
         self._store = store
+        self._matching = CallMatching(store)
+        self._matching.use(ends)
         self._at = store.first_seq
         self._last = -1
         """Time of the row before."""
@@ -67,7 +70,8 @@ class GrowingTree:
     def _read(self, start: int, stop: int) -> Brackets:
         if self.traced:
             return of_graph(ends_of(self._store, start, stop))
-        return of_pairs(ends_in(self._store, start, stop, self.ends))
+        columns = self._store.columns(start, stop)
+        return of_pairs(ends_among(self._store, columns, self.ends), self._matching.take(columns))
 
     def _take(self, events: Brackets) -> None:
         if not events.size:

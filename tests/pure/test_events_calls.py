@@ -13,6 +13,8 @@ from events.batch import Batch, Chunk
 from events.calls import Calls
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
+from events.graph.growing import GrowingTree
+from events.graph.tree import Flag
 from events.pairing import Alone, Call, End, EndOf, Pairing, idle_task
 from events.store import Store
 from events.subbuffer import MISSED_EVENTS
@@ -123,6 +125,60 @@ def test_by_columns_nothing_is_a_pair_that_is_none_one_by_one(
     pairs = {call for call in found if call.alone is None}
     assert pairs <= {call for call in _one_by_one(store) if call.alone is None}
     assert 2 * calls.paired + sum(calls.alone.values()) + calls.open + calls.waiting == len(store)
+
+
+def _pairs_of_graph(store: Store) -> set[Call]:
+    growing = GrowingTree(store, ENDS)
+    while growing.tick(60.0):
+        pass
+    rows = map(growing.tree.row, range(growing.tree.first, growing.tree.next))
+    return {Call(row.seq, row.leave) for row in rows if row.leave >= 0 and not row.flags & Flag.NO_ENTRY}
+
+
+@given(st.lists(st.tuples(STEPS, st.integers(0, 3)), max_size=40), st.sampled_from([3, 8, 1 << 13]), st.booleans())
+@settings(max_examples=300)
+def test_a_graph_has_no_pair_that_is_none_among_the_calls(
+    steps: list[tuple[tuple[int, int, int, int, int, bool, bool], int]], piece: int, program: bool
+) -> None:
+    """Whatever was missed and lost, on stacks of the kernel and of programs."""
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    frames = [(0x7FFC0000 if program else KERNEL_STACK) + at for at in (0, 0x40, 0x80, 0x8000)]
+    _fill(store, [(step[0], step[1], step[2], frames[frame], 0, *step[5:]) for step, frame in steps])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("events.calls._PIECE", piece)
+        patch.setattr("events.graph.growing._LEAST", piece)
+        patch.setattr("events.graph.growing.PIECE", piece)
+        pairs = {call for call in _all(store)[1] if call.alone is None}
+        assert _pairs_of_graph(store) <= pairs
+    assert pairs <= {call for call in _one_by_one(store) if call.alone is None}
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.booleans()), max_size=60), st.integers(1, 50))
+@settings(max_examples=200)
+def test_a_graph_has_the_pairs_of_the_calls_where_all_was_seen(
+    steps: list[tuple[int, int, bool]], piece: int
+) -> None:
+    """Calls in calls of several tasks; a call as the last act of the other function has the place of its caller."""
+    open_calls: dict[int, list[tuple[int, int]]] = {}
+    events = []
+    for task, doing, tail in steps:
+        stack = open_calls.setdefault(task, [])
+        if stack and doing < 5:
+            function, frame = stack.pop()
+            events.append((0, 5 + task, 2 * function + 1, frame, 0, False, False))
+        else:
+            function = doing % 2
+            frame = stack[-1][1] if stack else KERNEL_STACK + (task << 16) + 0x2000
+            in_its_place = tail and stack and all(other != (function, frame) for other in stack)
+            frame -= 0 if in_its_place else 0x40
+            stack.append((function, frame))
+            events.append((0, 5 + task, 2 * function, frame, 0, False, False))
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    _fill(store, events)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("events.graph.growing._LEAST", piece)
+        patch.setattr("events.graph.growing.PIECE", piece)
+        assert _pairs_of_graph(store) == {call for call in _all(store)[1] if call.alone is None}
 
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 1 << 13])
