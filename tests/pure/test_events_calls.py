@@ -164,8 +164,10 @@ def test_a_graph_has_the_pairs_of_the_calls_where_all_was_seen(
     for task, doing, tail in steps:
         stack = open_calls.setdefault(task, [])
         if stack and doing < 5:
-            function, frame = stack.pop()
-            events.append((0, 5 + task, 2 * function + 1, frame, 0, False, False))
+            place = stack[-1][1]
+            while stack and stack[-1][1] == place:  # they return together
+                function, frame = stack.pop()
+                events.append((0, 5 + task, 2 * function + 1, frame, 0, False, False))
         else:
             function = doing % 2
             frame = stack[-1][1] if stack else KERNEL_STACK + (task << 16) + 0x2000
