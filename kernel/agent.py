@@ -9,6 +9,7 @@ guarded is undone, newest first, each step tried. What would outlive this proces
 # This file and those sent with it speak Python 3.6: annotations newer than that are strings. They import little, for
 # it is small machines that wait: `signal` with its enums, and contextlib, would double the time of Python's start.
 import _signal as signal  # type: ignore[import-not-found]
+import _thread
 import errno
 import os
 import select
@@ -49,12 +50,77 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+ENDS = ("SIGHUP", "SIGTERM", "SIGINT", "SIGPIPE", "SIGQUIT")
+"""Signals at which everything is undone."""
+BEAT = 1.0
+"""Seconds between two words of an agent that carries out a request."""
+LONG = (READ, LIST, LINKS, PERFORM, HOLD, STREAM, STOP, BYE)
+"""Requests that wait for the kernel."""
+
+
+def tasks() -> "list[bytes]":
+    """Return the ids of our threads, which the kernel knows as tasks; empty where /proc does not tell."""
+    try:
+        return sorted(os.listdir(b"/proc/self/task"))
+    except OSError:
+        return []
+
+
 class Gone(Exception):
     """The near side is not there any more, or makes no sense."""
 
 
+class Pulse:
+    """A word every second while a request is under way: a kernel may take half a minute for one write to a file."""
+
+    def __init__(self) -> None:
+        self.writing = _thread.allocate_lock()
+        """Held while bytes of the agent are written."""
+        self._begun, self._done, self._idle = (_thread.allocate_lock() for _ in range(3))
+        for one in (self._begun, self._done, self._idle):
+            one.acquire()
+        self._runs = True
+        try:
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError:  # no more tasks are allowed there: a slow request is silent then
+            self._runs = False
+
+    def during(self, act: "Callable[..., list[bytes] | None]", *given: object) -> "list[bytes] | None":
+        """Carry out a request, and have the near side hear of us meanwhile. Raises what it raises."""
+        if not self._runs:
+            return act(*given)
+        self._idle.acquire()
+        self._begun.release()
+        try:
+            return act(*given)
+        finally:
+            self._done.release()
+
+    def _run(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in (*ENDS, "SIGALRM")])
+        while True:
+            self._idle.release()
+            self._begun.acquire()
+            while not self._done.acquire(True, BEAT):
+                self._say()
+
+    def _say(self) -> None:
+        """Send an answer to no request; not where that would wait, or come between the bytes of a frame."""
+        if not self.writing.acquire(False):
+            return
+        try:
+            room = select.poll()
+            room.register(1, select.POLLOUT)
+            if [ready for _, ready in room.poll(0) if ready == select.POLLOUT]:
+                os.write(1, frame(0, OK))
+        except OSError:  # the line is cut, which the other thread finds
+            pass
+        finally:
+            self.writing.release()
+
+
 class Agent:
-    """Requests in, answers out, one thread."""
+    """Requests in, answers out by one thread, beside which another keeps the line from falling silent."""
 
     def __init__(self) -> None:
         self.buffer = b""
@@ -66,6 +132,7 @@ class Agent:
         self.before = -1
         """What was written when somebody last looked whether that goes on."""
         self.ending = False
+        self.pulse = Pulse()
         self.acts: dict[int, Callable[..., list[bytes] | None]] = {
             PING: self.ping,
             READ: self.read,
@@ -89,10 +156,11 @@ class Agent:
         """Write to the near side, which reads at all times: where it takes nothing for too long, it is gone."""
         self.before = -1
         signal.setitimer(signal.ITIMER_REAL, self.silence / 2, self.silence / 2)
-        while data:
-            done = os.write(1, data)
-            self.written += done
-            data = data[done:]
+        with self.pulse.writing:
+            while data:
+                done = os.write(1, data)
+                self.written += done
+                data = data[done:]
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def look(self, *_: object) -> None:
@@ -113,7 +181,7 @@ class Agent:
         act = self.acts.get(op)
         if act is None:
             raise OSError(errno.ENOSYS, "no such request")
-        result = act(ident, *fields)
+        result = self.pulse.during(act, ident, *fields) if op in LONG else act(ident, *fields)
         if op != CREDIT:
             self.send(ident, OK, *(result or []))
 
@@ -251,12 +319,12 @@ class Agent:
             raise Gone
 
     def main(self) -> None:
-        for name in ("SIGHUP", "SIGTERM", "SIGINT", "SIGPIPE", "SIGQUIT"):
+        for name in ENDS:
             signal.signal(getattr(signal, name), self.leave)
         signal.signal(signal.SIGALRM, self.look)
         try:
             try:
-                self.send(0, OK, b"1", b"%d" % os.getpid(), b"%d" % os.getuid())
+                self.send(0, OK, b"1", b"%d" % os.getpid(), b"%d" % os.getuid(), *tasks())
                 self.serve()
             finally:
                 self.ending = True

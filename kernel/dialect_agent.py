@@ -66,7 +66,8 @@ class AgentDialect:
         return self._line.open_stream(encode(instance), window)
 
     def stream_pids(self) -> tuple[int, ...]:
-        return ()  # the agent reads itself
+        # The agent reads itself, and its other thread is a task of its own to the kernel.
+        return tuple(task for task in self._line.tasks if task != self.pid)
 
     def close(self) -> None:
         self._line.close()

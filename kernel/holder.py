@@ -74,6 +74,8 @@ class Holder:
         self._inbox: list[Entry] = []
         """Batches, and what was armed between them, in the order in which the kernel made them."""
         self._closed = False
+        self.closing = False
+        """Whether everything is just being taken away, which may take a slow kernel half a minute."""
 
     @property
     def histograms(self) -> Histograms:

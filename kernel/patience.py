@@ -1,4 +1,8 @@
-"""Seconds for which an answer of a far side is waited for: fewer once the command that asks is to end."""
+"""Seconds for which a far side may be silent while it owes an answer: fewer once the command that asks is to end.
+
+A request may take long in the kernel (to take the function_graph tracer away, half a minute on a slow machine). As
+long as the far side is heard, it is the request that is slow, and the connection is well.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from collections.abc import Callable
 from typing import Final
 
 USUAL: Final = 120.0
-"""Seconds without a byte of an answer after which a far side is lost."""
+"""Seconds without any byte of a far side that owes an answer, after which it is lost."""
+LONGEST: Final = 600.0
+"""Seconds without a byte of an answer after which a far side is lost that is heard all the time."""
 AT_THE_END: Final = 10.0
 """Seconds without any byte of a far side that owes an answer, where the command is to end."""
 LOOK: Final = 1.0
@@ -37,10 +43,10 @@ class Patience:
             heard: when the far side was last heard at all.
         """
         silent = now - max(asked, heard)
-        if now >= self.ends and silent >= AT_THE_END:
+        if silent >= (AT_THE_END if now >= self.ends else USUAL):
             return silent
         waited = now - max(asked, progress)
-        return waited if waited >= USUAL else None
+        return waited if waited >= LONGEST else None
 
 
 def write_patiently(fd: int, data: bytes, check: Callable[[float], object]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from kernel.errors import FileRefused, KernelError, LeftAlone
+from kernel.errors import FileRefused, KernelError, LeftAlone, TargetLost
 from kernel.journal import is_untouched
 from kernel.target import Effect, Step, Target
 
@@ -20,6 +21,21 @@ class UndoFailure(NamedTuple):
 
     step: Step
     error: KernelError
+
+
+def words_of(failures: Sequence[UndoFailure]) -> tuple[str, ...]:
+    """Return what is left behind, by name: a line each, one for all that a lost connection kept from us."""
+    lost = [failure for failure in failures if isinstance(failure.error, TargetLost)]
+    lines = [_words(failure) for failure in failures if failure not in lost]
+    if lost:
+        names = ", ".join(dict.fromkeys(failure.step.path for failure in lost))
+        lines.append(f"{lost[0].error}: the far side takes away by itself {names}")
+    return tuple(lines)
+
+
+def _words(failure: UndoFailure) -> str:
+    text, path = str(failure.error), failure.step.path
+    return text if path in text else f"{path}: {text}"
 
 
 class UndoList:

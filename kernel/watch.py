@@ -392,15 +392,20 @@ class Watch(Holder):
         return cut.batch(max(self.store.latest, 0) if self.store is not None else 0)
 
     def close(self) -> list[UndoFailure]:
-        """Take everything away; every step is tried. Safe to call twice."""
-        self.hurry(time.monotonic())
+        """Take everything away; every step is tried. Safe to call twice.
+
+        The connection stays as it was: who leaves the target with it says so by `hurry`.
+        """
         with contextlib.suppress(OSError):  # a full disk must not keep the probes in the kernel
             self.stop_recording()
         self._tape.discard()
         with self._lock:
-            self._closed = True
+            self._closed = self.closing = True
             session, self._session = self._session, None
-            return session.close() if session else []
+            try:
+                return session.close() if session else []
+            finally:
+                self.closing = False
 
     def _opened(self, session: AnySession) -> None:
         self.store = self._new_store({}, session.header, session.cmdlines())

@@ -72,6 +72,7 @@ class Line:
         answer = self._wait(0, hello)
         try:
             self.pid = number(answer.fields[1:2])
+            self.tasks = tuple(number([task]) for task in answer.fields[3:5])
         except ValueError:
             self.lose("the far side sent what makes no sense instead of its hello")
             raise TargetLost(self._lost) from None

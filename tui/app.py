@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -27,7 +28,7 @@ from tui.messages import (
 from tui.screens.compose import ComposeScreen
 from tui.startup import Opening
 from tui.theme import SIXTEEN
-from tui.ways_out import DISARM_ALL, OPEN_ANEW, RUNNING_KERNEL, WHAT_HELPS
+from tui.ways_out import DISARM_ALL, GIVE_UP, OPEN_ANEW, RUNNING_KERNEL, WHAT_HELPS
 
 # The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
 # they are asked for.
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 TRACING = "tracing"
 """Operation that keys typed ahead wait for."""
+_PATIENCE = 2
+"""Seconds after which it is said how long a thing takes, and how to end it."""
 
 
 def _commands_by_name() -> type[Provider]:
@@ -182,18 +185,44 @@ class Probewright(LineApp):
         if not connection.target.owner:
             self.say_not_armed(f"{connection.target.name} is a recording: {RUNNING_KERNEL}")
         else:
+            self.forget("arming")
             first = "" if connection.symbols_read else "reading the kernel's symbols, then "
-            self.notify(f"{first}tracing {plan} ...", markup=False, topic="arming")
+            self._say_under_way(f"{first}beginning to trace {plan} …", lambda: self.graphing.begins, str(GIVE_UP))
             self.keyboard.begins(TRACING)
             self.graphing.start(connection, plan)
+            self.refresh_bindings()
+
+    def end_graph(self) -> None:
+        """End the function_graph tracer; what it saw stays."""
+        self.graphing.stop()
+        self._say_under_way("taking the call graph's tracer away …", lambda: self.graphing.ends)
+        self.refresh_places()
+
+    def _say_under_way(self, doing: str, goes_on: Callable[[], bool], way_out: str = "") -> None:
+        """Say what a worker of the call graph does, and for how long, until it is over."""
+        since = time.monotonic()
+
+        def say() -> None:
+            if not goes_on():
+                timer.stop()
+                self.forget(TRACING)
+                return
+            took = int(time.monotonic() - since)
+            rest = f" {took} s{f'; {way_out}' if way_out else ''}" if took >= _PATIENCE else ""
+            self._say_until(f"{doing}{rest}", TRACING)
+
+        timer = self.set_interval(1.0, say, name=TRACING)
+        self._say_until(doing, TRACING)
 
     @on(GraphStarted)
     def _graph_started(self, event: GraphStarted) -> None:
-        if event.watching.connection is not self.connection:  # another target was chosen meanwhile
+        # Another target was chosen meanwhile, or nobody waits any more.
+        if event.watching.connection is not self.connection or self.graphing.given_up:
             self.run_worker(event.watching.close, thread=True)
             return
         self.keyboard.ends(TRACING)
         self.forget("arming")
+        self.forget(TRACING)
         for failure in event.failures:
             self.notify(failure, title="left behind", severity="error", markup=False)
         self.graphing.started(event.watching)
@@ -204,6 +233,9 @@ class Probewright(LineApp):
     @on(GraphFailed)
     def _graph_failed(self, event: GraphFailed) -> None:
         self.keyboard.ends(TRACING)
+        self.graphing.begins = False
+        self.forget(TRACING)
+        self.refresh_bindings()
         self.say_not_armed(f"{event.plan}: {event.why}\n{event.remedy}".strip())
 
     # -- data ------------------------------------------------------------------------------------------------------
@@ -236,7 +268,7 @@ class Probewright(LineApp):
         of_hosts = self.hosting is not None and self.hosting.trying
         if action == "reconnect":
             return self.line.can_try or self.line_is_silent or (self.hosting is not None and self.hosting.can_try)
-        return self.line.trying or of_hosts if action == "give_up" else True
+        return self.line.trying or self.graphing.begins or of_hosts if action == "give_up" else True
 
     def action_reconnect(self) -> None:
         super().action_reconnect()
@@ -244,6 +276,13 @@ class Probewright(LineApp):
             self.hosting.fleet.try_now()
 
     def action_give_up(self) -> None:
+        if self.graphing.begins:
+            self.graphing.give_up()
+            self.keyboard.ends(TRACING)
+            self.forget(TRACING)
+            self.notify("given up: the kernel puts back what it has begun", markup=False, topic="graph")
+            self.refresh_bindings()
+            return
         super().action_give_up()
         if self.hosting is not None:
             self.hosting.fleet.give_up()

@@ -12,6 +12,7 @@ from kernel.again import Told
 from kernel.arming import Mode
 from kernel.errors import KernelError, ProbeRefused, TooFast
 from kernel.session import Armed
+from kernel.undo import words_of
 from kernel.watch import Watch
 from probes.command import Armable, UserProbe
 from probes.cost import percent
@@ -70,7 +71,7 @@ def disarm(watching: Watch, probes: Sequence[Armed]) -> Disarmed:
     for armed in probes:
         try:
             was = watching.told_to(armed)
-            failures += [str(failure.error) for failure in watching.disarm(armed)]
+            failures += words_of(watching.disarm(armed))
             gone.append((armed.plan, was))
         except KernelError as error:
             failures.append(str(error))

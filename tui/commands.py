@@ -44,7 +44,13 @@ COMMANDS = (
         footer=False,
     ),
     Command("reconnect", "f7", "Reconnect", "Try at once to reach a machine whose line was cut or is silent.", "app"),
-    Command("give_up", "f8", "Give up", "Try no more to reach a machine whose line was cut.", "app"),
+    Command(
+        "give_up",
+        "f8",
+        "Give up",
+        "Try no more to reach a machine whose line was cut, or to begin a call graph.",
+        "app",
+    ),
     Command("hosts", "f9", "Hosts", "Go to the hosts that were named at the start: -t more than once, or -g.", "app"),
     Command("quit", "ctrl+q,ctrl+c", "Quit", "Take every probe away and leave.", "app", footer=False),
     Command("arm", "ctrl+r", "Arm", "Arm the probe that is on the screen.", "compose", footer=False),
@@ -126,7 +132,7 @@ CAREFUL = frozenset({
 
 WHY_NOT = {
     "reconnect": "F7: no line to another machine is cut or silent, so there is nothing to reconnect",
-    "give_up": "F8: no machine is being tried again, so there is nothing to give up",
+    "give_up": "F8: no machine is being tried again and no call graph begins, so there is nothing to give up",
     "hosts": "F9: one target is open; several are named at the start: probewright -t HOST -t HOST, or -g GROUP",
 }
 """What is said in place of a command of the application that can't be done now."""

@@ -34,43 +34,59 @@ class Graphing:
         """How often one was asked for, or another target chosen."""
         self._changing = threading.Lock()
         """Held by the worker that begins one or ends it."""
+        self.begins = False
+        """Whether one is asked for, and neither runs nor has failed yet."""
+        self.given_up = False
+        """Whether nobody waits any more for the last that was asked for."""
+        self.ends = False
+        """Whether the one that ran is being taken out of the kernel."""
         self._begun: GraphWatch | None = None
         """The last that a worker began; the screen may not know of it yet."""
 
     @property
     def runs(self) -> bool:
-        """Whether the tracer is on."""
-        return self.watching is not None and self.watching.live
+        """Whether the tracer is on, and nobody has asked for its end."""
+        return self.watching is not None and self.watching.live and not self.ends
 
     def start(self, connection: Connection, plan: GraphPlan) -> None:
         """Trace; `GraphStarted` or `GraphFailed` comes. What ran until now is ended."""
         self._asked += 1
+        self.begins, self.given_up = True, False
         asked = self._asked
         self._app.run_worker(lambda: self._start(connection, plan, asked), thread=True, group="graph")
 
+    def give_up(self) -> None:
+        """Wait no longer for the one that was asked for: it ends as soon as the kernel has begun it."""
+        self._asked += 1
+        self.begins, self.given_up = False, True
+
     def _start(self, connection: Connection, plan: GraphPlan, asked: int) -> None:
         from kernel.graph_watch import GraphWatch
+        from kernel.undo import words_of
 
         connection.load_symbols()  # before anything is traced: the first call has its name
         with self._changing:
             if asked != self._asked:  # while this one waited for its turn another was asked for
                 return
-            failures = self._begun.close() if self._begun else []
+            failures = words_of(self._begun.close() if self._begun else ())
             watching = GraphWatch(connection, plan)
             try:
                 watching.begin()
             except KernelError as error:
                 watching.close()
+                if asked != self._asked:
+                    return
                 self._app.post_message(GraphFailed(str(plan), str(error), error.remedy))
                 return
             self._begun = watching
             if asked != self._asked:  # nobody waits for it any more
                 watching.close()
                 return
-            self._app.post_message(GraphStarted(watching, tuple(str(failure.error) for failure in failures)))
+            self._app.post_message(GraphStarted(watching, failures))
 
     def started(self, watching: GraphWatch) -> None:
         """It runs, and none that ran before."""
+        self.begins = self.ends = False
         earlier = self.watching
         if earlier is not None and earlier is not watching and earlier.live:
             self._app.run_worker(lambda: self._end(earlier), thread=True, group="graph")
@@ -82,14 +98,19 @@ class Graphing:
     def stop(self) -> None:
         """Stop the tracer and put everything back; what it saw stays."""
         watching = self.watching
-        if watching is not None and watching.live:
+        if watching is not None and watching.live and not self.ends:
+            self.ends = True
             self._app.run_worker(lambda: self._end(watching), thread=True, group="graph")
 
     def _end(self, watching: GraphWatch) -> None:
+        from kernel.undo import words_of
+
         with self._changing:
             watching.settle_queue()
             failures = watching.close()
-        self._app.post_message(Disarmed(tuple(str(failure.error) for failure in failures)))
+        if watching is self.watching:
+            self.ends = False
+        self._app.post_message(Disarmed(words_of(failures)))
 
     def data_came(self) -> None:
         """A tick is due."""
@@ -112,7 +133,8 @@ class Graphing:
 
     def leave(self) -> GraphWatch | None:
         """Another target will be open; gives what has to be closed."""
-        self._asked += 1  # what waits for its turn is of the target that is left
+        self.give_up()  # what waits for its turn is of the target that is left
+        self.ends = False
         watching, self.watching, self.counts = self.watching, None, None
         self._feed.follow(None)
         return watching

@@ -96,7 +96,7 @@ class LiveCommands(Screen[None]):
 
     def _ask_to_end_graph(self, then: Callable[[], object]) -> None:
         def end() -> None:
-            self.bench.graphing.stop()
+            self.bench.end_graph()
             then()
 
         details = ["Its calls stay until another one is begun."]

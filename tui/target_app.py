@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import signal
+import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -224,9 +225,13 @@ class TargetApp(TypingApp):
 
     @work(thread=True, group="leave")
     def _take_away(self, watches: Sequence[Watch], connection: Connection) -> None:
+        from kernel.undo import words_of
+
+        for watching in watches:
+            watching.hurry(time.monotonic())
         failures = [failure for watching in watches for failure in watching.close()]
         connection.close()
-        self.post_message(Disarmed(tuple(str(failure.error) for failure in failures)))
+        self.post_message(Disarmed(words_of(failures)))
 
     @work(thread=True, group="leftovers")
     def _look_for_leftovers(self, connection: Connection) -> None:

@@ -18,6 +18,7 @@ from kernel.hosts.clocks import read_clock
 from kernel.hosts.order import Done, Order, carry_out
 from kernel.limits import Limits
 from kernel.reconnect import Back, GaveUp, begun_anew, what_becomes
+from kernel.undo import words_of
 from kernel.watch import Watch
 from probes.presets.errors import PresetError
 
@@ -313,7 +314,7 @@ class Host:
                 gone = [failure for failure in failures if isinstance(failure.error, TargetLost)]
                 if gone and not lost:
                     self.lost(gone[0].error)
-                left = tuple(str(one.error) for one in failures if one not in gone)
+                left = words_of([one for one in failures if one not in gone])
                 # What an earlier `disarm` left was tried again, where the watch was open and its line stands.
                 self.left = left if was_open and not gone else self.left + left
             finally:

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.recording import Recording
-from kernel import patience
-from kernel.errors import TargetLost
+from kernel import far_start, patience
+from kernel.connection import Connection
+from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.far import FarTarget, Reached
-from kernel.patience import AT_THE_END, USUAL, Patience, write_patiently
-from tests.pure.far_sides import KINDS, far_side
+from kernel.graph_watch import GraphWatch
+from kernel.patience import AT_THE_END, LONGEST, USUAL, Patience, write_patiently
+from kernel.target import Effect, Step
+from kernel.undo import UndoFailure, words_of
+from kernel.watch import Watch
+from probes.graph_plan import GraphPlan
+from tests.fake_target import FakeTarget
+from tests.pure.far_sides import KINDS, eventually, far_side
 from tests.pure.test_cuts_anywhere import Counting, command  # noqa: F401 - a fixture
+from tui.cli.watching import take_away
 
 TIMES = st.floats(0, 1e6)
 Run = Callable[[Counting, Sequence[str]], int]
@@ -36,9 +45,54 @@ def test_an_answer_is_waited_for_as_long_as_its_bytes_come_and_less_at_the_end(
         one.hurry(ends + 1)
         assert one.ends == ends, "nothing takes a bound back"
     waited = one.exhausted(now, asked, progress, heard)
-    over = ends is not None and now >= ends and now - max(asked, heard) >= AT_THE_END
-    assert (waited is not None) == (over or now - progress >= USUAL)
+    silent = now - max(asked, heard)
+    over = silent >= (AT_THE_END if ends is not None and now >= ends else USUAL)
+    assert (waited is not None) == (over or now - progress >= LONGEST)
     assert waited is None or waited >= AT_THE_END
+
+
+@pytest.fixture
+def beating(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that says many words a second while a request takes long."""
+    source = far_start.agent_source()
+    assert source.count(b"\nBEAT = 1.0\n") == 1
+    monkeypatch.setattr(far_start, "agent_source", lambda: source.replace(b"\nBEAT = 1.0\n", b"\nBEAT = 0.01\n"))
+
+
+@pytest.mark.usefixtures("beating")
+def test_an_agent_is_heard_while_the_kernel_takes_its_time(tmp_path: Path) -> None:
+    """A pipe that nobody reads is a file of a kernel that does not come back from a write."""
+    slow = tmp_path / "current_tracer"
+    os.mkfifo(slow)
+    with far_side("agent") as far, ThreadPoolExecutor(2) as pool:
+        step = pool.submit(far.dialect.perform, Step(Effect.WRITE, str(slow), b"nop"))
+        assert eventually(lambda: far.dialect.unanswered is not None)
+        question = pool.submit(far.dialect.list, "/proc/self")  # it waits its turn
+        for _ in range(3):
+            heard = far.dialect.heard
+            assert eventually(lambda heard=heard: far.dialect.heard > heard)  # type: ignore[misc]
+        assert not step.done() and not question.done()
+        assert slow.read_bytes() == b"nop"
+        step.result()
+        assert "task" in question.result()
+        assert b"".join(far.dialect.read("/proc/self/comm", 99).split())
+        tasks = far.dialect.list("/proc/self/task")
+        assert {far.dialect.pid, *far.dialect.stream_pids()} == set(map(int, tasks)), (
+            "all are left out of what is traced"
+        )
+
+
+def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> None:
+    """The call graph ends, and the probes beside it go on: only who leaves a target says so."""
+    target = FakeTarget()
+    said: list[float] = []
+    target.hurry = said.append  # type: ignore[attr-defined]
+    connection = Connection(target)
+    for watch in (Watch(connection), GraphWatch(connection, GraphPlan(("vfs_read",)))):
+        watch.close()
+    assert not said
+    take_away(Watch(connection))
+    assert said
 
 
 def test_what_is_owed_longer_already_is_lost_as_the_command_ends() -> None:
@@ -111,6 +165,19 @@ def test_a_line_that_is_given_up_is_lost_with_its_reason(kind: str) -> None:
                 far.dialect.list("/proc")
         finally:
             os.kill(far.process.pid, signal.SIGCONT)
+
+
+def test_what_is_left_behind_has_its_name() -> None:
+    tracer = Step(Effect.WRITE, "/t/instances/x/current_tracer", b"nop")
+    events, folder = Step(Effect.APPEND, "/t/kprobe_events", b"-:a/b"), Step(Effect.RMDIR, "/t/instances/x")
+    busy = UndoFailure(events, FileRefused("/t/kprobe_events", 16))
+    lost = [UndoFailure(step, TargetLost("no answer for 10 s")) for step in (tracer, tracer, folder)]
+    told = words_of([lost[0], busy, *lost[1:]])
+    assert told == (
+        "/t/kprobe_events: Device or resource busy",
+        "no answer for 10 s: the far side takes away by itself /t/instances/x/current_tracer, /t/instances/x",
+    )
+    assert words_of([UndoFailure(tracer, KernelError("no"))]) == ("/t/instances/x/current_tracer: no",)
 
 
 @given(st.lists(st.integers(0, 5), max_size=20), st.binary(min_size=1, max_size=400_000))

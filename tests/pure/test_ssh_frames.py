@@ -69,6 +69,7 @@ def test_the_agent_is_python_3_6_of_the_standard_library() -> None:
     }  # fmt: skip
     assert imported <= {
         "_signal",
+        "_thread",
         "errno",
         "fnmatch",
         "os",

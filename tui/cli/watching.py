@@ -22,6 +22,7 @@ from kernel.limits import Limits
 from kernel.reconnect import what_becomes
 from kernel.replay import left_out
 from kernel.session import Armed
+from kernel.undo import words_of
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
@@ -279,6 +280,7 @@ def tell_counts(watch: Watch) -> None:
 
 def take_away(watch: Watch) -> int:
     """Close; gives 1 where something could not be taken away, and says what."""
+    watch.hurry(time.monotonic())  # the command ends, and its target is left
     failures = watch.close()
     lost = [failure.error for failure in failures if isinstance(failure.error, TargetLost)]
     with contextlib.suppress(OSError), saying(Level.ERROR):  # the terminal may be gone
@@ -289,6 +291,6 @@ def take_away(watch: Watch) -> int:
             if isinstance(failure.error, LeftAlone):
                 print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)
             elif failure.error not in lost:
-                print(f"probewright: left behind: {plain(str(failure.error))}", file=sys.stderr)
+                print(f"probewright: left behind: {plain(words_of([failure])[0])}", file=sys.stderr)
                 print("  `clean` with this target tries again", file=sys.stderr)
     return 1 if any(not isinstance(failure.error, LeftAlone) for failure in failures) else 0

@@ -167,7 +167,8 @@ class GraphView(TableView):
         if watching.live:
             return counted
         if self._shown.growing.traced and watching.connection.target.owner and not watching.ended:
-            return f"the tracer is off, {counted.partition(', ')[0]}"
+            state = "the tracer is being taken away" if watching.closing else "the tracer is off"
+            return f"{state}, {counted.partition(', ')[0]}"
         return ", ".join(filter(None, (counted, note_of(watching))))
 
     def detail(self, watching: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
