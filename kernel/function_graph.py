@@ -183,8 +183,8 @@ def open_graph(
         pump.events_in = lambda chunk: events_in(chunk, header)
         session = Session(target, tracefs, instance, undo, pump, header)
         session.follows_forks = follows_forks
-        ready(session)
-        return GraphTracing(session, plan, found, MappingProxyType(_record(session, tracefs, undo, plan)))
+        formats = _record(session, tracefs, undo, plan, ready)
+        return GraphTracing(session, plan, found, MappingProxyType(formats))
     except BaseException as error:
         if pump:
             pump.close()
@@ -194,7 +194,9 @@ def open_graph(
         raise
 
 
-def _record(session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan) -> dict[int, EventFormat]:
+def _record(
+    session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan, ready: Callable[[Session], None]
+) -> dict[int, EventFormat]:
     """Switch on what is recorded beside the calls, then recording; gives the formats of all of it."""
     target, instance = session.target, session.instance
     beside = _events_beside(target, instance, plan)
@@ -204,6 +206,7 @@ def _record(session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan)
     session.pump.start()
     leave_out(target, instance, append=False)
     _leave_out(target, instance)  # the stream may have brought processes of ours
+    ready(session)
     target.perform(instance.write("tracing_on", "1"))
     return formats
 

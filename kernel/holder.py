@@ -25,7 +25,7 @@ from kernel.known import Known
 from kernel.limits import Limits
 from kernel.line_cut import LineCut
 from kernel.pump import Pump, newest
-from kernel.session import Armed
+from kernel.session import Armed, Session
 from kernel.sessions import AnySession, open_session
 from kernel.undo import UndoFailure
 from probes.command import Armable, UserProbe
@@ -121,6 +121,19 @@ class Holder:
         with self._lock:
             self._open()
         self.on_data()
+
+    def hold_recording(self) -> None:
+        """Record nothing of what is armed from now on, until `record_together`. Raises TargetUnusable, TargetLost."""
+        with self._lock:
+            session = self._open()
+            if isinstance(session, Session):
+                session.stillness.begin()
+
+    def record_together(self) -> None:
+        """Record all that is armed, from one time on; where that is so already do nothing. Raises TargetLost."""
+        with self._lock:
+            if isinstance(self._session, Session):
+                self._session.stillness.end()
 
     def arm(
         self,

@@ -253,20 +253,19 @@ class Reconnecting:
             try:
                 if self.watch.wanted_kb:
                     session.resize(self.watch.wanted_kb)
-                # A trigger works also where its event is off.
-                if not known and any(map(old.triggers, old.armed)):
-                    known.append(self._cut(session))
+                if not known:
+                    session.stillness.begin()
                 for armed in old.armed:
                     fresh = _defined_again(old, armed, session, refused)
                     if fresh is not None:
                         again.append((armed, fresh))
-                # All is there by now: they are on at one time, and the gap ends in front of it.
-                cut = known[0] if known else self._cut(session)
                 again[:] = [pair for pair in again if _switched_on(old, *pair, session, refused)]
+                # Each took its time; all are recorded from one time on, and the gap ends in front of it.
+                session.stillness.end(lambda: known.append(self._cut(session)))
             except BaseException:
                 session.close()
                 raise
-            return session, cut
+            return session, known[0]
 
         cut = self.watch.exchange(make)
         if self._booted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kernel.counts import LossCounter
 from kernel.errors import FileRefused, KernelError
@@ -25,6 +25,8 @@ class Stillness:
         self._pump = pump
         self._losses = losses
         self._on = False
+        self._before = ""
+        """Clock before recording was held."""
 
     def read_all(self) -> None:
         """Have the pump read what is in the buffer, and note the counts."""
@@ -46,18 +48,32 @@ class Stillness:
         if self._on:
             yield
             return
-        clock = self._clock()
-        self._target.perform(self._instance.write("tracing_on", "0"))
-        self._on = True
+        self.begin()
         try:
             self.read_all()
             yield
         finally:
-            self._on = False
-            if clock and self._clock() != clock:
-                self._target.perform(self._instance.write("trace_clock", clock))
-            self.look()
-            self._target.perform(self._instance.write("tracing_on", "1"))
+            self.end()
+
+    def begin(self) -> None:
+        """Record nothing until `end`. Raises FileRefused, TargetLost."""
+        self._before = self._clock()
+        self._target.perform(self._instance.write("tracing_on", "0"))
+        self._on = True
+
+    def end(self, just_before: Callable[[], object] = lambda: None) -> None:
+        """Record what is on, all of it from one time on, where nothing was recorded.
+
+        `just_before` is called when only one step is left. Raises FileRefused, TargetLost.
+        """
+        if not self._on:
+            return
+        self._on = False
+        if self._before and self._clock() != self._before:
+            self._target.perform(self._instance.write("trace_clock", self._before))
+        self.look()
+        just_before()
+        self._target.perform(self._instance.write("tracing_on", "1"))
 
     def _clock(self) -> str:
         """The one in brackets; empty: this kernel does not say."""

@@ -18,6 +18,8 @@ from events.record import Record
 from events.recording import Recording, RecordingWriter
 from kernel.arming import Holding
 from kernel.errors import FileRefused, TargetUnusable
+from kernel.hosts import order
+from kernel.hosts.order import Order, carry_out
 from kernel.lab import cache
 from kernel.lab.errors import LabError
 from kernel.open import shipped_recording
@@ -30,7 +32,7 @@ from probes.check import check_plan
 from probes.command import Armable
 from probes.facts import Feature
 from probes.plan import Plan
-from tests.fake_target import ROOT
+from tests.fake_target import ROOT, FakeTarget
 from tests.probes_data import kernel
 from tests.pure.test_kernel_watch import Anything, Target, id_of, probe
 from tui.__main__ import main
@@ -113,6 +115,37 @@ def test_a_second_signal_ends_what_the_first_has_to_wait_for(target, signals, mo
             told.append("not reached")
         told.append("not reached")
     assert told == ["goes on", "no output"]
+
+
+def _told(target: FakeTarget) -> list[str]:
+    """What is switched on, in its order."""
+    return [step.path.rpartition("/")[2] for step in target.steps if step.data in (b"0", b"1")]
+
+
+def test_probes_are_recorded_from_one_time_on_and_the_time_counts_from_there(target, monkeypatch):
+    """To arm takes long on a slow host: `--for` must not hold more of the first than of the last."""
+    watch = Watch(Anything(target))
+    arm(watch, [probe("vfs_read"), probe("vfs_write")])
+    told = _told(target)
+    assert told.count("enable") == 2 and told.count("tracing_on") == 1, "nothing is recorded yet"
+    ends: list[list[str]] = []
+    monkeypatch.setattr(watch, "hurry", lambda _: ends.append(_told(target)))
+    assert follow(watch, argparse.Namespace(seconds=0.01, count=None, reconnect=0), {}, lambda _: None) == 0
+    assert ends[0] == [*told, "tracing_on"] and target.steps[-1].data != b"0"
+    watch.close()
+
+
+def test_an_order_is_recorded_from_one_time_on_but_costs_those_nothing_that_are_armed(target, monkeypatch):
+    watch = Watch(Anything(target))
+    monkeypatch.setattr(order, "probes_for", lambda _, wanted, *__: ([*map(probe, wanted.wanted)], []))
+    carry_out(watch, Order(("vfs_read", "vfs_write")))
+    assert [name for name in _told(target) if name in ("enable", "tracing_on")] == [
+        "tracing_on", "enable", "enable", "tracing_on"
+    ]  # fmt: skip
+    before = len(target.steps)
+    carry_out(watch, Order(("vfs_open",)))
+    assert not any(step.path.endswith("tracing_on") for step in target.steps[before:])
+    watch.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

@@ -107,17 +107,17 @@ class Clocked(Side):
         return data
 
     def happens_when_on(self, *, slow: float) -> None:
-        """An event when the first probe is on; from then on each further step takes some time."""
-        on: list[bool] = []
+        """Have an event at each step after which a probe is recorded, which takes some time."""
 
         def after(step: object) -> None:
-            path = getattr(step, "path", "")
-            if on:
-                time.sleep(slow)
-            elif path.endswith("/enable") and getattr(step, "data", b"") == b"1":
-                on.append(True)
-                text = self.files[path.replace("/enable", "/format")]
+            on = [path for path, data in self.files.items() if path.endswith("/enable") and data == b"1"]
+            if not on:
+                return
+            folder = on[0].partition("/events/")[0]
+            if self.files[f"{folder}/tracing_on"].strip() == b"1":
+                text = self.files[on[0].replace("/enable", "/format")]
                 self.event(time.monotonic_ns(), int(text.split(b"ID: ")[1].split(b"\n")[0]))
+            time.sleep(slow)
 
         self.after = after
 
@@ -150,6 +150,8 @@ def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side]
             assert gap.lost is not None and gap.back is not None
             assert before.ts <= gap.lost <= gap.back <= after.ts, "both times are right"
         assert store.lost_between(before.ts, after.ts)
+        on = [step.path.rpartition("/")[2] for step in side.steps if step.data == b"1"]
+        assert on[-4:] == ["enable", "enable", "enable", "tracing_on"], "all are recorded from one time on"
     finally:
         watch.close()
 

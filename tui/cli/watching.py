@@ -112,6 +112,8 @@ def arm(
     Raises ProbeRefused, TooFast, TargetUnusable, TargetLost.
     """
     importing_store().join()
+    # What takes long is to arm: `follow` has all of them recorded from one time on, and counts its own from there.
+    despite_cuts(watch, arguments, watch.hold_recording)
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         before = frozenset(one.key for one in watch.armed)
@@ -176,6 +178,7 @@ def _show_all(
     idle: Callable[[], None],
 ) -> None:
     with contextlib.suppress(Stopped):
+        despite_cuts(watch, arguments, watch.record_together, events)
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
         watch.hurry(end)
         _until_over(watch, arguments, end, showing, idle)
