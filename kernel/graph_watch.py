@@ -21,6 +21,8 @@ from probes.graph_plan import GraphPlan, GraphSupport
 class GraphWatch(Watch):
     """`begin` starts the tracer, `close` puts everything back."""
 
+    traces = True
+
     def __init__(self, connection: Connection, plan: GraphPlan, bounds: Bounds = SCREEN) -> None:
         super().__init__(connection, bounds)
         self.plan = plan

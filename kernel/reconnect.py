@@ -39,6 +39,13 @@ class Back(NamedTuple):
     """What was armed, and what is now in its place."""
     refused: tuple[str, ...]
     """What could not be armed again, each with the reason."""
+    lacks_events: bool = True
+    """Whether something was recorded when the line was cut."""
+
+    @property
+    def text(self) -> str:
+        """For how long there was no line, and what became of events, in a line for people."""
+        return self.cut.text if self.lacks_events else f"back after {self.cut.shown}: nothing was armed"
 
 
 class GaveUp(KernelError):
@@ -243,7 +250,7 @@ class Reconnecting:
 
     def _rearm(self) -> Back:
         if self.watch.session is None:  # nothing was armed: no event is missing
-            return Back(LineCut.lasting(self.gone, booted=self._booted), (), ())
+            return Back(LineCut.lasting(self.gone, booted=self._booted), (), (), lacks_events=False)
         again: list[tuple[Armed, Armed]] = []
         refused: list[str] = []
 
@@ -271,7 +278,7 @@ class Reconnecting:
         if self._booted:
             self.watch.connection.forget_symbols()
         self.watch.on_comeback()
-        return Back(cut, tuple(again), tuple(refused))
+        return Back(cut, tuple(again), tuple(refused), lacks_events=bool(again or refused or self.watch.traces))
 
 
 def _defined_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from events.batch import Batch
 from events.cgroups import Cgroups
@@ -105,6 +105,9 @@ class Watch(Holder):
     def unsettled(self) -> bool:
         """Another tick is due even if no more data comes: events are held back, or a tick was not enough."""
         return self.behind or bool(self._inbox) or (self.store is not None and self.store.held > 0)
+
+    traces: ClassVar[bool] = False
+    """Whether it records something beside what is armed."""
 
     @property
     def live(self) -> bool:

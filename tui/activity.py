@@ -10,6 +10,7 @@ from kernel.counting import Phase
 
 if TYPE_CHECKING:
     from kernel.holder import Holder
+    from kernel.watch import Watch
 
 _WORDS: Final = {
     Phase.BEGINNING: "counting in the kernel begins",
@@ -33,6 +34,13 @@ class Activity(NamedTuple):
 def activity_of(watching: Holder) -> Activity:
     """Return the words for a watch. Never waits."""
     return activity(watching.counting, watching.modes)
+
+
+def mark_of(watching: Watch) -> str:
+    """Return the words in place of "following": why no more rows come just now; empty: they may. Never waits."""
+    if watching.error is not None:
+        return "line cut"
+    return "" if watching.ended else activity_of(watching).mark
 
 
 def activity(phase: Phase, modes: Sequence[Mode]) -> Activity:

@@ -34,6 +34,7 @@ _PIECE: Final = 1 << 9
 """Rows of a search until the first look at the clock: the text of one takes some 30 us."""
 _SAMPLE: Final = 1 << 18
 """Youngest calls that tell what is slow."""
+_BESIDE: Final = {What.IRQ: "interrupts", What.SOFTIRQ: "softirqs"}
 _COUNTED: Final = {Flag.NO_ENTRY: "without entry", Flag.NO_EXIT: "without exit", Flag.LOST: "cut by losses"}
 
 
@@ -99,9 +100,9 @@ class ShownGraph:
 
     def tick(self, budget: float, following: bool) -> tuple[bool, bool]:
         """Take what came; whether there is more, and whether rows look different now."""
-        before, size = self.tree.closed, self.tree.next
+        before, size = self.tree.ended.total(), self.tree.next
         more = self.growing.tick(budget)
-        changed = (before, size) != (self.tree.closed, self.tree.next)
+        changed = (before, size) != (self.tree.ended.total(), self.tree.next)
         if self.chosen is not None:
             self.chosen.tick(budget)
             if self.chosen.behind:
@@ -275,6 +276,7 @@ class ShownGraph:
             return f"reading, {grouped(self.growing.behind)} events to go"
         tree, wanted = self.tree, self.visible.wanted
         words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
+        words += [f"{grouped(tree.ended[what])} {name}" for what, name in _BESIDE.items() if tree.ended[what]]
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
         words += [f"{grouped(unseen)} events dropped before" if (unseen := self.growing.unseen) else ""]
         words *= counting

@@ -65,7 +65,7 @@ class LineApp(ArmingApp):
         if event.watching is not self.watching:
             return
         self.line.over(event.watching)
-        self.notify(event.back.cut.text, title="back again", markup=False, topic="line")
+        self.notify(event.back.text, title="back again", markup=False, topic="line")
         for refused in event.back.refused:
             self.notify(refused, title="not armed again", severity="error", markup=False)
         if event.back.cut.booted:

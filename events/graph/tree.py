@@ -82,8 +82,8 @@ class CallTree:
         self.columns = CallColumns()
         self.counts: Counter[Flag] = Counter()
         """Ends without a partner, by the reason; those of task switches do not count."""
-        self.closed = 0
-        """Calls and interrupts of which both ends were seen."""
+        self.ended: Counter[What] = Counter()
+        """Calls, interrupts and softirqs of which both ends were seen."""
         self.left_out = 0
         """Calls that were dropped, the oldest; without those whose end was missed, or seen alone and untimed."""
         self.latest = 0
@@ -103,6 +103,11 @@ class CallTree:
     def next(self) -> int:
         """Row that comes next."""
         return self.columns.next
+
+    @property
+    def closed(self) -> int:
+        """Calls of which both ends were seen."""
+        return self.ended[What.CALL]
 
     @property
     def open(self) -> int:
@@ -212,7 +217,8 @@ class CallTree:
         """Fill in the ends of rows that have one."""
         begins = np.flatnonzero((both.edge == Edge.BEGIN) & (found.partner >= 0))
         ends = found.partner[begins]
-        self.closed += int((both.what[begins] < What.SWITCH).sum())
+        for what in (What.CALL, What.IRQ, What.SOFTIRQ):
+            self.ended[what] += int((both.what[begins] == what).sum())
         duration = both.duration[ends]
         duration = np.where(duration >= 0, duration, both.ts[ends] - both.ts[begins])
         self._spend(

@@ -221,6 +221,9 @@ def check(events: list[Event], pieces: list[int], deeper: Deeper) -> None:
     assert [tree.row(row).own for row in range(tree.next)] == own
     ends = [flag for row in plain.rows if row.what != What.SWITCH and (flag := Flag(row.flags)) and flag != Flag.OPEN]
     assert {flag: n for flag, n in tree.counts.items() if n} == {flag: ends.count(flag) for flag in set(ends)}
+    for what in (What.CALL, What.IRQ, What.SOFTIRQ):
+        both = [row for row in plain.rows if row.what == what and row.leave >= 0 and row.flags & Flag.NO_ENTRY == 0]
+        assert tree.ended[what] == len(both), "each is counted apart"
     assert tree.open == sum(row.flags == Flag.OPEN and row.what != What.SWITCH for row in plain.rows)
 
 

@@ -80,7 +80,7 @@ def comes_back(
     except GaveUp as error:
         say(str(error))
         return False
-    say(back.cut.text if not unarmed else f"back after {back.cut.shown}: nothing was armed yet")
+    say(back.text)
     for refused in back.refused:
         say(f"not armed again: {refused}")
     _want(events, back)

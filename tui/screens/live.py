@@ -115,8 +115,12 @@ class LiveScreen(LiveCommands):
     @property
     def seen(self) -> Watch | None:
         """Where what is on the screen comes from."""
-        graph = self.bench.graphing.watching
-        return graph if self._view.of_graph and graph is not None else self.bench.watching
+        graph, watching = self.bench.graphing.watching, self.bench.watching
+        if not self._view.of_graph or graph is None:
+            return watching
+        # Where one has ended and was cleared, calls come of probes at both ends alone.
+        is_over = not graph.live and not graph.closing and graph.store is not None and not len(graph.store)
+        return watching if is_over and watching is not None and watching.armed else graph
 
     def tick(self) -> None:
         """The store has grown."""
@@ -169,7 +173,7 @@ class LiveScreen(LiveCommands):
             note = _TRACED if self._only_traced else hosts or note_of_nothing(self.bench.connection)
             self._line.state = LiveState(shown=None, note=note)
             return
-        from tui.activity import activity_of
+        from tui.activity import mark_of
 
         silent = silence_of(watching.connection, live=watching.live)
         self._line.state = replace(
@@ -178,7 +182,7 @@ class LiveScreen(LiveCommands):
             per_second=sum(store.rates().values()) if watching.has_pace else None,
             losses=self._losses(watching),
             urgent=watching.error is not None,
-            instead="" if watching.ended else activity_of(watching).mark,
+            instead=mark_of(watching),
         )
 
     def _state(self, note: str) -> LiveState:
