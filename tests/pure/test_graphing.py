@@ -177,3 +177,32 @@ def test_nothing_is_traced_before_there_are_names_for_it(app: Workers, graphing:
     slow.set()
     app.join()
     assert [one.plan for one in Tracer.made] == ["vfs_open", "vfs_read"]
+
+
+def test_one_that_is_given_up_is_ended_when_the_kernel_has_begun_it(app: Workers, graphing: Graphing) -> None:
+    graphing.start(Symbols(), "slow")  # type: ignore[arg-type]
+    assert graphing.begins and until(lambda: Tracer.made)
+    graphing.give_up()
+    assert not graphing.begins and graphing.given_up
+    Tracer.go_on.set()
+    app.join()
+    assert running() == [] and app.told == []
+    graphing.start(Symbols(), "next")  # type: ignore[arg-type]
+    assert graphing.begins and not graphing.given_up
+    app.join()
+    assert running() == ["next"]
+
+
+def test_an_end_is_under_way_until_the_kernel_has_put_all_back(
+    app: Workers, graphing: Graphing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracer, go_on = Tracer(None, "slow"), threading.Event()
+    tracer.live = True
+    graphing.started(tracer)  # type: ignore[arg-type]
+    monkeypatch.setattr(tracer, "settle_queue", lambda: go_on.wait(LONG))
+    graphing.stop()
+    graphing.stop()
+    assert graphing.ends and not graphing.runs and len(app.threads) == 1, "it is ended once"
+    go_on.set()
+    app.join()
+    assert not graphing.ends and running() == []
