@@ -24,6 +24,7 @@ from events.cut_mark import FIELDS, is_mark, mark_values, task_name
 from events.decode import Value
 from events.event_names import exported_name
 from events.export.escape import exact_values
+from events.export.formats import having
 from events.export.source import Source
 from events.record import Record
 from events.stack import stack_values
@@ -51,7 +52,10 @@ def columns_of(source: Source) -> tuple[str, ...]:
 
 def unplaced_note(number: int) -> tuple[str, ...]:
     """What is said of values that no column could take."""
-    return (f"{number:,} values are left out: their field was not known at the start",) if number else ()
+    if not number:
+        return ()
+    others = having(lambda form: not (form.columns or form.partial))
+    return (f"{number:,} values are left out: their field was not known at the start; {others} have all",)
 
 
 class CsvTable:

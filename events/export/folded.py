@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from events.cut_mark import LineCut, cut_of_record, gap_of
-from events.export.formats import left_out_note
+from events.export.formats import having, left_out_note
 from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.pairing import idle_task
@@ -76,13 +76,15 @@ class FoldedStacks:
     @property
     def notes(self) -> tuple[str, ...]:
         gap = gap_of(self._cuts)
-        cut = (f"the line was cut for {gap}: folded stacks have no place for that",) if gap else ()
+        others = having(lambda form: form.name != "folded")
+        cut = (f"the line was cut for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
         missing = self._missing
         if not missing:
             return cut
         if not (self._counts or self._called):
-            return (*cut, "no event has a kernel stack, and no call has both ends: there is nothing to fold")
-        why = "without a kernel stack" if self._counts else "no call with both ends"
+            why = "no event has a kernel stack, and no call has both ends: there is nothing to fold"
+        else:
+            why = "without a kernel stack" if self._counts else "no call with both ends"
         return (*cut, left_out_note(missing, why))
 
     def take(self, record: Record) -> None:

@@ -184,7 +184,7 @@ class PerfettoHosts:
         trace = self._traces.get(host)
         if trace is None:
             own = self._source.own(record)
-            own = replace(own, time=self._source.time, title=f"{host}: {own.title}")
+            own = replace(own, time=self._source.time, passes=self._source.passes, title=f"{host}: {own.title}")
             trace = self._traces[host] = PerfettoTrace(own, self._out, place=len(self._traces))
         trace.take(record)
 

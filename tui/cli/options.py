@@ -42,6 +42,17 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_filter(parser: argparse.ArgumentParser, where: str = "") -> None:
+    """Which events are given out; `where` the option has something to do, in words, with a blank behind them."""
+    parser.add_argument(
+        "--filter",
+        metavar="CONDITION",
+        default="",
+        help=f"{where}give out only the events that pass, as f does in the application: "
+        "'count > 4096 && comm == cat'",
+    )
+
+
 def add_common(parser: argparse.ArgumentParser, said: str = "auto", default: str | None = None) -> None:
     """What nearly every command takes."""
     text = f"what to probe, see below (default: {said})"

@@ -17,6 +17,7 @@ from tui.cli.options import (
     add_clock,
     add_common,
     add_export,
+    add_filter,
     add_hosts,
     add_limits,
     add_line,
@@ -118,13 +119,7 @@ def _application() -> argparse.ArgumentParser:
     add_common(parser)
     add_hosts(parser)
     add_export(parser)
-    parser.add_argument(
-        "--filter",
-        metavar="CONDITION",
-        default="",
-        help="of a recording, with --export: give out only the events that pass, as f does in the application: "
-        "'count > 4096 && comm == cat'",
-    )
+    add_filter(parser, "of a recording, with --export: ")
     add_clock(parser)
     add_rates(parser)
     parser.set_defaults(command="app")
@@ -190,6 +185,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_bounds(sub)
     add_summary(sub)
     add_export(sub)
+    add_filter(sub)
     add_clock(sub)
     add_limits(sub)
     add_line(sub)

@@ -41,10 +41,19 @@ class ToArm(NamedTuple):
         return max(self.leasts.values(), default=0)
 
     def calls_of(
-        self, watch: Watch, show: Show, asked: Collection[str], *, as_json: bool, face: Face = Face.KERNEL
+        self,
+        watch: Watch,
+        show: Show,
+        asked: Collection[str],
+        *,
+        as_json: bool,
+        face: Face = Face.KERNEL,
+        passes: Callable[[int], bool] | None = None,
     ) -> Calls | None:
-        """Who shows calls, where these are shown; `show`: other events, `asked`: paths of those that are wanted."""
-        return Calls(watch, show, asked, self.leasts, as_json=as_json, face=face) if self.calls else None
+        """Who shows calls, where these are shown; for the arguments see `tui.cli.calls.Calls`."""
+        if not self.calls:
+            return None
+        return Calls(watch, show, asked, self.leasts, as_json=as_json, face=face, passes=passes)
 
 
 def is_name(word: str) -> bool:
