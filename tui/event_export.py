@@ -76,7 +76,7 @@ def load_symbols(watch: Watch, form: Format) -> None:
 
 def have_stacks(watch: Watch) -> bool:
     """Whether events have kernel stacks, or such stacks came without theirs."""
-    return bool(watch.known.with_stacks) or any(fmt.path in KERNEL_STACKS for fmt in _formats_of(watch))
+    return bool(watch.known.with_stacks) or any(fmt.path in KERNEL_STACKS for fmt in formats_of(watch))
 
 
 def _may_be_cut(watch: Watch) -> bool:

@@ -181,7 +181,7 @@ class LiveCommands(Screen[None]):
         if watching is None or watching.store is None or not len(watching.store):
             self.notify("there are no events that could be given out", markup=False)
         else:
-            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter))
+            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, self.view.table_name))
 
     def action_probe(self) -> None:
         """Build a probe on the function under the cursor; without a cursor on one that is chosen."""

@@ -54,6 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
             return refuse(
                 f"{name} holds no events; `probewright run SPEC --export` gives out those of a kernel", UNUSABLE
             )
+        if arguments.view:
+            from tui.cli.view_export import give_view
+
+            return give_view(connection, wanted, arguments.view, arguments.filter)
         return _all_of(connection, wanted, arguments.filter)
     finally:
         connection.close()

@@ -25,6 +25,7 @@ from tui.cli.options import (
     add_specs,
     add_summary,
     add_values,
+    add_view,
 )
 from tui.cli.plain import COMMANDS
 
@@ -65,6 +66,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
     if arguments.command == "app" and (arguments.export or arguments.output):
         arguments.command = "event_export"
+    elif arguments.command == "app" and arguments.view:
+        parser.error("--view is what --export gives out; in the application v and other keys show views")
     elif arguments.command == "app" and arguments.filter:
         parser.error("--filter chooses what --export gives out; in the application f does")
     if arguments.target is None:
@@ -87,6 +90,7 @@ def _first_word(argv: list[str]) -> str:
             "--window",
             "--clock",
             "--filter",
+            "--view",
         ):
             next(words, None)
         elif not word.startswith("-"):
@@ -120,6 +124,7 @@ def _application() -> argparse.ArgumentParser:
     add_hosts(parser)
     add_export(parser)
     add_filter(parser, "of a recording, with --export: ")
+    add_view(parser)
     add_clock(parser)
     add_rates(parser)
     parser.set_defaults(command="app")

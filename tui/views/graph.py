@@ -132,6 +132,11 @@ class GraphView(TableView):
         self.graph.names_changed()
 
     @property
+    def table_name(self) -> str:
+        """That of hot spots while they are shown; the tree is `graph --json`."""
+        return "hot-spots" if self.pane.table is self.pane.hot else ""
+
+    @property
     def filtered(self) -> Counted:
         """Rows of the tree that are kept; of hot spots calls."""
         shown = self._shown
