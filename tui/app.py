@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -153,6 +153,11 @@ class Probewright(LineApp):
         here = self.connection.target.name if self.connection is not None else ""
         built = probe == self.compose_place.current
         return self.hosting.not_elsewhere(here, built=built) if self.hosting is not None else ""
+
+    def show_newest_of(self, events: Collection[str]) -> None:
+        place = self._make_live_place()
+        self.switch_mode("live")
+        self.call_after_refresh(place.show_newest_of, events)
 
     def edit_filter(self, probe: Armable) -> None:
         """Go where the filter of a probe is written."""

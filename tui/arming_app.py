@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,10 @@ class ArmingApp(TargetApp):
         """Go where the filter of a probe is written."""
 
     @abstractmethod
+    def show_newest_of(self, events: Collection[str]) -> None:
+        """Go to the newest event of some, by their paths."""
+
+    @abstractmethod
     def refused(self, probe: Armable, verdict: Verdict) -> None:
         """The kernel said no to a probe."""
 
@@ -77,7 +81,8 @@ class ArmingApp(TargetApp):
 
         def answered(answer: str) -> None:
             if answer == "show":
-                self.switch_mode("live")
+                there = [plan for plan in plans if any(not apart([probe], [plan.probe]).fresh for probe in again)]
+                self.show_newest_of({event.path for plan in there for event in plan.events})
             for other in others if answer == "again" else ():
                 self.arm(other)
 
