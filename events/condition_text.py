@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from events.cgroups import Cgroups
-from events.comparison import NUMERIC, Comm, InCgroup, Number, Text
+from events.comparison import LATENCY, NUMERIC, Comm, InCgroup, Number, Text
 from events.condition import OF_ALL, Both, Condition, Not, Term
 from events.errnos import errno_of
 from events.event_names import CGROUP
@@ -36,6 +36,8 @@ _LONGEST: Final = 400
 _BITS: Final = range(-(1 << 63), 1 << 64)
 
 
+_OF_CALLS: Final = ("duration", "took", "time", "elapsed")
+"""Words for the time of a call that other tools and headings have."""
 _LIKE_ONE: Final = re.compile(r"\s*+!?\s*+\(?\s*+[A-Za-z_][\w.]*+\s*+(==|!=|<=|>=|<|>|~|&)")
 
 
@@ -139,6 +141,8 @@ class _Reader:
 
 def _near(text: str, names: Iterable[str]) -> str:
     """The names that were meant, perhaps."""
+    if text in _OF_CALLS:
+        return f": {LATENCY} is the time of a call"
     near = difflib.get_close_matches(text, dict.fromkeys(names), _NEAREST)
     return f": did you mean {' or '.join(near)}?" if near else ""
 

@@ -9,8 +9,7 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.comparison import COMM, Comparison, InCgroup, Text
-from events.condition import LATENCY
+from events.comparison import COMM, LATENCY, Comparison, InCgroup, Text
 from events.condition_text import ConditionError, ValueRefused, condition
 from events.field_sort import Sort
 from tui.shown import remark_of, sorts_of_fields
