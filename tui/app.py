@@ -184,7 +184,7 @@ class Probewright(LineApp):
         connection = self.connection
         if connection is None:
             return
-        if not connection.target.owner:
+        if not connection.target.is_kernel:
             self.say_not_armed(f"{connection.target.name} is a recording: {RUNNING_KERNEL}")
         else:
             first = "" if connection.symbols_read else "reading the kernel's symbols, then "

@@ -67,7 +67,7 @@ class ArmingApp(TargetApp):
         if self.watching is None:
             return
         # A recording has what it holds: nothing is armed there, and nothing twice.
-        running = self.watching.armed if self.watching.connection.target.owner else ()
+        running = self.watching.armed if self.watching.connection.target.is_kernel else ()
         plans = [armed.plan for armed in running]
         fresh, again = apart(probes, [*(plan.probe for plan in plans), *self._being_armed])
         for probe in fresh:

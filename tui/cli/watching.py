@@ -219,7 +219,7 @@ def _until_over(
         give_out()
         if showing.enough or watch.ended:
             break
-        if due and watch.connection.target.owner:
+        if due and watch.connection.target.is_kernel:
             with contextlib.suppress(TargetLost):
                 watch.counts()  # and a storm is stopped
                 tell_stopped(watch)
