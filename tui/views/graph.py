@@ -171,7 +171,7 @@ class GraphView(TableView):
             return state
         if watching.live:
             return counted
-        if self._shown.growing.traced and watching.connection.target.owner and not watching.ended:
+        if self._shown.growing.traced and watching.connection.target.is_kernel and not watching.ended:
             return f"the tracer is off, {counted.partition(', ')[0]}"
         return ", ".join(filter(None, (counted, note_of(watching))))
 
