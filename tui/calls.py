@@ -13,7 +13,7 @@ from events.pairing import MOST_OPEN, Alone, Call
 from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
-from probes.plan import Column, Plan
+from probes.plan import Column, Plan, titles_of
 from tui.ends import ends_of
 from tui.shown import detail_of, rank_of
 from widgets.call_rows import CallText, Seen
@@ -127,8 +127,8 @@ class ShownCalls:
             self._plans = plans
             self.calls.use(ends_of(plans))
             self._columns = {
-                exported_name(event.path): (plan.probe.subject, {column.name: column for column in event.columns})
-                for plan in plans
+                exported_name(event.path): (title, {column.name: column for column in event.columns})
+                for plan, title in zip(plans, titles_of(plans), strict=True)
                 for event in plan.events
             }
 

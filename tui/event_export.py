@@ -14,7 +14,7 @@ from events.stack import KERNEL_STACKS
 from kernel.far import FarTarget
 from kernel.recorder import CUTS
 from kernel.recording import RecordingTarget
-from probes.plan import Plan, PlannedEvent
+from probes.plan import Plan, PlannedEvent, titles_of
 from tui.came import events_of, formats_of
 from tui.clock_face import offset_of_row
 from tui.ends import ends_of
@@ -146,19 +146,19 @@ class _Abouts(Mapping[str, About]):
         plans = self._watch.known.plans
         if plans != self._plans:
             self._known = {
-                event.path: _about(plan, event, self._unasked.get(event.path, frozenset()))
-                for plan in plans
+                event.path: _about(title, event, self._unasked.get(event.path, frozenset()))
+                for plan, title in zip(plans, titles_of(plans), strict=True)
                 for event in plan.events
             }
             self._plans = plans
         return self._known
 
 
-def _about(plan: Plan, event: PlannedEvent, unasked: frozenset[str]) -> About:
+def _about(title: str, event: PlannedEvent, unasked: frozenset[str]) -> About:
     letter, _, rest = event.line.partition(":")
     place = rest.split()[1] if len(rest.split()) > 1 else ""
     return About(
-        subject=plan.probe.subject,
+        subject=title,
         unasked=unasked,
         frame=event.frame,
         attached=place if letter == "e" else "",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from events.event_names import exported_name
+from probes.plan import titles_of
 from tui.summed import QUANTILES, Shown, Subject, tasks_of, values_of
 
 if TYPE_CHECKING:
@@ -52,11 +53,12 @@ def objects_of(
             "step": line.width,
             "counts": line.counts(kind),
         }
+    titles = titles_of(watch.known.plans)
     for function in summary.functions:
         found = summary.latencies(function)
         yield {
             "summary": "latency",
-            "function": watch.known.plans[function].probe.subject,
+            "function": titles[function],
             "in_kernel": False,
             "calls": found.count,
             **{name: found.quantile(part) for name, part in QUANTILES},

@@ -81,7 +81,7 @@ class CsvTable:
         values = mark_values(record) if is_mark(record) else exact_values(record)
         asked = source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
         row = {name: cell(values.get(name)) for name in asked if name in self._known}
-        for name, frames in stack_values(record, source.symbols()).items():
+        for name, frames in stack_values(record, source.symbols).items():
             asked, row[name] = (*asked, name), cell(";".join(frames))
         self._unplaced += sum(name not in self._known for name in asked)
         where = (cell(known.get(head.name)) for head in self._source.heads)

@@ -92,7 +92,7 @@ class FoldedStacks:
             self._cuts.append(cut)
             return
         if self._source.passes is None or self._source.passes(record):
-            symbols = self._source.symbols()
+            symbols = self._source.symbols
             own = kernel_frames(record, symbols)
             stacks = (*field_frames(record, symbols), *(() if own is None else (own,)))
             for frames in stacks:

@@ -180,7 +180,7 @@ class PerfettoTrace:
             text = shown.get(name, "")
             if is_name(value, text):
                 found += _annotation(f"{prefix}{name} (name)", text)
-        for name, frames in stack_values(record, self._source.symbols()).items():
+        for name, frames in stack_values(record, self._source.symbols).items():
             found += _annotation(prefix + name, frames)
         return bytes(found)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from events.batch import Batch, Chunk
 from events.kallsyms import Symbols
-from events.stack import stack_behind
+from events.stack import field_frames, kernel_frames, user_frames
 from events.store import Store
 from events.summary.hist_text import sections
 from kernel.errors import KernelError
@@ -148,13 +148,15 @@ def _stacks(random: Random) -> bytes:
 def _feed_stacks(data: bytes) -> None:
     real = captured("7.2", "mixed")
     store = Store(real.decoder, 1 << 24)
+    store.expect_stacks({fmt.path for fmt in real.decoder.formats.values()})
     half = len(data) // 2 // 4096 * 4096
     store.feed(Batch((Chunk(0, data[:half]), Chunk(1, data[half:])), drained=True))
     store.flush()
-    carriers = {fmt.path for fmt in real.decoder.formats.values()}
     for seq in range(store.first_seq, min(store.next_seq, store.first_seq + 20)):
-        for address in stack_behind(store, store.record(seq), carriers)[:100]:
-            real.symbols.text(address)
+        record = store.record(seq)
+        kernel_frames(record, lambda: real.symbols)
+        user_frames(record)
+        field_frames(record, lambda: real.symbols)
 
 
 def _text(*whole: str, repeated: bool = False) -> Any:
