@@ -118,6 +118,7 @@ class CallMatching:
                 until = int(np.searchsorted(ends.seqs, boot))
                 yield from self._matched(ends.part(begin, until))
                 yield self._forgotten(boot)
+                self._pairing.starts.begin_anew(self._store.row(boot)[0])
                 begin = until
         yield from self._matched(ends.part(begin, len(ends.seqs)))
 

@@ -49,6 +49,11 @@ class ChainStarts:
         self._lossy = True
         self._free.clear()
 
+    def begin_anew(self, ts: int) -> None:
+        """Take that the machine has booted, with the time of its first event: no call of before is open."""
+        self._lossy, self._last = False, ts
+        self._free.clear()
+
     def begin(self, ts: int) -> None:
         """Look whether events were lost before a time, and since the time of the end before."""
         if self._lost_between(self._last, ts):

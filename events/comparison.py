@@ -37,6 +37,16 @@ _ALL_BITS: Final = (1 << 64) - 1
 Comm = Callable[[int], str]
 """Thread id -> name of the task."""
 
+LATENCY: Final = "latency"
+"""Of a call from its entry to its exit, in nanoseconds; see `events.together`."""
+_CALLED: Final = ("calltime", "rettime")
+"""Fields of the function_graph tracer's exits (ftrace_graph_ret_entry of kernel/trace/trace_entries.h)."""
+RETVAL: Final = "retval"
+"""What a call returned, as that tracer has it: a register, in which an error of 32 bits has no sign."""
+_LAST_ERROR: Final = -4095
+_OF_TRACER: Final = "ftrace/funcgraph_"
+"""Begins the paths of that tracer's exits, and of its entries."""
+
 COMM: Final = ("comm", "COMM")
 PID: Final = ("pid", "common_pid")
 CPU: Final = ("cpu", "CPU")
@@ -82,9 +92,36 @@ class Number(Comparison):
         """Whether it holds of one event."""
         value = record.values.get(self.field)
         if value is None:
-            value = record.pid if self.field in PID else record.cpu if self.field in CPU else None
-        number = self._meant(record.format.fields if record.format else ())
+            value = record.pid if self.field in PID else record.cpu if self.field in CPU else self._took(record)
+        is_returned = self.field == RETVAL and record.event.startswith(_OF_TRACER)
+        if is_returned and isinstance(value, int):
+            value = _returned(value)
+        number = self.number if is_returned else self._meant(record.format.fields if record.format else ())
         return isinstance(value, int) and bool(NUMERIC[self.operator](value, number))
+
+    def _took(self, record: Record) -> int | None:
+        """How long a call took whose exit says it by itself."""
+        begin, end = (record.values.get(name) for name in _CALLED)
+        told = self.field == LATENCY and isinstance(begin, int) and isinstance(end, int)
+        return int(end) - int(begin) if told else None  # type: ignore[arg-type]
+
+    def _took_of_table(self, table: Table) -> Mask:
+        """The same of rows."""
+        import numpy as np
+
+        fields = {one.name: one for one in table.layout.format.fields}
+        if self.field != LATENCY or not all(name in fields for name in _CALLED):
+            return np.zeros(len(table), np.bool_)
+        (begin, _), (end, _) = (table.column(fields[name]) for name in _CALLED)
+        return self.compare(end.astype(np.int64) - begin.astype(np.int64))
+
+    def _returned_of(self, values: NDArray[Any]) -> Mask:
+        """Of which values of the tracer it holds, errors as what they are below zero."""
+        import numpy as np
+
+        values = values.astype(np.uint64)
+        wide = np.where((values >> np.uint64(31)) == 1, values | np.uint64(0xFFFFFFFF00000000), values).view(np.int64)
+        return np.where((wide >= _LAST_ERROR) & (wide < 0), self.compare(wide), self.compare(values))
 
     def _meant(self, fields: Iterable[Field]) -> int:
         """The number as the field has it: an error is below zero in a pointer (ERR_PTR), too, which has no sign."""
@@ -96,18 +133,18 @@ class Number(Comparison):
 
     def of_table(self, table: Table, comm: Comm) -> Mask:  # noqa: ARG002 - of both
         """Of which rows it holds."""
-        import numpy as np
-
         from events.columns import is_number
 
         field = next((one for one in table.layout.format.fields if one.name == self.field), None)
         if field is None and self.field in (*PID, *CPU):
             return self.compare(table.pids if self.field in PID else table.cpus)
         if field is None or not is_number(field):
-            return np.zeros(len(table), np.bool_)
+            return self._took_of_table(table)
         values, missing = table.column(field)
         if values.dtype.kind == "b":  # numpy compares these with nothing above 64 bits
             values = values.view("u1")
+        if self.field == RETVAL and table.layout.format.path.startswith(_OF_TRACER):
+            return self._returned_of(values)
         rows = self.compare(values, self._meant([field]))
         return rows if missing is None else rows & ~missing
 
@@ -120,6 +157,12 @@ class Number(Comparison):
             return np.asarray((wide & np.uint64(self.number & _ALL_BITS)) != 0)
         found: Mask = NUMERIC[self.operator](values, self.number if number is None else number)
         return found
+
+
+def _returned(value: int) -> int:
+    """An error as what it is below zero, also one of 32 bits: as print_graph_retval of the kernel has it."""
+    signed = value - (1 << 32) if value >> 31 == 1 else value - (1 << 64) if value >> 63 else value
+    return signed if _LAST_ERROR <= signed < 0 else value
 
 
 @dataclass(frozen=True)

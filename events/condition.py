@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
-from events.comparison import COMM, CPU, PID, Comm, Comparison, InCgroup, Text
+from events.comparison import COMM, CPU, LATENCY, PID, Comm, Comparison, InCgroup, Text
 from events.event_names import CGROUP
 from events.field_sort import Sort
 from events.record import Record
@@ -26,8 +26,6 @@ OF_ALL: Final = {
     **dict.fromkeys(CGROUP, Sort.TEXT),
 }
 """What every event has; a field of the event's own with such a name comes first."""
-LATENCY: Final = "latency"
-"""Of a call from its entry to its exit, in nanoseconds; see `events.together`."""
 
 
 class Term(Protocol):

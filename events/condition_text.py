@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from events.cgroups import Cgroups
-from events.comparison import NUMERIC, Comm, InCgroup, Number, Text
+from events.comparison import LATENCY, NUMERIC, Comm, InCgroup, Number, Text
 from events.condition import OF_ALL, Both, Condition, Not, Term
 from events.errnos import errno_of
 from events.event_names import CGROUP
@@ -36,6 +36,8 @@ _LONGEST: Final = 400
 _BITS: Final = range(-(1 << 63), 1 << 64)
 
 
+_OF_CALLS: Final = ("duration", "took", "time", "elapsed")
+"""Words for the time of a call that other tools and headings have."""
 _LIKE_ONE: Final = re.compile(r"\s*+!?\s*+\(?\s*+[A-Za-z_][\w.]*+\s*+(==|!=|<=|>=|<|>|~|&)")
 
 
@@ -46,6 +48,10 @@ class ConditionError(Exception):
         super().__init__(message)
         self.at = at
         """Column, from 0."""
+
+
+class ValueRefused(ConditionError):
+    """A comparison that the values of its field can't stand; the words are in order."""
 
 
 @dataclass(frozen=True)
@@ -116,17 +122,17 @@ class _Reader:
         if value.kind not in ("word", "quoted"):
             raise ConditionError("a value is missing", value.at)
         if sort is Sort.NEITHER:
-            raise ConditionError(f"{name.text} has {sort.value}: it can't be compared", name.at)
+            raise ValueRefused(f"{name.text} has {sort.value}: it can't be compared", name.at)
         number = _number(value.text) if value.kind == "word" and sort is not Sort.TEXT else None
         if number is not None and sign.text in NUMERIC:
             if sign.text == "&" and number not in _BITS:
                 raise ConditionError(f"{value.text} has more than 64 bits", value.at)
             return Number(name.text, sign.text, number, of_error=errno_of(value.text) is not None)
         if sort is Sort.NUMBER:
-            raise ConditionError(f"{name.text} is a number, {value.text} is none{_errno_hint(value.text)}", value.at)
+            raise ValueRefused(f"{name.text} is a number, {value.text} is none{_errno_hint(value.text)}", value.at)
         if sign.text not in _TEXT_OPERATORS:
             why = f"{name.text} is a text: == != ~" if sort is Sort.TEXT else f"{value.text} is no number"
-            raise ConditionError(why, sign.at if sort is Sort.TEXT else value.at)
+            raise ValueRefused(why, sign.at if sort is Sort.TEXT else value.at)
         text = value.text[1:-1] if value.kind == "quoted" else value.text
         if name.text in CGROUP and name.text not in self.fields:
             return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
@@ -135,6 +141,8 @@ class _Reader:
 
 def _near(text: str, names: Iterable[str]) -> str:
     """The names that were meant, perhaps."""
+    if text in _OF_CALLS:
+        return f": {LATENCY} is the time of a call"
     near = difflib.get_close_matches(text, dict.fromkeys(names), _NEAREST)
     return f": did you mean {' or '.join(near)}?" if near else ""
 

@@ -91,13 +91,18 @@ class Namer:
 
     def words(self, column: int | None) -> list[str] | None:
         """Return the words that values of a BTF type are shown by beside numbers; None: any, as they are symbols."""
-        kind, type_id = self._shape(column)
+        kind, _ = self._shape(column)
         if kind == "function":
             return None
-        if kind == "enum" and self._btf is not None:
-            found = self._btf.type(type_id)
-            return [one.name for one in found.values] if isinstance(found, Enum | Enum64) else None
+        if kind == "enum":
+            return [name for name, _ in self.enumerators(column)] or None
         return ["true", "false"] if kind == "bool" else []
+
+    def enumerators(self, column: int | None) -> tuple[tuple[str, int], ...]:
+        """Return names and numbers of the enum that values of this kind are of; none where it is no enum."""
+        kind, type_id = self._shape(column)
+        found = self._btf.type(type_id) if kind == "enum" and self._btf is not None else None
+        return tuple((one.name, one.value) for one in found.values) if isinstance(found, Enum | Enum64) else ()
 
     def names_addresses(self, column: int | None, field: Field | None) -> bool:
         """Whether values of this kind are addresses, which only the symbols can name."""

@@ -14,6 +14,10 @@ holds as long as the kernel has missed none of their exits: a probe of which it 
 
 The kernel misses exits (`maxactive`, `nmissed`), not entries. Where the entry of a call around another one in its
 place may have been lost (`events.chain_starts`), the exit of either may be that of the other: neither is a pair.
+
+Several probes on one function see each call several times, in one place. The kernel reports the exits in the order of
+the entries or in the reverse one (fprobes on the function graph, kernel/trace/fprobe.c:fprobe_return; programs), so
+an exit shows nothing of other functions' calls in its place until something comes that is no exit from there.
 """
 
 from __future__ import annotations
@@ -119,6 +123,16 @@ def idle_task(cpu: int) -> int:
     return -1 - cpu
 
 
+class _Leaving(NamedTuple):
+    """Exits from one place on the stack of a task, as long as nothing else comes of the task."""
+
+    last: End
+    held: list[End]
+    """Those that may each be of several calls."""
+    beside: list[End]
+    """Entries in the place of calls that returned: of another probe on the function, or of a tail call."""
+
+
 class Pairing:
     """Takes the ends in the order of time. Bounded: at most `limit` calls are open at once."""
 
@@ -139,9 +153,8 @@ class Pairing:
         self._lost_between = lost_between
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
         """Task -> its open entries, the outermost first; the task that entered a call last comes last."""
-        self._leaving: dict[int, tuple[End, list[End]]] = {}
-        """Task with open entries whose last event was an exit -> that, and the exits in its place that may each be of
-        several calls."""
+        self._leaving: dict[int, _Leaving] = {}
+        """Task with open entries whose last event was an exit -> what may still return in the place of that."""
 
     @property
     def open_entries(self) -> list[int]:
@@ -151,7 +164,7 @@ class Pairing:
     @property
     def waiting(self) -> int:
         """Exits that may each be of several calls, until it is known whether others follow at once."""
-        return sum(len(held) for _, held in self._leaving.values())
+        return sum(len(leaving.held) for leaving in self._leaving.values())
 
     def take(self, end: End) -> list[Call]:
         """What became of it, and of the calls that it shows to be over."""
@@ -185,9 +198,13 @@ class Pairing:
         """Proofs of the open calls of a task."""
         return [entry.proof for entry in self._stacks.get(task, ())]
 
+    def has_open_after(self, task: int, seq: int) -> bool:
+        """Return whether a call of a task is open whose entry came after a row."""
+        return any(entry.seq > seq for entry in self._stacks.get(task, ()))
+
     def is_waiting(self, task: int) -> bool:
         """Whether exits of a task wait, see `waiting`."""
-        return task in self._leaving and bool(self._leaving[task][1])
+        return task in self._leaving and bool(self._leaving[task].held)
 
     def went_by(self, entry: End) -> list[Call]:
         """The calls that the entry of another call shows to be over; that one has ended and is paired already."""
@@ -203,7 +220,7 @@ class Pairing:
 
     def forget(self) -> list[Call]:
         """Events went by unseen: what is open stays alone, the earliest first."""
-        held = sorted(leave.seq for _, exits in self._leaving.values() for leave in exits)
+        held = sorted(leave.seq for leaving in self._leaving.values() for leave in leaving.held)
         entries = sorted(self.open_entries)
         self._stacks.clear()
         self._leaving.clear()
@@ -222,7 +239,7 @@ class Pairing:
         # The task that has been still for longest is the likeliest to be gone.
         task, stack = next(iter(self._stacks.items()))
         forgotten = [stack.pop(0)] if task == end.task else self._stacks.pop(task)
-        _, held = self._leaving.pop(task, (end, []))
+        held = self._leaving.pop(task, _Leaving(end, [], [])).held
         self.open -= len(forgotten)
         calls += [Call(entry.seq, None, _TOO_MANY) for entry in forgotten]
         return calls + [Call(None, leave.seq, _UNKNOWN) for leave in held]
@@ -246,14 +263,14 @@ class Pairing:
         """What an event shows to be over that comes behind exits, but is none from the place of those."""
         if end.task not in self._leaving:
             return []
-        last, held = self._leaving[end.task]
+        last, held, beside = self._leaving[end.task]
         if end.at_exit and end.frame == last.frame:
             return []
         del self._leaving[end.task]
         stack = self._stacks[end.task]
         calls = self._give_up(stack, held)
         size = len(stack)
-        while stack and shares_stack(stack[-1], last) and stack[-1].frame <= last.frame:
+        while stack and (stack[-1] in beside or (shares_stack(stack[-1], last) and stack[-1].frame <= last.frame)):
             calls.append(Call(stack.pop().seq, None, _NO_EXIT))
         self.open -= size - len(stack)
         self._tidy(end.task)
@@ -263,7 +280,7 @@ class Pairing:
         stack = self._stacks.get(end.task)
         if stack is None:
             return [Call(None, end.seq, _NO_ENTRY)]
-        last, held = self._leaving.setdefault(end.task, (end, []))
+        last, held, beside = self._leaving.setdefault(end.task, _Leaving(end, [], []))
         places = places_of(stack, end)
         if not places:
             chosen = last is not end and end.function & PROBE in self.chosen
@@ -276,12 +293,16 @@ class Pairing:
             held.append(end)
             return []
         at = places[max(len(places) - known, 0)]
-        inner, exits = stack[at:], [*held, end]
+        inner, exits, held_back = stack[at:], [*held, end], bool(held)
         held.clear()
         if any(len(same_as(leave, inner)) < len(same_as(leave, exits)) for leave in exits):
             calls = self._give_up(stack, exits)
         else:
-            del stack[at:]
+            # Exits of these may still come: of another probe on the function, or of a tail call that was missed.
+            others = [] if held_back or not end.frame else [one for one in inner if _is_beside(one, end)]
+            inner = [one for one in inner if one not in others]
+            stack[at:] = others
+            beside += others
             self.open -= len(inner)
             calls = [call for one in settle(inner, exits) for call in self._calls(*one)]
         self._tidy(end.task)
@@ -308,3 +329,8 @@ class Pairing:
         if not self._stacks[task]:
             del self._stacks[task]
             self._leaving.pop(task, None)
+
+
+def _is_beside(entry: End, leave: End) -> bool:
+    """Return whether a call is of another function or probe and in the place of one that an exit ends."""
+    return entry.frame == leave.frame and entry.function != leave.function

@@ -162,6 +162,10 @@ class Recording:
         Raises:
             RecordingError: one is damaged.
         """
+        return self._every_format
+
+    @cached_property
+    def _every_format(self) -> tuple[EventFormat, ...]:
         found: dict[EventFormat, None] = {}
         budget = _MOST_FORMATS
         for kind, path, entry, start in self._named.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.export.stacks import stack_of, stacks_in
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from events.kallsyms import Symbols
     from events.record import Record
 
+SymbolReader = Callable[[], "Symbols | None"]
+"""Reads the symbols of the kernel, from a remote host perhaps: called where a stack is there, and only there."""
 KERNEL_STACKS: Final = ("ftrace/kernel_stack", "kernel_stack")
 USER_STACKS: Final = ("ftrace/user_stack", "user_stack")
 """Events that a trigger or an option of tracing records behind others; a line of text names no group."""
@@ -47,34 +49,34 @@ def is_stack(record: Record) -> bool:
     return record.event in KERNEL_STACKS or record.event in USER_STACKS
 
 
-def kernel_frames(record: Record, symbols: Symbols | None) -> tuple[Frame, ...] | None:
+def kernel_frames(record: Record, symbols: SymbolReader) -> tuple[Frame, ...] | None:
     """Return the kernel's frames of an event, or of a stack that is a row; None: none were recorded."""
     return _frames(record, KERNEL_STACKS, symbols)
 
 
 def user_frames(record: Record) -> tuple[Frame, ...] | None:
     """Return the frames of the program in an event, or of such a stack that is a row; None: none were recorded."""
-    return _frames(record, USER_STACKS, None)
+    return _frames(record, USER_STACKS, lambda: None)
 
 
-def field_frames(record: Record, symbols: Symbols | None) -> tuple[tuple[Frame, ...], ...]:
+def field_frames(record: Record, symbols: SymbolReader) -> tuple[tuple[Frame, ...], ...]:
     """Return the frames of each stack that is a field of an event."""
-    return tuple(_named(stack, symbols) for stack in stacks_in(record))
+    return tuple(_named(stack, symbols()) for stack in stacks_in(record))
 
 
-def stack_values(record: Record, symbols: Symbols | None) -> Mapping[str, tuple[str, ...]]:
+def stack_values(record: Record, symbols: SymbolReader) -> Mapping[str, tuple[str, ...]]:
     """Return the frames of an event's stacks as texts, `stack` and `user_stack` as far as they were recorded."""
     found = {"stack": kernel_frames(record, symbols), "user_stack": user_frames(record)}
     return {name: tuple(frame.text for frame in frames) for name, frames in found.items() if frames is not None}
 
 
-def _frames(record: Record, paths: Sequence[str], symbols: Symbols | None) -> tuple[Frame, ...] | None:
+def _frames(record: Record, paths: Sequence[str], symbols: SymbolReader) -> tuple[Frame, ...] | None:
     stack = next((one for one in (record, *record.stacks) if one.event in paths), None)
     if stack is None:
         return None
     if stack.text:
         return _without_own([_printed(line) for line in _LINE.findall(stack.text)])
-    return _named(stack_of(stack) or (), symbols)
+    return _named(stack_of(stack) or (), symbols())
 
 
 def _named(addresses: Iterable[int], symbols: Symbols | None) -> tuple[Frame, ...]:

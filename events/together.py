@@ -13,8 +13,8 @@ import numpy as np
 
 from events.call_matching import CallMatching
 from events.columns import PIECE, Columns, Ints, Mask
-from events.comparison import Comparison, Number
-from events.condition import LATENCY, OF_ALL
+from events.comparison import LATENCY, Comparison, Number
+from events.condition import OF_ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -12,7 +12,7 @@ from btf.damage import exact_types
 from btf.errors import BtfError
 from kernel.addresses import by_name, by_symbols, landing
 from kernel.knowledge import Knowledge
-from kernel.recorded_plans import recorded_plans
+from kernel.recorded_plans import readable_plans
 from kernel.recording import RecordingTarget
 from probes.attaching.reasons import Why
 from probes.command import Armable, Deletion, UserProbe, is_function, is_own, parse_command
@@ -206,7 +206,7 @@ class Connection(Knowledge):
         if not isinstance(self.target, RecordingTarget):
             return None
         text = " ".join(probe.split()) if isinstance(probe, str) else str(probe)
-        plans = recorded_plans(self.target.recording)
+        plans = readable_plans(self.target.recording)
         return next((plan for plan in plans if not is_function(plan.probe) and str(plan.probe) == text), None)
 
     def _around(self, probe: Armable | str) -> Environment:

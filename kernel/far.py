@@ -103,6 +103,8 @@ Reach = Callable[[threading.Event | None, bool], Reached]
 class FarTarget:
     """A kernel at the other end of a line; a `kernel.target.Target`."""
 
+    is_kernel = True
+
     def __init__(
         self,
         reached: Reached,

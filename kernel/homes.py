@@ -49,7 +49,7 @@ class Homes:
         Args:
             names: of the tasks that made events, by thread id.
         """
-        if not self._target.owner:
+        if not self._target.is_kernel:
             return
         with self._lock:
             deadline = time.monotonic() + _AT_ONCE

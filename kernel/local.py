@@ -166,6 +166,7 @@ class LocalTarget:
     """The running kernel; see `kernel.target.Target`."""
 
     name = "local"
+    is_kernel = True
 
     def __init__(self) -> None:
         self.owner = owner_of(files.read("/proc/self/stat", 4096))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from events.chunks import RecordingError
@@ -14,9 +15,21 @@ if TYPE_CHECKING:
     from probes.plan import Plan
 
 
+_DAMAGES = (RecordingError, KeyError, TypeError, ValueError, AttributeError, ParseError)
+
+
 def recorded_plans(recording: Recording) -> tuple[Plan, ...]:
     """Return the plans that were armed when a recording was made. Raises TargetUnusable."""
     try:
         return tuple(map(plan_from_dict, recording.plans))
-    except (RecordingError, KeyError, TypeError, ValueError, AttributeError, ParseError) as error:
+    except _DAMAGES as error:
         raise TargetUnusable(f"{recording.name}: the probes of this recording are damaged") from error
+
+
+def readable_plans(recording: Recording) -> tuple[Plan, ...]:
+    """Return the plans of a recording that are not damaged: for questions about one probe, not for a replay."""
+    found = []
+    for plain in recording.plans:
+        with suppress(*_DAMAGES):
+            found.append(plan_from_dict(plain))
+    return tuple(found)

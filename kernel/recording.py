@@ -30,6 +30,7 @@ _MOST_FILES = 20_000
 class RememberedTarget:
     """What a `Target` does where there is no kernel any more."""
 
+    is_kernel = False
     owner = ""
 
     def __init__(self, name: str) -> None:

@@ -13,7 +13,7 @@ from kernel.arming import Mode
 from kernel.counts import Counts
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.limits import Limits
-from kernel.recorded_plans import recorded_plans
+from kernel.recorded_plans import readable_plans, recorded_plans
 from kernel.recording import RecordingTarget
 from kernel.session import UNLIMITED, Armed
 from kernel.undo import UndoFailure
@@ -189,8 +189,8 @@ def _covers(recorded: Plan, wanted: Plan) -> bool:
 
 
 def holds(recording: Recording, wanted: Plan) -> bool:
-    """Whether what a plan would show was recorded. Raises TargetUnusable."""
-    plans = recorded_plans(recording)
+    """Whether what a plan would show was recorded, as far as its plans can be read."""
+    plans = readable_plans(recording)
     return any(one.probe.subject == wanted.probe.subject and _covers(one, wanted) for one in plans)
 
 

@@ -57,9 +57,14 @@ class Target(Protocol):
         """What the user calls it: `local`, `ssh://host`, `lab:7.2`, a file name."""
 
     @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel that runs and not a recording of one; the far side is not asked."""
+
+    @property
     def owner(self) -> str:
         """`PID_STARTTIME` of the process on that kernel which holds our effects (starttime: field 22 of
         /proc/PID/stat, in base 36); names the session's group and instance. Empty: no effects possible.
+        Raises TargetLost.
         """
 
     def facts(self) -> TargetFacts:

@@ -112,7 +112,7 @@ class Watch(Holder):
     @property
     def live(self) -> bool:
         """Something is armed on a kernel that runs."""
-        return bool(self.armed) and not self.ended and bool(self.connection.target.owner)
+        return bool(self.armed) and not self.ended and self.connection.target.is_kernel
 
     @property
     def silent(self) -> float | None:
@@ -244,7 +244,7 @@ class Watch(Holder):
 
     def counts(self) -> Counts | None:
         """What was lost so far; asks the kernel, and stops a probe that is too fast (see `guard`)."""
-        return self._look(guarded=bool(self.connection.target.owner))
+        return self._look(guarded=self.connection.target.is_kernel)
 
     def _look(self, *, guarded: bool) -> Counts | None:
         with self._accounting:

@@ -34,6 +34,8 @@ _OWN = {
 }
 DYNAMIC_EVENTS = "dynamic_events"
 _FILTER, _TRIGGER = "/filter", "/trigger"
+_HALF_PAIR = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Halves of a pair of UTF-16, of which no encoding makes bytes; U+DC80 to U+DCFF stand for bytes."""
 _MERE_NAME = re.compile(r"(?![a-z][0-9]*\s)[A-Za-z_][A-Za-z0-9_]*\s")
 _FILES = (DYNAMIC_EVENTS, "kprobe_events", "uprobe_events", "synthetic_events")
 
@@ -62,7 +64,12 @@ def kernel_verdict(
         return _verdict(text, btf, facts, existing, interface, environment)
     # A byte of UTF-8 is a letter, a blank or a sign to the kernel, each for itself.
     verdict = _verdict(
-        text.encode(errors="surrogateescape").decode("latin-1"), btf, facts, existing, interface, environment
+        _HALF_PAIR.sub("?", text).encode(errors="surrogateescape").decode("latin-1"),
+        btf,
+        facts,
+        existing,
+        interface,
+        environment,
     )
     error = verdict.error
     if error is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probes.command import Armable
@@ -76,3 +78,19 @@ class Plan:
     def lines(self) -> tuple[str, ...]:
         """All lines, in the order in which they are written."""
         return tuple(line for event in self.events for line in event.lines)
+
+
+def titles_of(plans: Sequence[Plan]) -> list[str]:
+    """Return a title for each plan: what it probes, with the name of its events where several probe the same.
+
+    `vfs_read`, and of a second one `vfs_read (vfs_read_2)`; two plans have one title where names are equal.
+    """
+    often = Counter(plan.probe.subject for plan in plans)
+    return [_title(plan, shared=often[plan.probe.subject] > 1) for plan in plans]
+
+
+def _title(plan: Plan, *, shared: bool) -> str:
+    names = dict.fromkeys(event.event.removesuffix("__entry").removesuffix("__exit") for event in plan.events)
+    subject = plan.probe.subject
+    own = ", ".join(name for name in names if name != subject)
+    return f"{subject} ({own})" if shared and own else subject

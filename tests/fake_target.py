@@ -76,6 +76,8 @@ class FakeTarget:
         after: the same, when the step has been carried out and the answer is on its way.
     """
 
+    is_kernel = True
+
     def __init__(
         self,
         files: dict[str, bytes] | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -157,6 +157,11 @@ class Probewright(LineApp):
         built = probe == self.compose_place.current
         return self.hosting.not_elsewhere(here, built=built) if self.hosting is not None else ""
 
+    def show_newest_of(self, events: Collection[str]) -> None:
+        place = self._make_live_place()
+        self.switch_mode("live")
+        self.call_after_refresh(place.show_newest_of, events)
+
     def edit_filter(self, probe: Armable) -> None:
         """Go where the filter of a probe is written."""
         self.switch_mode("compose")
@@ -182,7 +187,7 @@ class Probewright(LineApp):
         connection = self.connection
         if connection is None:
             return
-        if not connection.target.owner:
+        if not connection.target.is_kernel:
             self.say_not_armed(f"{connection.target.name} is a recording: {RUNNING_KERNEL}")
         else:
             self.forget("arming")

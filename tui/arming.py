@@ -16,7 +16,7 @@ from kernel.undo import words_of
 from kernel.watch import Watch
 from probes.command import Armable, UserProbe
 from probes.cost import percent
-from probes.plan import Plan, PlannedEvent
+from probes.plan import Plan, PlannedEvent, titles_of
 from probes.probe import Probe
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
@@ -87,7 +87,7 @@ def arm_back(watching: Watch, gone: Sequence[tuple[Plan, Told]]) -> Remedied:
             refused += [f"{text}: {error}" for text, error in again.refused]
         except KernelError as error:
             refused.append(f"{plan.probe.subject}: {error}")
-    names = ", ".join(plan.probe.subject for plan, _ in gone)
+    names = ", ".join(titles_of([plan for plan, _ in gone]))
     return Remedied("; ".join(refused) or f"armed again: {names}", failed=bool(refused))
 
 

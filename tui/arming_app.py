@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import on, work
 from textual.notifications import SeverityLevel
 
+from probes.plan import titles_of
 from tui import dialogs
 from tui.messages import Disarmed, FoundTooFast, ProbeArmed, ProbeRejected, Recorded, Remedied
 from tui.target_app import TargetApp
@@ -49,6 +50,10 @@ class ArmingApp(TargetApp):
         """Go where the filter of a probe is written."""
 
     @abstractmethod
+    def show_newest_of(self, events: Collection[str]) -> None:
+        """Go to the newest event of some, by their paths."""
+
+    @abstractmethod
     def refused(self, probe: Armable, verdict: Verdict) -> None:
         """The kernel said no to a probe."""
 
@@ -63,7 +68,7 @@ class ArmingApp(TargetApp):
         if self.watching is None:
             return
         # A recording has what it holds: nothing is armed there, and nothing twice.
-        running = self.watching.armed if self.watching.connection.target.owner else ()
+        running = self.watching.armed if self.watching.connection.target.is_kernel else ()
         plans = [armed.plan for armed in running]
         fresh, again = apart(probes, [*(plan.probe for plan in plans), *self._being_armed])
         for probe in fresh:
@@ -77,7 +82,8 @@ class ArmingApp(TargetApp):
 
         def answered(answer: str) -> None:
             if answer == "show":
-                self.switch_mode("live")
+                there = [plan for plan in plans if any(not apart([probe], [plan.probe]).fresh for probe in again)]
+                self.show_newest_of({event.path for plan in there for event in plan.events})
             for other in others if answer == "again" else ():
                 self.arm(other)
 
@@ -172,7 +178,7 @@ class ArmingApp(TargetApp):
         for failure in event.failures:
             self.notify(failure, title="left behind", severity="error", markup=False)
         if (gone := event.gone) and event.watching is self.watching:
-            names = ", ".join(plan.probe.subject for plan, _ in gone)
+            names = ", ".join(titles_of([plan for plan, _ in gone]))
             self.can_take_back(f"disarmed: {names}", lambda: self._arm_back(gone))
         self.look()
         self.refresh_places()

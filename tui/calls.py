@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from events.event_names import exported_name
+from events.export.escape import exact_values
 from events.pairing import MOST_OPEN, Alone, Call
 from events.record import Record
 from events.search import Found
 from kernel.watch import Watch
-from probes.plan import Column, Plan
+from probes.plan import Column, Plan, titles_of
 from tui.ends import ends_of
 from tui.shown import detail_of, rank_of
 from widgets.call_rows import CallText, Seen
@@ -62,6 +63,34 @@ def detail_of_call(
     return f"{seconds(last.ts)}  {last.event} of {last.comm}-{last.pid}{time}", tuple(fields)
 
 
+def object_of_call(watching: Watch, call: CallText, entry: Record | None, leave: Record | None) -> dict[str, Any]:
+    """Return a call as an object for JSON: values of both ends by their names, and under `values` as numbers.
+
+    Raises IndexError where neither end is there.
+    """
+    last = leave or entry
+    if last is None:
+        raise IndexError
+    ends = {"entry": entry, "exit": leave}
+    shown = {end: record and dict(watching.known.values(record)) for end, record in ends.items()}
+    exact = {end: record and exact_values(record) for end, record in ends.items()}
+    return {
+        "ts": last.ts,
+        "cpu": last.cpu,
+        "pid": last.pid,
+        "comm": last.comm,
+        "call": call.function,
+        "latency": call.latency,
+        "ret": call.returned or None,
+        **shown,
+        "values": {
+            end: values and {name: values[name] for name in shown[end] or () if name in values}
+            for end, values in exact.items()
+        },
+        "note": call.note or None,
+    }
+
+
 class ShownCalls:
     """Calls as the table shows them."""
 
@@ -98,8 +127,8 @@ class ShownCalls:
             self._plans = plans
             self.calls.use(ends_of(plans))
             self._columns = {
-                exported_name(event.path): (plan.probe.subject, {column.name: column for column in event.columns})
-                for plan in plans
+                exported_name(event.path): (title, {column.name: column for column in event.columns})
+                for plan, title in zip(plans, titles_of(plans), strict=True)
                 for event in plan.events
             }
 
@@ -109,6 +138,11 @@ class ShownCalls:
 
     def _records(self, call: Call) -> tuple[Record | None, Record | None]:
         return self._record(call.entry), self._record(call.exit)
+
+    def ends(self, row: int) -> tuple[int | None, int | None]:
+        """Return the sequence numbers of entry and exit of a row; None: not seen. Raises IndexError as `records`."""
+        call = self.calls.call(row)
+        return call.entry, call.exit
 
     def call(self, row: int) -> CallText:
         """What is shown of a row. Raises IndexError where it was dropped."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from events.stack import KERNEL_STACKS, USER_STACKS
 
 if TYPE_CHECKING:
+    from events.format import EventFormat
     from events.store import Store
     from kernel.watch import Watch
     from probes.plan import Plan
@@ -48,3 +49,13 @@ def _events_of(plans: Sequence[Plan], armed: Iterable[Plan], came: set[str]) -> 
     there = {event.path for plan in armed for event in plan.events if event.recorded} | came
     every = chain.from_iterable(plan.events for plan in plans)
     return {event.path: event.path in came for event in every if event.path in there}
+
+
+def formats_of(watching: Watch) -> Iterable[EventFormat]:
+    """Return the formats of the events that came; of a recording those of all that it holds, read or not."""
+    from kernel.recording import RecordingTarget
+
+    target = watching.connection.target
+    if isinstance(target, RecordingTarget):
+        return target.recording.every_format()
+    return watching.store.decoder.formats.values() if watching.store is not None else ()

@@ -6,7 +6,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from events.condition import LATENCY
+from events.comparison import LATENCY
 from events.record import Record
 from events.search import Found
 from tui.calls import ShownCalls

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,14 @@ from events.stack import KERNEL_STACKS
 from kernel.far import FarTarget
 from kernel.recorder import CUTS
 from kernel.recording import RecordingTarget
-from probes.plan import Plan, PlannedEvent
-from tui.came import events_of
+from probes.plan import Plan, PlannedEvent, titles_of
+from tui.came import events_of, formats_of
 from tui.clock_face import offset_of_row
 from tui.ends import ends_of
 from tui.graph_values import GraphValues
 
 if TYPE_CHECKING:
     from events.export.formats import Format
-    from events.format import EventFormat
     from kernel.watch import Watch
 
 _NOTHING: Mapping[str, frozenset[str]] = {}
@@ -38,7 +37,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
     """
     store, connection = watch.store, watch.connection
     armed = {fmt: None for one in watch.armed for fmt in one.formats.values()}
-    known = dict.fromkeys(_formats_of(watch))
+    known = dict.fromkeys(formats_of(watch))
     graph = GraphValues(watch)
     return Source(
         about=_Abouts(watch, unasked),
@@ -60,21 +59,13 @@ def timed_source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHI
     return timed(source_of(watch, unasked), lambda record: offset_of_row(watch, record.ts, record.seq))
 
 
-def _formats_of(watch: Watch) -> Iterable[EventFormat]:
-    """Return the formats of the events that came; of a recording those of all that it holds, read or not."""
-    target = watch.connection.target
-    if isinstance(target, RecordingTarget):
-        return target.recording.every_format()
-    return watch.store.decoder.formats.values() if watch.store is not None else ()
-
-
 def load_symbols(watch: Watch, form: Format) -> None:
     """Read the kernel's symbols where a format, or what is given out in it, needs them; for a worker.
 
     Where they are read already that changes nothing, so that what is written does not depend on what was looked at.
     """
     known = watch.known
-    formats = [*_formats_of(watch), *(fmt for one in watch.armed for fmt in one.formats.values())]
+    formats = [*formats_of(watch), *(fmt for one in watch.armed for fmt in one.formats.values())]
     if (
         form.names_addresses
         or have_stacks(watch)
@@ -85,7 +76,7 @@ def load_symbols(watch: Watch, form: Format) -> None:
 
 def have_stacks(watch: Watch) -> bool:
     """Whether events have kernel stacks, or such stacks came without theirs."""
-    return bool(watch.known.with_stacks) or any(fmt.path in KERNEL_STACKS for fmt in _formats_of(watch))
+    return bool(watch.known.with_stacks) or any(fmt.path in KERNEL_STACKS for fmt in formats_of(watch))
 
 
 def _may_be_cut(watch: Watch) -> bool:
@@ -155,19 +146,19 @@ class _Abouts(Mapping[str, About]):
         plans = self._watch.known.plans
         if plans != self._plans:
             self._known = {
-                event.path: _about(plan, event, self._unasked.get(event.path, frozenset()))
-                for plan in plans
+                event.path: _about(title, event, self._unasked.get(event.path, frozenset()))
+                for plan, title in zip(plans, titles_of(plans), strict=True)
                 for event in plan.events
             }
             self._plans = plans
         return self._known
 
 
-def _about(plan: Plan, event: PlannedEvent, unasked: frozenset[str]) -> About:
+def _about(title: str, event: PlannedEvent, unasked: frozenset[str]) -> About:
     letter, _, rest = event.line.partition(":")
     place = rest.split()[1] if len(rest.split()) > 1 else ""
     return About(
-        subject=plan.probe.subject,
+        subject=title,
         unasked=unasked,
         frame=event.frame,
         attached=place if letter == "e" else "",

@@ -5,11 +5,12 @@ All views of the live place, its search and its exports ask the same object, so 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.condition import LATENCY
-from events.condition_text import ConditionError, condition
+from events.comparison import COMM, LATENCY, Comparison, InCgroup, Text
+from events.condition_text import ConditionError, ValueRefused, condition
 from events.field_sort import Sort
 from tui.shown import remark_of, sorts_of_fields
 from widgets.figures import grouped
@@ -62,6 +63,8 @@ class Filter:
         self._made: tuple[_Made, ...] = ()
         self._sorts: dict[str, Sort] = {}
         """Fields that were ever there: a condition on one that went goes on to hold of nothing else."""
+        self._mixed: set[str] = set()
+        """Fields that two hosts have in two ways, or one had in another way before."""
 
     def choose(self, text: str, watching: Watch | None, selected: Selected | None = None) -> None:
         """Take another condition; `selected`: its events as `preview` gave them. Raises ConditionError."""
@@ -81,13 +84,41 @@ class Filter:
     def with_text(self, text: str) -> Filter:
         """Return another filter that knows the same fields."""
         other = Filter(text.strip(), self._stores)
-        other._sorts = dict(self._sorts)
+        other._sorts, other._mixed = dict(self._sorts), set(self._mixed)
         return other
 
     def sorts(self, watching: Watch) -> dict[str, Sort]:
         """Return what each field can be compared with, also of those that are not recorded any more."""
-        self._sorts |= sorts_of_fields(watching)
+        for name, sort in sorts_of_fields(watching).items():
+            before = self._sorts.get(name, sort)
+            if sort is not before and Sort.UNKNOWN not in (sort, before):
+                self._mixed.add(name)
+            self._sorts[name] = Sort.UNKNOWN if name in self._mixed else sort
         return {LATENCY: Sort.NUMBER, **self._sorts}
+
+    @property
+    def of_tasks(self) -> bool:
+        """Whether it asks for names of tasks, which the kernel may learn after their first events."""
+        return any(isinstance(part, Text) and part.field in COMM for part in self._parts)
+
+    @property
+    def of_cgroups(self) -> bool:
+        """Whether it asks for cgroups of tasks, which are looked up after their first events."""
+        return any(isinstance(part, InCgroup) for part in self._parts)
+
+    @property
+    def of_calls(self) -> bool:
+        """Whether it compares what both ends of a call have, or the time between them."""
+        return self._condition is not None and self._condition.of_calls
+
+    @property
+    def _parts(self) -> tuple[Comparison, ...]:
+        return tuple(self._condition.term.parts()) if self._condition is not None else ()
+
+    @property
+    def _condition(self) -> Condition | None:
+        """The condition with the kinds of its fields; None: every event passes."""
+        return condition(self.text, {LATENCY: Sort.NUMBER, **self._sorts}, str) if self.text else None
 
     def of(self, watching: Watch, store: Store) -> Selected | None:
         """Return the events of a store that pass, the same object until they are others; None: all do."""
@@ -125,6 +156,20 @@ class Filter:
         store = selected.store
         kept = tuple(one for one in self._made if one.store is not store)[: self._stores - 1]
         self._made = (_Made(store, selected, selected.condition.tasks(store.cmdlines)), *kept)
+
+
+class _AnyFields(dict[str, Sort]):
+    """Fields before any is known: each name may be one."""
+
+    def get(self, name: str, default: object = None) -> Sort:  # noqa: ARG002
+        return Sort.UNKNOWN
+
+
+def check_form(text: str) -> None:
+    """Raise ConditionError where a text is no condition, whatever fields there will be."""
+    if text.strip():
+        with contextlib.suppress(ValueRefused):
+            condition(text, _AnyFields(), str)
 
 
 def slower_than(least: int) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.comparison import COMM, NUMERIC
-from events.condition import LATENCY, OF_ALL
+from events.comparison import COMM, LATENCY, NUMERIC
+from events.condition import OF_ALL
 from events.condition_text import quoted
 from events.errnos import errno_name, errno_names, errno_of
 from events.event_names import CGROUP, event_name
@@ -144,7 +144,18 @@ def values_seen(watching: Watch, store: Store, field: str) -> tuple[Value, ...]:
             counts[one] = counts.get(one, 0) + 1
         if time.monotonic() >= deadline:
             break
-    return tuple(sorted(counts, key=lambda one: (-counts[one], one.text)))
+    seen = sorted(counts, key=lambda one: (-counts[one], one.text))
+    return tuple(dict.fromkeys((*seen, *_enumerators(watching, store, field))))
+
+
+def _enumerators(watching: Watch, store: Store, field: str) -> Iterator[Value]:
+    """Yield the values of the enum that a field is of, seen or not, as events have them."""
+    fields = [one for fmt in store.decoder.formats.values() for one in fmt.fields if one.name == field]
+    unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
+    columns = (column for plan in watching.known.plans for event in plan.events for column in event.columns)
+    for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
+        for name, number in watching.known.namer.enumerators(kind):
+            yield Value(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
 
 
 def _of_all(store: Store, field: str) -> tuple[Value, ...]:

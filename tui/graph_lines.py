@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from events.graph.brackets import What
 from events.graph.tree import Flag, Row
 from events.pairing import Call, probe_and_address
+from probes.plan import titles_of
 from tui.graph_names import GraphNames
 from widgets.graph_rows import GraphText
 
@@ -136,7 +137,7 @@ class GraphLines:
         if address:
             return self.names.function(address)
         plans = self._watching.known.plans
-        return plans[probe].probe.subject if probe < len(plans) else str(probe)
+        return titles_of(plans)[probe] if probe < len(plans) else str(probe)
 
     def task(self, task: int) -> str:
         """`cat-812`, or `idle on cpu 1`."""

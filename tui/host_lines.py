@@ -28,11 +28,14 @@ class Account(NamedTuple):
     hits: Mapping[str, int]
     gaps: tuple[LineCut, ...] = ()
     """How often the line was cut."""
+    of: int | None = None
+    """Events of which those passed the filter; None: there is none."""
 
     @property
     def text(self) -> str:
         """In one line: four ways to lose an event, how long there was no line, then what came late."""
-        parts = [f"{self.events:,} events", self.losses.text]
+        of = "" if self.of is None else f" of {self.of:,}"
+        parts = [f"{self.events:,}{of} events", self.losses.text]
         parts += [f"gap {gap_of(self.gaps)}"] if self.gaps else []
         parts += [f"{self.late:,} late"] if self.late else []
         parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
@@ -52,6 +55,7 @@ class Account(NamedTuple):
             "lowered": list(host.done.lines),
             "notes": [*host.done.notes, *host.stopped],
             "events": self.events,
+            **({} if self.of is None else {"of": self.of}),
             "lost": lost.lost,
             "missed": lost.missed,
             "dropped": lost.dropped,
@@ -71,8 +75,8 @@ def losses_of_host(host: Host) -> Lost:
     return lost_of(host.watch, host.counts) if host.watch is not None else Lost()
 
 
-def account_of(fleet: Fleet, host: Host, shown: int) -> Account:
-    """As of now."""
+def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> Account:
+    """As of now; `of`: see `Account`."""
     events: Merged = fleet.events
     return Account(
         shown,
@@ -82,6 +86,7 @@ def account_of(fleet: Fleet, host: Host, shown: int) -> Account:
         host.offset(fleet.now()),
         host.counts.hits if host.counts else {},
         gaps_of(host),
+        of,
     )
 
 

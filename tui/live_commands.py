@@ -113,7 +113,7 @@ class LiveCommands(Screen[None]):
         from tui.screens.triggers import TriggerScreen
 
         watching = self.bench.watching
-        if watching is not None and not watching.connection.target.owner:
+        if watching is not None and not watching.connection.target.is_kernel:
             self.notify("a recording takes no triggers", markup=False)
         elif watching is not None:
             self.with_meant("triggers of", lambda meant: self.app.push_screen(TriggerScreen(watching, meant)))
@@ -127,7 +127,7 @@ class LiveCommands(Screen[None]):
         """
         watching = self.bench.watching
         armed = watching.armed if watching is not None else ()
-        recorded = watching is not None and not watching.connection.target.owner
+        recorded = watching is not None and not watching.connection.target.is_kernel
         event = self._event_under_cursor()
         meant = [one for one in armed if not event or any(planned.path == event for planned in one.plan.events)]
         if len(meant) == 1:
@@ -155,7 +155,7 @@ class LiveCommands(Screen[None]):
     def action_record(self) -> None:
         """Begin to write a recording beside where probewright was started, or end it; each is asked before."""
         watching = self.seen
-        if watching is not None and not watching.connection.target.owner:
+        if watching is not None and not watching.connection.target.is_kernel:
             self.notify("this is a recording: it stands in its file; o exports what is in it", markup=False)
             return
         if watching is None or not watching.live:
@@ -181,7 +181,7 @@ class LiveCommands(Screen[None]):
         if watching is None or watching.store is None or not len(watching.store):
             self.notify("there are no events that could be given out", markup=False)
         else:
-            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter))
+            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, self.view.table_name))
 
     def action_probe(self) -> None:
         """Build a probe on the function under the cursor; without a cursor on one that is chosen."""

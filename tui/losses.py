@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
 from kernel.counts import Counts
 from kernel.session import Armed
 from kernel.watch import Watch
-from probes.plan import Plan, PlannedEvent
+from probes.plan import Plan, PlannedEvent, titles_of
 from tui.shown import losses_of
 from widgets.loss_panel import CpuLoss, LossSheet, ProbeLoss
 
@@ -36,21 +34,10 @@ def sheet_of(watching: Watch, counts: Counts | None, buffer_kb: int, usual_kb: i
             CpuLoss(cpu, counts.overrun.get(cpu, 0), counts.full.get(cpu, 0))
             for cpu in sorted({*counts.overrun, *counts.full})
         )
-    names = names_of([armed.plan for armed in watching.armed])
+    names = titles_of([armed.plan for armed in watching.armed])
     probes = tuple(_probe(watching, armed, counts, name) for armed, name in zip(watching.armed, names, strict=True))
     refused = counts.read_errors if counts is not None else 0
     return LossSheet(losses_of(watching, counts), cpus, probes, buffer_kb, usual_kb, refused)
-
-
-def names_of(plans: Sequence[Plan]) -> list[str]:
-    """What each probes; where several probe the same, the names of their events as well."""
-    often = Counter(plan.probe.subject for plan in plans)
-    return [
-        plan.probe.subject
-        if often[plan.probe.subject] == 1
-        else f"{plan.probe.subject}: {', '.join(event.event for event in plan.events)}"
-        for plan in plans
-    ]
 
 
 def _probe(watching: Watch, armed: Armed, counts: Counts | None, name: str) -> ProbeLoss:

@@ -11,7 +11,7 @@ from pathlib import Path
 from kernel.connection import Connection
 from kernel.errors import KernelError
 from kernel.presets import Entry, Origin, Presets, read_text
-from kernel.recorded_plans import recorded_plans
+from kernel.recorded_plans import readable_plans
 from kernel.recording import RecordingTarget
 from kernel.replay import holds
 from probes.command import Armable
@@ -66,7 +66,7 @@ def _not_recorded(connection: Connection, judgement: Judgement) -> str:
     recording = connection.target.recording
     if all(one.plan is not None and holds(recording, one.plan) for one in judgement.probes):
         return ""
-    names = sorted({plan.probe.subject for plan in recorded_plans(recording)})
+    names = sorted({plan.probe.subject for plan in readable_plans(recording)})
     return f"this recording does not hold it: it has {', '.join(names) or 'no events'}"
 
 

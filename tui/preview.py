@@ -130,7 +130,7 @@ def _look(spec: str, writer: int) -> None:
 
 def _recording(target: Target) -> RecordingTarget | None:
     """Return the target where it is a recording with events."""
-    if target.owner:  # a kernel: no more is imported to know that
+    if target.is_kernel:  # a kernel: no more is imported to know that
         return None
     from kernel.recording import RecordingTarget, holds_events
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from tui import came
@@ -29,11 +30,17 @@ def fields_of(watching: Watch) -> tuple[str, ...]:
 
 def sorts_of_fields(watching: Watch) -> dict[str, Sort]:
     """Return what each field can be compared with that a probe records, or did."""
+    from events.chunks import RecordingError
     from events.field_sort import sorts_of
+    from events.graph.record_ends import EVENTS
 
-    formats = watching.store.decoder.formats.values() if watching.store is not None else ()
+    formats = [fmt for one in watching.armed for fmt in one.formats.values()]
+    with contextlib.suppress(RecordingError):  # of a damaged one that is told where it is read
+        formats += came.formats_of(watching)
+    # The tracer has no plan that says what its calls have.
+    traced = (name for fmt in formats if fmt.path in EVENTS for name in fmt.names)
     columns = (column.name for plan in watching.known.plans for event in plan.events for column in event.columns)
-    return sorts_of(formats, dict.fromkeys(columns))
+    return sorts_of(formats, dict.fromkeys((*columns, *traced)))
 
 
 def remark_of(condition: Condition) -> str:

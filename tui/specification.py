@@ -59,7 +59,7 @@ def typed(connection: Connection, text: str) -> Typed:
     """Read a text. Of what is no function probe the target is asked, which may take long (`asks_target`)."""
     if not text.strip():
         return Typed(Specification(text), None, None)
-    if (meant := translate(text)) is not None:
+    if (meant := translate(text, connection.facts.machine)) is not None:
         return Typed(Specification(text, _of_another_tool(text, meant)), None, None)
     try:
         return _judged(connection, text)

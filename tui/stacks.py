@@ -34,7 +34,7 @@ def stack_lines(watching: Watch, record: Record) -> list[str]:
 
 def _stacks(watching: Watch, record: Record) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each stack, and its functions."""
-    symbols = watching.connection.loaded_symbols
-    for name, frames in (("stack", kernel_frames(record, symbols)), ("user stack", user_frames(record))):
+    frames_of_kernel = kernel_frames(record, lambda: watching.connection.loaded_symbols)
+    for name, frames in (("stack", frames_of_kernel), ("user stack", user_frames(record))):
         if frames is not None:
             yield name, [frame.text for frame in frames] or [NO_FRAMES]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from events.event_names import event_name
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY
+from probes.plan import titles_of
 from tui.shown import note_of_gap
 from tui.summed import QUANTILES, SHOWN, Shown, Subject, kernel_tasks, kernel_values, powers_of, quantile_of
 from tui.ways_out import BOTH_ENDS
@@ -89,10 +90,11 @@ def _rates(summary: Summary) -> Iterable[Rate]:
 
 def _latencies(watching: Watch, summary: Summary) -> Bars:
     plans = watching.known.plans
+    titles = titles_of(plans)
     bars: list[Bar] = []
     for function in summary.functions:
         found = summary.latencies(function)
-        bars += [Bar(f"{plans[function].probe.subject}  {_pairs(found.count)}"), *figures_of(found)]
+        bars += [Bar(f"{titles[function]}  {_pairs(found.count)}"), *figures_of(found)]
         bars += power_bars((power.exponent, power.hits) for power in found.powers)
     if not bars:
         both = any(event.frame for plan in plans for event in plan.events)

@@ -53,6 +53,10 @@ class Shown(NamedTuple):
     condition: str
     """Empty: none can be made."""
     number: bool
+    value: Value = None
+    """The value itself, as it was recorded; of processes their name."""
+    pids: tuple[int, ...] = ()
+    """Thread ids of processes of that name."""
 
 
 def subjects_of(watching: Watch, store: Store) -> tuple[Subject, ...]:
@@ -91,16 +95,23 @@ def has_values(watching: Watch, subject: Subject) -> bool:
     return events_of(watching).get(subject.event, False)
 
 
-def values_of(watching: Watch, counted: FieldValues | None) -> list[Shown]:
-    """The most frequent values of a field."""
+def values_of(watching: Watch, counted: FieldValues | None, *, exact: bool = False) -> list[Shown]:
+    """Return the most frequent values of a field; `exact`: none that reads as another is put together with it."""
     if counted is None:
         return []
     name = _Names(watching, counted.event, counted.field)
     known = counted.of_numbers
-    if name.measured:
+    if name.measured and not exact:
         return name.times(counted.top(SHOWN))
     return [
-        Shown(name.of(top.value, known), top.hits, top.error, name.condition(top.value), known is not None)
+        Shown(
+            name.of(top.value, known, exact=exact),
+            top.hits,
+            top.error,
+            name.condition(top.value),
+            known is not None,
+            top.value,
+        )
         for top in counted.top(SHOWN)
     ]
 
@@ -121,12 +132,14 @@ def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = 
         hits, error = (sum(task[n] for task in tasks) for n in (1, 2))
         if len(tasks) == 1:
             pid = tasks[0][0]
-            found.append(Shown(f"{name}-{pid}", hits, error, f"{free_word(PID, own)} == {pid}", False))
+            found.append(Shown(f"{name}-{pid}", hits, error, f"{free_word(PID, own)} == {pid}", False, name, (pid,)))
         else:
             with_quotes = ""
             with contextlib.suppress(ValueError):
                 with_quotes = f"{free_word(COMM, own)} == {quoted(name)}"
-            found.append(Shown(f"{name}, {grouped(len(tasks))} tasks", hits, error, with_quotes, False))
+            pids = tuple(sorted(task[0] for task in tasks))
+            label = f"{name}, {grouped(len(tasks))} tasks"
+            found.append(Shown(label, hits, error, with_quotes, False, name, pids))
     return sorted(found, key=lambda one: (-one.hits, one.label))
 
 
@@ -149,9 +162,9 @@ class _Names:
         self._event = event_name(event)
         self._field = field
 
-    def of(self, value: Value, field: Field | None) -> str:
-        """The name, with the number where it has another."""
-        if self.measured and (time := time_of(value)):
+    def of(self, value: Value, field: Field | None, *, exact: bool = False) -> str:
+        """Return the name, with the number where it has another; `exact`: all digits of a time."""
+        if self.measured and not exact and (time := time_of(value)):
             return time
         column = self._column
         return self._namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call)
@@ -182,7 +195,8 @@ class _Names:
             return ""
 
 
-def kernel_values(watching: Watch, read: Read, subject: Subject) -> list[Shown]:
+def kernel_values(watching: Watch, read: Read, subject: Subject, *, exact: bool = False) -> list[Shown]:
+    """Return the values that the kernel counted, the most frequent first; `exact`: see `values_of`."""
     name = _Names(watching, subject.event, subject.field)
     field = _field(watching, subject)
     found = []
@@ -193,7 +207,8 @@ def kernel_values(watching: Watch, read: Read, subject: Subject) -> list[Shown]:
             bits = 8 * field.size if field and field.size in (1, 2, 4, 8) else 64
             number &= (1 << bits) - 1
             value = number - (1 << bits) if field and field.signed and number >> (bits - 1) else number
-        found.append(Shown(name.of(value, field), entry.hits, 0, name.condition(value), not is_text))
+        label = name.of(value, field, exact=exact)
+        found.append(Shown(label, entry.hits, 0, name.condition(value), not is_text, value))
     return found
 
 

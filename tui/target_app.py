@@ -152,7 +152,7 @@ class TargetApp(TypingApp):
         if not event.opening.seen:
             dialogs.close_all(self, waiting=not self.stays)  # else its place is left now
         fatal = [trouble for trouble in event.connection.facts.troubles if trouble.fatal]
-        if self.connection is not None and fatal and event.connection.target.owner:
+        if self.connection is not None and fatal and event.connection.target.is_kernel:
             self.run_worker(event.connection.close, thread=True)
             dialogs.show_trouble(self, f"{event.opening.spec} can't be probed", fatal[0].what, fatal[0].remedy)
             return
@@ -187,7 +187,7 @@ class TargetApp(TypingApp):
             else:
                 self.replayed()
                 self.run_worker(connection.load_symbols, thread=True, group="symbols")
-        elif connection.target.owner:
+        elif connection.target.is_kernel:
             self._look_for_leftovers(connection)
 
     @on(ConnectFailed)

@@ -26,6 +26,9 @@ _EMPTY = "what is ticked forms a probe here; : or F6 to type one"
 class SpecEditor(Input):
     """An `Input` of as many rows as its text and the verdict on it take."""
 
+    machine: str = ""
+    """`uname -m` of the target, for what is translated where it is pasted; empty: not known yet."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "enter",
@@ -103,7 +106,7 @@ class SpecEditor(Input):
         self._paste(self.app.clipboard)
 
     def _paste(self, text: str) -> None:
-        if (meant := translate(text)) is not None:
+        if (meant := translate(text, self.machine)) is not None:
             every = list(meant.probes) if len(meant.probes) > 1 else [" ".join(text.split())]
             if len(every) > 1 and meant.told:
                 self.notify(meant.told, markup=False)

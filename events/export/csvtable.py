@@ -24,6 +24,7 @@ from events.cut_mark import FIELDS, is_mark, mark_values, task_name
 from events.decode import Value
 from events.event_names import exported_name
 from events.export.escape import exact_values
+from events.export.formats import having
 from events.export.source import Source
 from events.record import Record
 from events.stack import stack_values
@@ -51,7 +52,10 @@ def columns_of(source: Source) -> tuple[str, ...]:
 
 def unplaced_note(number: int) -> tuple[str, ...]:
     """What is said of values that no column could take."""
-    return (f"{number:,} values are left out: their field was not known at the start",) if number else ()
+    if not number:
+        return ()
+    others = having(lambda form: not (form.columns or form.partial))
+    return (f"{number:,} values are left out: their field was not known at the start; {others} have all",)
 
 
 class CsvTable:
@@ -77,7 +81,7 @@ class CsvTable:
         values = mark_values(record) if is_mark(record) else exact_values(record)
         asked = source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
         row = {name: cell(values.get(name)) for name in asked if name in self._known}
-        for name, frames in stack_values(record, source.symbols()).items():
+        for name, frames in stack_values(record, source.symbols).items():
             asked, row[name] = (*asked, name), cell(";".join(frames))
         self._unplaced += sum(name not in self._known for name in asked)
         where = (cell(known.get(head.name)) for head in self._source.heads)

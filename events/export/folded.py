@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from events.cut_mark import LineCut, cut_of_record, gap_of
-from events.export.formats import left_out_note
+from events.export.formats import having, left_out_note
 from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, Item, Part, Spans
 from events.pairing import idle_task
@@ -76,13 +76,15 @@ class FoldedStacks:
     @property
     def notes(self) -> tuple[str, ...]:
         gap = gap_of(self._cuts)
-        cut = (f"the line was cut for {gap}: folded stacks have no place for that",) if gap else ()
+        others = having(lambda form: form.name != "folded")
+        cut = (f"the line was cut for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
         missing = self._missing
         if not missing:
             return cut
         if not (self._counts or self._called):
-            return (*cut, "no event has a kernel stack, and no call has both ends: there is nothing to fold")
-        why = "without a kernel stack" if self._counts else "no call with both ends"
+            why = "no event has a kernel stack, and no call has both ends: there is nothing to fold"
+        else:
+            why = "without a kernel stack" if self._counts else "no call with both ends"
         return (*cut, left_out_note(missing, why))
 
     def take(self, record: Record) -> None:
@@ -90,7 +92,7 @@ class FoldedStacks:
             self._cuts.append(cut)
             return
         if self._source.passes is None or self._source.passes(record):
-            symbols = self._source.symbols()
+            symbols = self._source.symbols
             own = kernel_frames(record, symbols)
             stacks = (*field_frames(record, symbols), *(() if own is None else (own,)))
             for frames in stacks:
@@ -128,26 +130,31 @@ class FoldedStacks:
                 at = max((at for at, frame in enumerate(frames) if not frame.late), default=None)
                 if at is not None:
                     self._end(frames, at, record, counts=item.passes)
-            elif item.part is Part.CALL and item.leave is not None:
-                self._end_late(record, item.leave, counts=item.passes)
+            elif item.leave is not None:
+                self._end_late(item, item.leave)
             elif item.alone:
                 self._drop(record)
 
-    def _end_late(self, entry: Record, leave: Record, *, counts: bool) -> None:
-        frames = self._open.get(_task(entry), [])
-        at = next((at for at, frame in enumerate(frames) if frame.seq == entry.seq), None)
-        if at is not None:
-            self._end(frames, at, leave, counts=counts)
+    def _end_late(self, item: Item, leave: Record) -> None:
+        frames = self._open.get(_task(leave), [])
+        at = next((at for at, frame in enumerate(frames) if frame.seq == item.record.seq), None)
+        if at is None:
+            return
+        # The exit of the call that crosses this one, of another probe on its function, comes next.
+        crosses = item.part is Part.CROSSING and at + 1 < len(frames)
+        beside = leave.ts - frames[at + 1].began if crosses else 0
+        self._end(frames, at, leave, counts=item.passes, beside=beside)
 
-    def _end(self, frames: list[_Frame], at: int, leave: Record, *, counts: bool) -> None:
+    def _end(self, frames: list[_Frame], at: int, leave: Record, *, counts: bool, beside: int = 0) -> None:
+        """End a call; `beside`: nanoseconds of it that another probe's call of the same function will count."""
         frame = frames.pop(at)
         self._called = True
         took = leave.ts - frame.began
         names = (outer.name for outer in frames[:at] if not outer.late)
         if counts:
-            self._add(self._times, (_task_frame(leave), *names, frame.name), max(0, took - frame.inside))
+            self._add(self._times, (_task_frame(leave), *names, frame.name), max(0, took - frame.inside - beside))
         if at:
-            frames[at - 1].inside += took
+            frames[at - 1].inside += took - beside
         if not frames:
             self._open.pop(_task(leave), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -24,6 +25,8 @@ class Format(NamedTuple):
     """Addresses are written as the kernel's symbols, which have to be read first."""
     whole_calls: bool = False
     """Both ends of a call have to be in one file."""
+    columns: bool = False
+    """Fields have columns, which are made before the first event."""
     partial: bool = False
     """Some events have no place in it: they are counted, and told with the formats that have one."""
     one_host: str = ""
@@ -32,13 +35,14 @@ class Format(NamedTuple):
 
 FORMATS = (
     Format("jsonl", "JSON lines", ".jsonl", "every field of every event as a number and by its name"),
-    Format("csv", "CSV", ".csv", "a row an event, a column a field; no names of values"),
+    Format("csv", "CSV", ".csv", "a row an event, a column a field; no names of values", columns=True),
     Format(
         "parquet",
         "Parquet",
         ".parquet",
         "typed columns, for pandas, DuckDB and the like; no names of values",
         binary=True,
+        columns=True,
     ),
     Format(
         "perfetto",
@@ -77,8 +81,13 @@ OF_EVENTS = tuple(one.name for one in FORMATS if one.of_events)
 
 def left_out_note(number: int, why: str) -> str:
     """Return the note of a format that is `partial`, with those that have a place for every event."""
-    having = ", ".join(one.name for one in FORMATS if one.of_events and not one.partial)
-    return f"{number:,} event{' is' if number == 1 else 's are'} left out: {why}; {having} have all"
+    every = having(lambda form: not form.partial)
+    return f"{number:,} event{' is' if number == 1 else 's are'} left out: {why}; {every} have all"
+
+
+def having(has: Callable[[Format], bool]) -> str:
+    """Return the names of the formats of events of which something holds."""
+    return ", ".join(one.name for one in FORMATS if one.of_events and has(one))
 
 
 def format_named(name: str) -> Format | None:

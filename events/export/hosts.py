@@ -25,16 +25,30 @@ class HostRecord(Record):
     """Nanoseconds by which `time` may be off against other hosts'; None: not known."""
     late: bool = False
     """Younger events were given before."""
+    passes: bool = True
+    """Whether it passes the filter, for formats that have whole calls."""
     source: Source = field(default_factory=Source, repr=False, compare=False)
     """What is known of that host's events."""
 
 
 def host_record(
-    record: Record, *, host: str, time: int, uncertainty: int | None, late: bool, source: Source
+    record: Record,
+    *,
+    host: str,
+    time: int,
+    uncertainty: int | None,
+    late: bool,
+    source: Source,
+    passes: bool = True,
 ) -> HostRecord:
     """The event of one host's store as one of several; see `HostRecord`."""
     own = {name: getattr(record, name) for name in _OF_RECORD}
-    return HostRecord(**own, host=host, time=time, uncertainty=uncertainty, late=late, source=source)
+    return HostRecord(**own, host=host, time=time, uncertainty=uncertainty, late=late, passes=passes, source=source)
+
+
+def passes(record: Record) -> bool:
+    """Whether an event of a host passes the filter, as it was found out when it got its row."""
+    return not isinstance(record, HostRecord) or record.passes
 
 
 @dataclass(frozen=True)

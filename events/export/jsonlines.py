@@ -42,7 +42,7 @@ def json_object(source: Source, record: Record) -> dict[str, Any]:
         shown = {name: str(value) for name, value in values.items()}
     if is_stack(record):
         values, shown = {"note": NO_EVENT}, {}
-    stacks = {"stack": kernel_frames(record, source.symbols()), "user_stack": user_frames(record)}
+    stacks = {"stack": kernel_frames(record, source.symbols), "user_stack": user_frames(record)}
     return {
         **heads,
         "ts": record.ts,

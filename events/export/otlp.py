@@ -109,7 +109,7 @@ class LogEncoder:
             "observedTimeUnixNano": str(observed),
             "severityNumber": _INFO,
             "body": any_value(" ".join((name, *words))),
-            "attributes": attributes({**heads, **own, **named, **stack_values(record, source.symbols())}),
+            "attributes": attributes({**heads, **own, **named, **stack_values(record, source.symbols)}),
             "eventName": name,
         }
         return json_line(found).encode()

@@ -87,7 +87,7 @@ class ParquetTable:
         source, known = self._source.own(record), self._source.head(record)
         values = mark_values(record) if is_mark(record) else exact_values(record)
         asked = source.fields(record.format) if record.format else tuple(values)
-        if stacks := stack_values(record, source.symbols()):
+        if stacks := stack_values(record, source.symbols):
             values, asked = {**values, **stacks}, (*asked, *stacks)
         self._unplaced += sum(name not in self._fits for name in asked)
         where = (None if isinstance(at := known.get(head.name), tuple) else at for head in self._source.heads)

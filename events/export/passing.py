@@ -20,6 +20,11 @@ class Passing:
         self._pairs = pairs
 
     @property
+    def passes(self) -> Callable[[Record], bool] | None:
+        """The filter; None: there is none."""
+        return self._passes
+
+    @property
     def filtered(self) -> bool:
         """Whether there is a filter."""
         return self._passes is not None
@@ -30,9 +35,13 @@ class Passing:
         of = self.of if self.filtered else written
         return f"{f'{written:,} of ' * self.filtered}{of:,} event{'' if of == 1 else 's'}"
 
+    def shows(self, record: Record) -> bool:
+        """Return whether a row passes, without counting it as an event."""
+        return self._passes is None or self._passes(record)
+
     def gives(self, record: Record) -> bool:
         """Count one event; whether the writer is given it."""
-        passes = self._passes is None or self._passes(record)
+        passes = self.shows(record)
         self.of += 1
         self.number += passes
         return passes or self._pairs

@@ -44,6 +44,8 @@ _ROOT, _LINE = 1, 2
 """Tracks of all that was probed, and of the line to it."""
 _FIRST_TASK, _FIRST_IDLE = 1 << 33, 1 << 34
 """Tracks of tasks by their thread ids, and of idle tasks by their CPUs."""
+_FIRST_CROSSING = 1 << 35
+"""Tracks of calls that cross another one of their task, in the order in which they were needed."""
 _MOST_TRACKS = 1 << 16
 """Of which it is known that they were described."""
 _PLACE_BITS = 40
@@ -71,6 +73,9 @@ class PerfettoTrace:
         self._spans = Spans(source.ends, source.lost_between, waiting, source.passes, source.missed)
         self._tracks: dict[int, str] = {}
         """Track -> name under which it is known."""
+        self._crossing: dict[tuple[int, str], int] = {}
+        """Track of the task, event of the entry -> track of such calls that cross other ones."""
+        self._crossings = 0
         root = number(_UUID, self._base + _ROOT) + string(_TRACK_NAME, source.title or "probewright")
         flags = number(_SEQUENCE_FLAGS, _STATE_CLEARED) + number(_FIRST_PACKET, 1)
         self._packet(flags + content(_TRACK_DESCRIPTOR, root))
@@ -114,26 +119,41 @@ class PerfettoTrace:
                 self._begin(item.record)
             elif item.part is Part.END:
                 self._end(item.record)
-            elif item.part is Part.CALL and item.leave is not None:
-                self._begin(item.record)
-                self._end(item.leave)
+            elif item.leave is not None:
+                track = self._crossing_track(item.record) if item.part is Part.CROSSING else None
+                self._begin(item.record, track)
+                self._end(item.leave, track)
             elif item.part is Part.EVENT:
                 self._instant(item.record, item.alone)
 
-    def _begin(self, record: Record) -> None:
+    def _begin(self, record: Record, track: int | None = None) -> None:
         named = string(_NAME, self._source.function(record)) + string(_CATEGORIES, "call")
-        self._event(record, _SLICE_BEGIN, named + self._values(record, "entry."))
+        self._event(record, _SLICE_BEGIN, named + self._values(record, "entry."), track)
 
-    def _end(self, record: Record) -> None:
-        self._event(record, _SLICE_END, self._values(record, "exit."))
+    def _end(self, record: Record, track: int | None = None) -> None:
+        self._event(record, _SLICE_END, self._values(record, "exit."), track)
 
     def _instant(self, record: Record, alone: str) -> None:
         named = string(_NAME, event_name(record.event)) + string(_CATEGORIES, "event")
         why = _annotation("alone", alone) if alone else b""
         self._event(record, _INSTANT, named + self._values(record, "") + why)
 
-    def _event(self, record: Record, kind: int, rest: bytes) -> None:
-        self._at(self._source.time(record), self._track(record), kind, rest)
+    def _event(self, record: Record, kind: int, rest: bytes, track: int | None = None) -> None:
+        """Write an event; `track`: the one that it is on, None: that of its task."""
+        self._at(self._source.time(record), self._track(record) if track is None else track, kind, rest)
+
+    def _crossing_track(self, entry: Record) -> int:
+        """Return a track below that of the task: the slices of one track are nested."""
+        task = self._track(entry)
+        track = self._crossing.get((task, entry.event))
+        if track is None:
+            if len(self._crossing) >= _MOST_TRACKS:
+                self._crossing.clear()
+            track = self._crossing[task, entry.event] = self._base + _FIRST_CROSSING + self._crossings
+            self._crossings += 1
+            name = string(_TRACK_NAME, event_name(entry.event))
+            self._packet(content(_TRACK_DESCRIPTOR, number(_UUID, track) + name + number(_PARENT_UUID, task)))
+        return track
 
     def _track(self, record: Record) -> int:
         """The task's track, described before its first event; again where its name was not known then."""
@@ -160,7 +180,7 @@ class PerfettoTrace:
             text = shown.get(name, "")
             if is_name(value, text):
                 found += _annotation(f"{prefix}{name} (name)", text)
-        for name, frames in stack_values(record, self._source.symbols()).items():
+        for name, frames in stack_values(record, self._source.symbols).items():
             found += _annotation(prefix + name, frames)
         return bytes(found)
 
@@ -184,7 +204,7 @@ class PerfettoHosts:
         trace = self._traces.get(host)
         if trace is None:
             own = self._source.own(record)
-            own = replace(own, time=self._source.time, title=f"{host}: {own.title}")
+            own = replace(own, time=self._source.time, passes=self._source.passes, title=f"{host}: {own.title}")
             trace = self._traces[host] = PerfettoTrace(own, self._out, place=len(self._traces))
         trace.take(record)
 

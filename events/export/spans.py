@@ -31,6 +31,8 @@ class Part(enum.Enum):
     """An entry that may turn out to be a `CALL` or an `EVENT`; given again as what it turned out to be."""
     CALL = "call"
     """Both ends of a call that was `LATE`, in the place of its exit."""
+    CROSSING = "crossing call"
+    """As `CALL`, of a call that ended before one that began inside of it: of another probe on the same function."""
 
 
 class Item(NamedTuple):
@@ -98,7 +100,8 @@ class Spans:
             for call in self._pairing.take(end):
                 alone = call.alone.value if call.alone else ""
                 if call.entry is not None and call.exit is not None:
-                    yield from self._pair(call.entry, call.exit)
+                    crosses = call.exit == end.seq and self._pairing.has_open_after(end.task, call.entry)
+                    yield from self._pair(call.entry, call.exit, crosses=crosses)
                 elif call.exit in self._passed:
                     self._passed.discard(call.exit)
                 elif call.exit is not None:
@@ -126,7 +129,7 @@ class Spans:
         end = self._end(record)
         return end is not None and end.at_exit
 
-    def _pair(self, entry: int, leave: int) -> Iterator[Item]:
+    def _pair(self, entry: int, leave: int, *, crosses: bool) -> Iterator[Item]:
         if leave in self._passed:
             self._passed.discard(leave)
             yield from self._never_proven(entry, Alone.UNKNOWN.value)
@@ -134,8 +137,11 @@ class Spans:
         if not {entry, leave} <= self._failing:
             self._failing -= {entry, leave}
         late = self._late.pop(entry, None)
+        if crosses and late is None:
+            late = next(record for record in self._queue if record.seq == entry)
+            self._decide(entry, Part.LATE)
         if late is not None:
-            self._decide(leave, Part.CALL)
+            self._decide(leave, Part.CROSSING if crosses else Part.CALL)
             self._entry_of[leave] = late
         else:
             self._decide(entry, Part.BEGIN)
@@ -176,7 +182,9 @@ class Spans:
                 continue
             queue.popleft()
             part, alone = self._known.pop(record.seq, (Part.EVENT, ""))
-            if part is Part.CALL:
+            if part is Part.LATE:
+                yield Item(part, record)
+            elif part in (Part.CALL, Part.CROSSING):
                 entry = self._entry_of.pop(record.seq)
                 yield Item(part, entry, record, passes=self._is_passing(entry.seq, record.seq))
             else:

@@ -94,14 +94,13 @@ class KernelText:
         self._out.write((unescaped(line) if "\\x" in line else line.encode()) + b"\n")
 
     def _text(self, record: Record) -> str:
-        symbols = self._source.symbols()
         if is_stack(record):  # trace_stack_print(), trace_user_stack_print()
             kernel = record.event in KERNEL_STACKS
-            frames = (kernel_frames(record, symbols) if kernel else user_frames(record)) or ()
+            frames = (kernel_frames(record, self._source.symbols) if kernel else user_frames(record)) or ()
             lines = (f" => {frame.function if frame.symbol else f'{frame.address or 0:x}'}" for frame in frames)
             return "\n".join(["<stack trace>" if kernel else "<user stack trace>", *lines])
         about = self._source.of(record.event)
-        return kernel_text(record, symbols, about.attached, about.user)
+        return kernel_text(record, self._source.symbols(), about.attached, about.user)
 
     def finish(self) -> None:
         """Every line is whole."""

@@ -77,9 +77,13 @@ class _Stack:
         partner = next((n for n in range(len(self.open) - 1, -1, -1) if self.open[n].event.same == event.same), None)
         if partner is None:
             return False
+        # Exits of these may still come, of another probe on the function: see `events.pairing`.
+        beside = [one for one in self.open[partner + 1 :] if _is_beside(one.event, event)]
+        self.open[partner + 1 :] = [one for one in self.open[partner + 1 :] if one not in beside]
         while len(self.open) > partner + 1:
             self.over(event.at)
         opened = self.open.pop().event.at
+        self.open += beside
         self._found.partner[opened], self._found.partner[event.at] = event.at, opened
         return True
 
@@ -98,6 +102,12 @@ class _Stack:
                 return
             start += int(np.argmax(shows))
             self.over(start)
+
+
+def _is_beside(one: _Event, leave: _Event) -> bool:
+    """Return whether a call is of another function or probe, in the place on the stack of one that an exit ends."""
+    is_call = one.what == leave.what == What.CALL and one.edge == Edge.BEGIN
+    return is_call and one.place == leave.place != 0 and one.function != leave.function
 
 
 def _outermost(edge: NDArray[np.uint8], what: NDArray[np.uint8]) -> NDArray[np.bool_]:

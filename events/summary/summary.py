@@ -76,7 +76,7 @@ class Summary:
         self.seen = 0
         """Events that were counted."""
         self.of = 0
-        """Events that were looked at."""
+        """Events of those paths that were looked at."""
         self.pairs = 0
         """Proven calls that were timed."""
         self.timeline = Timeline()
@@ -186,16 +186,25 @@ class Summary:
             passing = self._chosen.has(np.arange(at, stop))
             columns, rows = every.only(passing), rows & passing
         texts = [self._store.record(at + place) for place in np.flatnonzero(rows).tolist()]
+        if self._events.at == at:
+            self.of += self._wanted_in(every)
         for scan in scans:
             if scan.at == at:
                 scan.take(every if scan is self._pairs else columns, texts)
         return True
 
+    def _wanted_in(self, every: Columns) -> int:
+        """How many of some rows are events of those paths, whether they pass or not."""
+        if self._only is None:
+            return len(every)
+        texts = (self._store.record(every.first + place) for place in np.flatnonzero(every.is_text).tolist())
+        tables = (table for table in every.tables.values() if self._wants(table.layout.format.path))
+        return sum(map(len, tables)) + sum(self._wants(record.event) for record in texts)
+
     def _wants(self, event: str) -> bool:
         return self._only is None or event in self._only
 
     def _count(self, columns: Columns, texts: list[Record]) -> None:
-        self.of += len(columns)
         tables = [table for table in columns.tables.values() if self._wants(table.layout.format.path)]
         if tables:
             stamps = columns.run.stamps

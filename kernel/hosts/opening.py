@@ -20,7 +20,7 @@ def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Connect
     """Open and look at a target that runs. Raises KernelError."""
     connection = Connection(_target(spec, progress, cancel))
     try:
-        if not connection.target.owner:
+        if not connection.target.is_kernel:
             raise TargetUnusable(
                 f"{spec}: a recording has no clock to be merged by", f"open it alone: probewright {spec}"
             )

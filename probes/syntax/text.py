@@ -43,6 +43,15 @@ def joined(words: list[str]) -> str:
     return " ".join(words)
 
 
+def _whole(digits: str, base: int) -> int:
+    """Return the number of any count of digits, 0 of none: of more than 4,300 decimal ones `int` takes none."""
+    number = 0
+    for at in range(0, len(digits), 4000):
+        part = digits[at : at + 4000]
+        number = number * base ** len(part) + int(part, base)
+    return number
+
+
 def _parse(text: str, base: int) -> int | None:
     """Read all of a number without a sign; None where it isn't one."""
     text = text.removesuffix("\n")
@@ -52,7 +61,7 @@ def _parse(text: str, base: int) -> int | None:
         text = text[2:]
     if not text or any(c not in _DIGITS[base] for c in text):
         return None
-    return int(text, base)
+    return _whole(text, base)
 
 
 def kstrtoul(text: str, base: int = 0, limit: int = ULONG_MAX) -> int | None:
@@ -81,7 +90,7 @@ def simple_strtoul(text: str, base: int = 0, saturates: bool = False) -> tuple[i
     end = start
     while end < len(text) and text[end] in _DIGITS[base]:
         end += 1
-    number = int(text[start:end], base) if end > start else 0
+    number = _whole(text[start:end], base)
     return min(number, ULONG_MAX) if saturates else number & ULONG_MAX, text[end:]
 
 

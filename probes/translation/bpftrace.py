@@ -35,11 +35,12 @@ _AGGREGATE: Final = re.compile(
 _PRINTED: Final = re.compile(r"(?:printf|print)\s*+\((.*)\)", re.DOTALL)
 _KEYS: Final = {"pid": "common_pid", "tid": "common_pid", "cpu": "common_cpu"}
 _STACK: Final = {"kstack": "common_stacktrace"}
+_REGISTERS: Final = "arguments are taken from the registers of x86-64"
 _THREAD: Final = "pid is the thread here (bpftrace's tid)"
 
 
-def translated(program: str) -> Translated:
-    """Translate a program, as it stands behind `-e`."""
+def translated(program: str, machine: str = "") -> Translated:
+    """Translate a program, as it stands behind `-e`; `machine`: see `Place`."""
     probes: list[str] = []
     triggers: list[str] = []
     left: list[str] = []
@@ -47,7 +48,7 @@ def translated(program: str) -> Translated:
         names, condition = _split_head(head)
         for name in names:
             try:
-                clause = _Clause(name, condition, body)
+                clause = _Clause(name, condition, body, machine)
             except Untranslatable as why:
                 left.append(f"{NOT_TRANSLATED}{why}")
                 continue
@@ -83,11 +84,11 @@ def _split_head(head: str) -> tuple[list[str], str]:
 class _Clause:
     """One probe of a program. Raises Untranslatable where it is none of ours."""
 
-    def __init__(self, name: str, condition: str, body: str) -> None:
+    def __init__(self, name: str, condition: str, body: str, machine: str) -> None:
         word, colon, rest = name.partition(":")
         if word not in _KINDS or not colon or not rest:
             raise Untranslatable(name)
-        self.place = Place(_KINDS[word])
+        self.place = Place(_KINDS[word], machine)
         self.head = _HEADS[self.place.kind].format(_placed(self.place.kind, rest))
         self.fields: dict[str, str] = {}
         self.left_out: list[str] = []
@@ -129,6 +130,8 @@ class _Clause:
         found: Field = field(value, self.place)
         if found.text:
             self.fields.setdefault(found.name, found.text)
+        if "%" in found.text and not self.place.machine:
+            self.left_out.append(_REGISTERS)
         return found.name
 
     def _key(self, key: str) -> str:

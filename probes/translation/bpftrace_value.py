@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-_REGISTERS: Final = ("%di", "%si", "%dx", "%cx", "%r8", "%r9")
-"""Of x86-64, where programs have their arguments."""
+_X86: Final = ("%di", "%si", "%dx", "%cx", "%r8", "%r9")
+_REGISTERS: Final = {"": _X86, "x86_64": _X86, "aarch64": tuple(f"%x{number}" for number in range(8))}
+"""Where programs have their arguments, by machine (`uname -m`; names of regs_query_register_offset of its ptrace.c).
+
+System V ABI for x86-64, 3.2.3; Procedure Call Standard for the Arm 64-bit Architecture, 6.4. Empty: not known.
+"""
 _IN_EACH_EVENT: Final = frozenset({"pid", "tid", "nsecs", "elapsed", "cpu", "probe", "func", "usecs"})
 _ARGUMENT: Final = re.compile(r"arg([0-9])")
 _CAST: Final = re.compile(r"\(?\(struct \w+ ?\*\) ?arg([0-9])\)?((?:->\w+|\.\w+)++)")
@@ -20,6 +24,8 @@ class Place(NamedTuple):
 
     kind: str
     """`kprobe`, `kretprobe`, `fentry`, `fexit`, `tracepoint`, `uprobe`, `uretprobe`."""
+    machine: str = ""
+    """`uname -m`, which says in which registers a program has its arguments; empty: not known."""
 
     @property
     def at_exit(self) -> bool:
@@ -68,9 +74,12 @@ def is_number(text: str) -> bool:
 def _argument(at: int, place: Place) -> str:
     if place.kind != "uprobe":
         return f"$arg{at + 1}"
-    if at >= len(_REGISTERS):
+    registers = _REGISTERS.get(place.machine)
+    if registers is None:
+        raise Untranslatable(f"arg{at}: registers of arguments are known of x86_64 and aarch64, not {place.machine}")
+    if at >= len(registers):
         raise Untranslatable(f"arg{at}: it is in no register")
-    return _REGISTERS[at]
+    return registers[at]
 
 
 def _member(path: str, place: Place) -> Field:

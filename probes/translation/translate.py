@@ -25,22 +25,25 @@ _ECHOED: Final = re.compile(
 _COMMAND: Final = re.compile(r"\s*+(?:sudo\s++)?+(bpftrace|perf)\s")
 
 
-def translate(text: str) -> Translated | None:
-    """Translate a text of another tool; None: it is none."""
+def translate(text: str, machine: str = "") -> Translated | None:
+    """Translate a text of another tool; None: it is none.
+
+    `machine`: `uname -m` of the target, for arguments of programs; empty: not known.
+    """
     if len(text) > LONGEST:
         return None
     if _PROGRAM.match(text):
-        return bpftrace.translated(text)
+        return bpftrace.translated(text, machine)
     if (echoed := _ECHOED.fullmatch(text)) is not None and "events" in text[echoed.end("quoted") :]:
         return Translated("a shell", (echoed["quoted"].strip().strip("'\"").strip(),))
     if (command := _COMMAND.match(text)) is not None:
-        return _of_command(text, command[1])
+        return _of_command(text, command[1], machine)
     if perf_probe.is_definition(text):
         return perf_probe.translated(text)
     return None
 
 
-def _of_command(text: str, tool: str) -> Translated | None:
+def _of_command(text: str, tool: str, machine: str) -> Translated | None:
     try:
         words = shlex.split(text)
     except ValueError:
@@ -49,7 +52,7 @@ def _of_command(text: str, tool: str) -> Translated | None:
     if tool == "bpftrace":
         program = words[words.index("-e") + 1] if "-e" in words[:-1] else ""
         if program:
-            return bpftrace.translated(program)
+            return bpftrace.translated(program, machine)
         return Translated(tool, left_out=(f"{NOT_TRANSLATED}a script is in its own file; paste what is in it",))
     if words[:1] != ["probe"]:
         return Translated("perf", left_out=(f"{NOT_TRANSLATED}only `perf probe` makes probes",))

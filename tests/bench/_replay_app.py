@@ -164,7 +164,7 @@ class RateSession(ReplaySession):
         self.stream = RateStream(target.recording, rate)
         self.pump = RatePump(self.stream, target.recording)  # type: ignore[assignment]
         # A kernel that runs is asked for losses and names every second; a recording is not.
-        target.owner = "replayed"
+        target.is_kernel = True
 
 
 def own_time() -> Callable[[], float]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.fuzz import commands, far, kinds
+from tests.fuzz import commands, far, host, kinds
 
-KINDS = {**kinds.KINDS, **commands.KINDS, **far.KINDS}
+KINDS = {**kinds.KINDS, **commands.KINDS, **far.KINDS, **host.KINDS}

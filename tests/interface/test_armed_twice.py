@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+
+from events.batch import Batch, Chunk
 from probes.check import armable
 from tests.interface.test_app import SIZE, application, open_compose, recording, says
 from tests.interface.test_guards import ask_for, living
@@ -50,6 +53,30 @@ async def test_the_one_that_is_armed_is_shown_or_another_has_its_own_name(living
         await until(lambda: armed(app) == ["f vfs_read", "f:vfs_read_2 vfs_read"], pilot)
         names = {event.event for one in app.watching.armed for event in one.plan.events}
         assert len(names) == 2 and "vfs_read_2" in names
+
+
+async def test_its_newest_event_has_the_cursor(living):
+    """Whatever view is on the screen, and wherever its cursor stands."""
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: armed(app) and app.live_place and app.live_place.is_current, pilot)
+        (number,) = app.watching.armed[0].formats
+        for ts in range(50):
+            data = struct.pack("<IHHi", 2, number, 0, 812)
+            page = struct.pack("<QQ", 1000 + ts, len(data)) + data
+            app.watching.store.feed(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
+        await pilot.press("x")
+        await until(lambda: app.live_place.view.name == "calls", pilot)
+        await again(app, pilot, "f vfs_read")
+        await pilot.press("enter")
+        await until(lambda: app.live_place.is_current and app.live_place.view.name == "events", pilot)
+        view = app.live_place.view
+        await until(lambda: view.record_under_cursor(app.watching.store) is not None, pilot)
+        shown = view.record_under_cursor(app.watching.store)
+        assert shown.event.endswith("/vfs_read__entry")
+        assert shown.seq == app.watching.store.next_seq - 1 > 40
+        assert not view.table.following
 
 
 async def test_of_lines_that_are_pasted_one_is_armed(living):

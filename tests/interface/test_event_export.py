@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet
@@ -14,6 +15,7 @@ from events.export.formats import FORMATS
 from events.export.job import Job
 from tests.interface.test_app import application, recording  # noqa: F401 - a fixture
 from tests.interface.widget_host import screen_text, until
+from tui.__main__ import main
 from tui.app import Probewright
 from tui.export_file import ExportFile
 from tui.screens import event_export
@@ -37,6 +39,9 @@ async def opened(app: Probewright, pilot) -> EventExportScreen:
 def text(app: Probewright) -> str:
     """The screen in one line."""
     return " ".join(" ".join(screen_text(app)).replace("│", " ").split())
+
+
+_screen = text
 
 
 def in_here(dialog: EventExportScreen, folder: Path) -> Path:
@@ -200,3 +205,45 @@ async def test_without_events_there_is_nothing_to_give_out(recording):  # noqa: 
         await pilot.press("c", "o")
         await until(lambda: any("no events" in said.text for said in app.said), pilot)
         assert not isinstance(app.screen, EventExportScreen)
+
+
+@pytest.mark.parametrize("text", ["", "comm == cat"])
+@pytest.mark.parametrize(("key", "view"), [("x", "calls"), ("s", "summary"), ("g", "hot-spots")])
+async def test_the_table_of_a_view_is_what_the_command_line_writes(recording, tmp_path, capsys, key, view, text):  # noqa: F811
+    app = application(recording)
+    async with app.run_test(size=(110, 30)) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        if text:
+            app.live_place.filter.choose(text, app.watching)
+        await pilot.press(key)
+        await until(lambda: app.live_place.view.name in (view, "graph"), pilot)
+        if view == "hot-spots":
+            await pilot.press("h")
+            await until(lambda: app.live_place.view.table_name == view, pilot)
+        for place, (name, suffix) in enumerate((("jsonl", ".jsonl"), ("csv", ".csv"))):
+            dialog = await opened(app, pilot)
+            in_here(dialog, tmp_path)
+            await pilot.press(*["down"] * (len(FORMATS) + place))
+            line = dialog.query_one(SearchLine)
+            await until(partial(_ends, line, f"x{suffix}"), pilot)
+            assert "the table of this view" in _screen(app)
+            await pilot.press("enter")
+            await until(lambda: not isinstance(app.screen, EventExportScreen), pilot)
+            await until((tmp_path / f"x{suffix}").exists, pilot)
+            wanted = tmp_path / f"wanted{suffix}"
+            more = ["--filter", text] if text else []
+            assert main([str(recording), "--export", f"{name}:{wanted}", "--view", view, *more]) == 0
+            same = (tmp_path / f"x{suffix}").read_bytes() == wanted.read_bytes()
+            assert same
+
+
+def _ends(line: SearchLine, name: str) -> bool:
+    return line.value.endswith(name)
+
+
+async def test_views_of_events_have_no_table_of_their_own(recording):  # noqa: F811
+    app = application(recording)
+    async with app.run_test(size=(110, 30)) as pilot:
+        dialog = await opened(app, pilot)
+        assert len(dialog._offered) == len(FORMATS)

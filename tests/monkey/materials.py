@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+import btf
+import events
+import kernel
+import probes
+import tui
+import widgets
 from btf.damage import Damage
 from events.batch import Batch
 from events.recording import Recording, RecordingWriter
@@ -65,7 +75,9 @@ def shipped(folder: Path, random: Random) -> Iterator[Subject]:
 
 @contextmanager
 def call_graph(folder: Path, random: Random) -> Iterator[Subject]:
-    yield from _of_file(str(graph_recording(folder / "graph.pwr", random.choice(("full", "7.2")))))
+    path = folder / "graph.pwr"
+    path.write_bytes(_graph_source(random.choice(("full", "7.2"))))
+    yield from _of_file(str(path))
 
 
 @contextmanager
@@ -182,10 +194,33 @@ MATERIALS: dict[str, Material] = {
 }
 
 
+def prepare() -> None:
+    """Read and import once what the processes of all sessions share."""
+    for package in (btf, events, kernel, probes, tui, widgets):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if "agent" not in module.name and not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    _graph_source("full")
+    _graph_source("7.2")
+    _sources()
+
+
+@functools.cache
+def _graph_source(kernel: str) -> bytes:
+    """A recording of calls."""
+    with tempfile.TemporaryDirectory() as folder:
+        return graph_recording(Path(folder) / "graph.pwr", kernel).read_bytes()
+
+
+@functools.cache
+def _sources() -> tuple[Recording, ...]:
+    """Recordings whose content is changed."""
+    return tuple(map(Recording.open, (_graph_source("full"), (shipped_recording() or Path()).read_bytes())))
+
+
 def _rewritten(path: Path, random: Random) -> Path:
     """Write a recording anew with some of its content changed."""
-    source = graph_recording(path.with_suffix(".source"), "full")
-    found = Recording.open(random.choice((source, shipped_recording() or source)))
+    found = random.choice(_sources())
     with path.open("wb") as file:
         writer = RecordingWriter(file)
         plans = random.choice(([], found.plans, found.plans * 2, [1, None, {"probe": "f vfs_read"}, "x"]))

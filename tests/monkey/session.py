@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from random import Random
@@ -24,53 +25,68 @@ from kernel.open import Choice, choose, names_file
 from tests.interface.widget_host import screen_text
 from tests.monkey.actions import SIZES, Action, random_actions
 from tests.monkey.materials import MATERIALS, Subject
+from tests.monkey.safety import Bounds
 from tui.app import Probewright
 
 PATIENCE = 30.0
 """Seconds of the longest time that one action may take; more of it is a hang."""
 
 
+_OBEYED = re.compile("[\\0-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\ud800-\\udfff]")
+"""What a terminal obeys, and what can't be written to one."""
+
+
 class Fault(AssertionError):
     """The application ended by itself, hung, or showed what no terminal may get."""
 
 
-def run_session(material: str, seed: str, count: int, folder: Path) -> int:
-    """Do random actions until `count` of them are done or the application was left; return how many were done.
+def run_session(material: str, seed: str, count: int, folder: Path, bounds: Bounds | None = None) -> int:
+    """Do random actions until `count` of them are done or the application was left; return how many were.
 
     Args:
         material: a key of `MATERIALS`.
         seed: of all that is random.
         count: of actions.
         folder: everything that is written goes there.
+        bounds: of this process, which hear of each action; None: there are none.
 
     Raises:
-        Fault: with the actions that led there.
+        Fault: with the number of the action that led there.
     """
     random = Random(seed)
     done: list[Action] = []
+
+    def note(action: Action) -> None:
+        done.append(action)
+        if bounds is not None:
+            bounds.begin(action)
+
     threads: list[BaseException] = []
     with _far_from_kernels(folder, threads), MATERIALS[material](folder, random) as subject:
         try:
-            asyncio.run(_act(subject, random, random_actions(random, count), done))
+            asyncio.run(_act(subject, random, random_actions(random, count), note, bounds))
         except Exception as error:
-            lines = "\n".join(f"  {action}" for action in done[-40:])
-            raise Fault(f"{material}, seed {seed}, action {len(done)}: {error!r}\nthe last ones:\n{lines}") from error
+            raise Fault(f"{material}, seed {seed}, action {len(done)}: {error!r}") from error
     if threads:  # nobody would see them
         raise Fault(f"{material}, seed {seed}: a thread ended by {threads[0]!r}") from threads[0]
     return len(done)
 
 
-async def _act(subject: Subject, random: Random, actions: Iterable[Action], done: list[Action]) -> None:
+async def _act(
+    subject: Subject, random: Random, actions: Iterable[Action], note: Callable[[Action], None], bounds: Bounds | None
+) -> None:
     app = subject.app
     async with app.run_test(size=random.choice(SIZES)) as pilot:
         for action in actions:
-            done.append(action)
+            note(action)
             await asyncio.wait_for(_do(pilot, action), PATIENCE)
             if app._exception is not None or not app.is_running:
                 break
             if random.random() < 0.2:
                 await asyncio.to_thread(subject.disturb, random)
             _require_safe_text(app)
+            if bounds is not None and (told := bounds.beyond()):
+                raise Fault(told)
 
 
 async def _do(pilot: Pilot[None], action: Action) -> None:
@@ -117,7 +133,7 @@ def _point(app: Any, action: Action) -> tuple[int, int]:
 def _require_safe_text(app: Probewright) -> None:
     """Raise Fault where the screen holds what a terminal obeys."""
     for line in screen_text(app):
-        if any(ord(letter) < 32 or 0x7F <= ord(letter) < 0xA0 or 0x202A <= ord(letter) <= 0x202E for letter in line):
+        if _OBEYED.search(line):
             raise Fault(f"on the screen: {line!r}")
 
 

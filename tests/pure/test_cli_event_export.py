@@ -271,7 +271,7 @@ def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
             export._writer.take = take
             for ts in range(1000, 1000 + 40):
                 target.event(ts, number)
-            follow(watch, argparse.Namespace(seconds=20, count=None), events, export.take)
+            follow(watch, argparse.Namespace(seconds=20, count=None), events, export.take, passing=export.passing)
     assert export.passing.number == len(taken) == 40
     assert [one.name for one in tmp_path.iterdir()] == ["x"]
     if form == "parquet":
@@ -304,7 +304,7 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
         events = arm(watch, [probe("vfs_read")])
         with exporting(watch, Wanted(form, str(tmp_path / "x"), False), events) as export:
             target.event(1000, next(iter(watch.armed[0].formats)))
-            follow(watch, argparse.Namespace(seconds=20, count=1), events, export.take)
+            follow(watch, argparse.Namespace(seconds=20, count=1), events, export.take, passing=export.passing)
     assert asked == [signal.SIGTERM]
     assert [json.loads(line)["ts"] for line in (tmp_path / "x").read_text().splitlines()] == [1000]
     watch.close()
@@ -359,7 +359,9 @@ def test_notes_of_a_format_are_told(capsys):
     wanted = wanted_of(argparse.Namespace(export="csv", output="-", overwrite=False))
     assert wanted is not None
     export = Export(wanted, Writer(), Passing())
-    export.take(record_of({"n": 1}))
+    record = record_of({"n": 1})
+    assert export.passing.gives(record)
+    export.take(record)
     assert export.tell() == 1
     assert (export.written, capsys.readouterr().err) == (1, "probewright: something is left out\n")
     assert Source().fields(record_of({"n": 1}).format) == ("n",)

@@ -41,7 +41,7 @@ def test_the_sum_of_what_was_asked_for_and_of_nothing_else(command):
     assert latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["max"]
     values = [one for one in found if one["summary"] == "values"]
     assert [(one["event"], one["values"], one["exact"]) for one in values] == [
-        (f"vfs_write__{end}", [{"value": "4096", "count": hits, "error": 0}], True)
+        (f"vfs_write__{end}", [{"value": "4096", "number": 4096, "count": hits, "error": 0}], True)
         for end, hits in (("entry", 51), ("exit", 52))
     ]
 
@@ -54,8 +54,8 @@ def test_the_same_in_words(command):
 
 
 def test_what_was_counted_until_the_line_was_cut_is_given_out(capsys, monkeypatch):
-    def cut(*arguments: object) -> int:
-        follow(*arguments)
+    def cut(*arguments: object, **more: object) -> int:
+        follow(*arguments, **more)
         raise TargetLost("the line was cut")
 
     monkeypatch.setattr(summary, "follow", cut)
@@ -80,7 +80,7 @@ def test_processes_that_found_no_room_in_the_kernel_are_not_said_to_be_counted(w
     kept = Kept("vfs_read", TASK, event, "hist:keys=common_pid.execname")
     assert kept.is_task
     read = Read(kept, Histogram(kept.trigger, True, there, 60 + without_room, 1, without_room))
-    _, processes = summary._of_kernel(SimpleNamespace(), (read,))
+    _, processes = summary._of_kernel(SimpleNamespace(), (read,), exact=True)
     assert processes["summary"] == "processes" and processes["others"] == without_room
     assert processes["exact"] is (without_room == 0)
     assert next(summary._lines(processes)).endswith(", approximate") is (without_room > 0)

@@ -186,7 +186,7 @@ def test_a_signal_between_the_last_step_and_the_list_of_what_is_armed_leaves_not
 
 @pytest.mark.parametrize("stays", [False, True])
 def test_what_is_left_behind_is_no_success_where_nobody_reads_any_more(target, signals, monkeypatch, stays):
-    def unread(*_: object) -> None:
+    def unread(*_: object, **__: object) -> None:
         raise BrokenPipeError
 
     def refused(step: Step) -> None:

@@ -93,7 +93,7 @@ def _specs():
         for line in re.findall(
             r"^ {4,}(probewright (?:run|record|check|export|preset save) .*)", page.read_text("utf-8"), re.MULTILINE
         ):
-            for spec in re.findall(r"(?<!path=)(?<!trigger )'([^']*)'", line.partition("  #")[0]):
+            for spec in re.findall(r"(?<!path=)(?<!trigger )(?<!filter )'([^']*)'", line.partition("  #")[0]):
                 yield pytest.param(spec, id=f"{page.name}: {spec}")
 
 

@@ -153,20 +153,26 @@ def test_a_graph_has_no_pair_that_is_none_among_the_calls(
     assert pairs <= {call for call in _one_by_one(store) if call.alone is None}
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.booleans()), max_size=60), st.integers(1, 50))
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.booleans()), max_size=60),
+    st.integers(1, 50),
+    st.booleans(),
+)
 @settings(max_examples=200)
 def test_a_graph_has_the_pairs_of_the_calls_where_all_was_seen(
-    steps: list[tuple[int, int, bool]], piece: int
+    steps: list[tuple[int, int, bool]], piece: int, crossing: bool
 ) -> None:
-    """Calls in calls of several tasks; a call as the last act of the other function has the place of its caller."""
+    """Calls in calls of several tasks; in the place of a caller stands a call as its last act, or what another probe
+    on it sees, whose exits may come in the order of the entries (`crossing`).
+    """
     open_calls: dict[int, list[tuple[int, int]]] = {}
     events = []
     for task, doing, tail in steps:
         stack = open_calls.setdefault(task, [])
         if stack and doing < 5:
-            place = stack[-1][1]
-            while stack and stack[-1][1] == place:  # they return together
-                function, frame = stack.pop()
+            together = [one for one in stack if one[1] == stack[-1][1]]
+            del stack[-len(together) :]
+            for function, frame in together if crossing else together[::-1]:
                 events.append((0, 5 + task, 2 * function + 1, frame, 0, False, False))
         else:
             function = doing % 2
@@ -335,10 +341,10 @@ def test_a_search_passes_calls_whose_events_are_gone() -> None:
     watching = SimpleNamespace(known=SimpleNamespace(plans=(), values=lambda _: []))
     shown = ShownCalls(watching, store)
     shown.calls.use(ENDS)
-    data = b"".join(event(_record(5, number, 0, 0), 10) for number in (2, 0))
+    data = b"".join(event(_record(5, number, frame, 0), 10) for number, frame in ((2, 64), (0, 0)))
     store.feed(Batch((Chunk(0, page(10, data, HEADER)),), drained=True))
     late = _fill_up(store, shown.calls, 2)
-    store.feed(Batch((Chunk(0, page(late, event(_record(5, 3, 0, 0), 0), HEADER)),), drained=True))
+    store.feed(Batch((Chunk(0, page(late, event(_record(5, 3, 64, 0), 0), HEADER)),), drained=True))
     store.flush()
     shown.calls.tick()
     assert shown.calls.call(shown.next - 2) == Call(1, None, Alone.NO_EXIT)

@@ -58,6 +58,12 @@ def namer():
     return Namer(small_btf(), lambda: SYMBOLS)
 
 
+def test_the_values_of_an_enum_are_known_before_any_is_seen(namer):
+    names = namer.enumerators(STATE)
+    assert names and all(namer.text(number, STATE) == name for name, number in names)
+    assert namer.enumerators(INT) == namer.enumerators(None) == Namer().enumerators(STATE) == ()
+
+
 @pytest.mark.parametrize(
     ("value", "column", "expected"),
     [

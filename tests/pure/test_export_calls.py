@@ -134,6 +134,39 @@ def test_an_end_without_the_other_says_why():
     assert [item.alone for item in items_of([leave], 1000)] == [Alone.NO_ENTRY.value]
 
 
+def of_two_probes() -> list[Record]:
+    """Return events of two probes on one function, whose exits come in the order of the entries, in another call."""
+    ends = [(ENTRIES[0], 512), (ENTRIES[0], 256), (ENTRIES[1], 256), (OTHER, 0), (EXITS[0], 256), (EXITS[1], 256)]
+    ends.append((EXITS[0], 512))
+    return [
+        record_of(
+            {"v": 1} if fmt is OTHER else {"sp": 2**63 + sp, "n": 0, "ret": 0},
+            fmt=fmt,
+            seq=seq,
+            ts=1000 + 10 * seq,
+            pid=7,
+        )
+        for seq, (fmt, sp) in enumerate(ends)
+    ]
+
+
+@pytest.mark.parametrize("waiting", [1, 2, 1000])
+def test_calls_that_cross_are_whole_in_every_format(waiting: int) -> None:
+    records = of_two_probes()
+    items = items_of(records, waiting)
+    whole = {(item.record.seq, item.leave.seq) for item in items if item.leave is not None}
+    assert (1, 4) in whole
+    once = [item for item in items if item.part is not Part.LATE]
+    seqs = [item.record.seq for item in once] + [item.leave.seq for item in once if item.leave is not None]
+    assert sorted(seqs) == list(range(7))
+    trace = trace_of(records, waiting=waiting)
+    assert slices(trace) == {("f0", 1010, 1040), ("f1", 1020, 1050), ("f0", 1000, 1060)}
+    names = {p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")}
+    apart = [one for one in names.values() if one.name == "f0_entry"]
+    assert [names[one.parent_uuid].name for one in apart] == ["head-7"]
+    assert sum(folded(records, waiting=waiting).values()) == 60
+
+
 def trace_of(records: list[Record], source: Source = SOURCE, waiting: int = 1 << 14) -> Any:
     out = io.BytesIO()
     writer = PerfettoTrace(source, out, waiting)

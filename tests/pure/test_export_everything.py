@@ -111,6 +111,9 @@ def test_the_command_line_writes_what_the_screen_does(on_screen, path, name, tmp
     assert same  # by itself: to show the difference of such files takes minutes
     assert status == (1 if wanted.notes else 0)
     assert all(f"probewright: {note}\n" in told for note in wanted.notes)
+    for note in wanted.notes:  # also where nothing is in the file at all
+        named = re.fullmatch(r".*; ([a-z, ]+) have(?: all)?", note)
+        assert named and {*named[1].split(", ")} <= {*OF_EVENTS} - {name}
     assert f"x: {wanted.taken - wanted.left_out:,} event" in told
 
 
@@ -145,6 +148,8 @@ def test_every_format_but_one_can_be_counted() -> None:
 def test_what_was_taken_is_in_the_file_or_told(on_screen, name) -> None:
     found = on_screen(name)
     assert HELD[name](found.data) + found.left_out == found.taken
+    form = format_named(name)
+    assert form is not None and (form.partial or not found.left_out), "these are named by those that leave out"
     told = sum(int(number.replace(",", "")) for note in found.notes for number in re.findall(r"([\d,]+) event", note))
     assert told == found.left_out
 

@@ -179,7 +179,9 @@ def test_a_value_without_a_column_is_counted():
         writer = writer_class(SOURCE, out)
         writer.take(unknown)
         writer.finish()
-        assert writer.notes == ("1 values are left out: their field was not known at the start",)
+        assert writer.notes == (
+            "1 values are left out: their field was not known at the start; jsonl, perfetto have all",
+        )
 
 
 def test_fields_that_nobody_asked_for_stay_away():

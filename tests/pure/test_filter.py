@@ -14,15 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.condition import LATENCY, OF_ALL
-from events.condition_text import condition
+from events.comparison import LATENCY
+from events.condition import OF_ALL
+from events.condition_text import ConditionError, condition
 from events.export.formats import OF_EVENTS, format_named
 from events.export.job import Job, writer_of
 from events.export.passing import Passing
 from events.field_sort import Sort
+from events.format import EventFormat, Field, FieldKind
+from events.graph.growing import GrowingTree
+from events.graph.tree import Flag
 from events.summary.summary import Summary
 from kernel.open import shipped_recording
 from kernel.watch import Watch
+from tests.graph_recordings import graph_recording
 from tui.__main__ import main
 from tui.chosen_calls import ChosenCalls
 from tui.cli.output import connect
@@ -230,6 +235,23 @@ def test_two_stores_have_one_filter():
     assert chosen.of(watch, store) is None
 
 
+@pytest.mark.parametrize(("signed", "wanted"), [(True, ("-1", "0", "7")), (False, ("4294967295", "0", "7"))])
+def test_names_of_an_enum_are_offered_before_a_value_was_seen(signed, wanted):
+    """With the number that an event has, which may be recorded without its sign."""
+    names = (("GONE", -1), ("IDLE", 0), ("BUSY", 7))
+    fmt = EventFormat(1, "g", "ev", (Field("state", "u32", 8, 4, signed, FieldKind.INT, 4),))
+    column = SimpleNamespace(name="state", btf_type=99)
+    known = SimpleNamespace(
+        plans=[SimpleNamespace(events=[SimpleNamespace(columns=(column,))])],
+        namer=SimpleNamespace(enumerators=lambda kind: names if kind == 99 else ()),
+    )
+    store = SimpleNamespace(decoder=SimpleNamespace(formats={1: fmt}), next_seq=0, first_seq=0)
+    found = values_seen(SimpleNamespace(known=known), store, "state")
+    assert found == tuple(Value(text, name) for text, (name, _) in zip(wanted, names, strict=True))
+    offered_ = complete_filter("state == bu", 11, {"state": Sort.NUMBER}, lambda _: found)
+    assert [(item.text, item.about) for item in offered_.items] == [("7", "BUSY")]
+
+
 SORTS = {"count": Sort.NUMBER, "ret": Sort.NUMBER, "name": Sort.TEXT, LATENCY: Sort.NUMBER}
 
 
@@ -275,3 +297,66 @@ def test_values_that_were_seen_can_be_compared_with():
         for value in values_seen(watch, store, field)[:20]:
             assert wanted_events(f"{field} == {value.text}"), (field, value)
     assert {one.text.strip('"') for one in values_seen(watch, store, "comm")} >= {records[-1].comm}
+
+
+# -- calls of the function_graph tracer ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["full", "7.2"])
+def traced(request, tmp_path_factory):
+    """Return a watch on a recorded graph, and its tree."""
+    path = graph_recording(tmp_path_factory.mktemp("graph") / "graph.pwr", request.param)
+    watch = Watch(connect(str(path)))
+    watch.begin()
+    while not watch.ended:
+        watch.tick()
+    watch.store.flush()
+    tree = GrowingTree(watch.store, {})
+    while tree.tick(1.0):
+        pass
+    return watch, [tree.tree.row(number) for number in range(tree.tree.first, tree.tree.next)]
+
+
+def passing(watch, text: str) -> set[int]:
+    """Return what passes, by columns and by single records alike."""
+    chosen = Filter()
+    chosen.choose(text, watch)
+    selected = chosen.of(watch, watch.store)
+    found = {seq for seq in range(watch.store.first_seq, watch.store.next_seq) if selected.passes(seq)}
+    records = map(watch.store.record, range(watch.store.first_seq, watch.store.next_seq))
+    assert found == {record.seq for record in records if selected.condition(record)}
+    return found
+
+
+@pytest.mark.parametrize("least", [1_000, 20_000, 300_000])
+def test_a_call_of_the_tracer_has_the_latency_that_the_tree_shows(traced, least):
+    watch, rows = traced
+    calls = [row for row in rows if row.what == 0 and row.leave >= 0 and row.duration >= 0]
+    wanted = {row.leave for row in calls if row.duration >= least}
+    told = passing(watch, f"latency >= {least}ns")
+    assert told & {row.leave for row in calls} == wanted and 0 < len(wanted) < len(calls)
+
+
+def test_what_a_call_of_the_tracer_returned_is_below_zero_where_it_is_an_error(traced):
+    watch, rows = traced
+    if not any("retval" in fmt.names for fmt in watch.store.decoder.formats.values()):
+        with pytest.raises(ConditionError, match="no field retval"):
+            passing(watch, "retval < 0")
+        return
+    failed = {row.leave for row in rows if row.what == 0 and row.flags & Flag.FAILED}
+    told = passing(watch, "retval < 0")
+    assert failed and failed <= told
+    names = GraphNames(watch.connection)
+    values = {seq: watch.store.record(seq).values["retval"] for seq in told}
+    assert all(value >> 63 or value >> 31 == 1 for value in values.values())
+    enoent = passing(watch, "retval == -ENOENT")
+    assert enoent and enoent < told and names is not None
+    assert {values[seq] & 0xFFFFFFFF for seq in enoent} == {(1 << 32) - 2}
+
+
+def test_depths_of_the_tracer_are_compared_and_other_words_for_times_have_a_way_out(traced):
+    watch, _ = traced
+    told = passing(watch, "depth == 1")
+    assert told and {watch.store.record(seq).values["depth"] for seq in told} == {1}
+    with pytest.raises(ConditionError, match="no field duration: latency is the time of a call"):
+        passing(watch, "duration > 10us")

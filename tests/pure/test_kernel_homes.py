@@ -15,7 +15,7 @@ from kernel.homes import Homes
 class Proc:
     """The part of a target that is asked."""
 
-    owner = "1_2"
+    is_kernel = True
 
     def __init__(self, paths: dict[int, str]) -> None:
         self.paths = paths
@@ -74,7 +74,7 @@ def test_no_more_tasks_are_kept_than_there_is_room_for(monkeypatch: pytest.Monke
 
 def test_a_recording_is_not_asked() -> None:
     proc = Proc({1: "/"})
-    proc.owner = ""
+    proc.is_kernel = False
     looks = Homes(proc)  # type: ignore[arg-type]
     looks.look({1: "init"})
     assert proc.asked == [] and looks.take() == {}

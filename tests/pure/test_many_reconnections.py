@@ -20,6 +20,7 @@ from tui.calls import ShownCalls
 from tui.cli.comeback import _want
 from tui.cli.summary import _Counting
 from tui.event_export import source_of
+from tui.filter import Filter
 
 TIMES = 1000
 
@@ -67,7 +68,7 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
     watch.arm(probe("vfs_write"), triggers=("stacktrace",))
     events: dict[str, frozenset[str]] = {one.path: frozenset() for each in watch.armed for one in each.plan.events}
     source = source_of(watch, events)
-    counting = _Counting(watch, "none", events)
+    counting = _Counting(watch, "none", events, Filter(), exact=True)
     calls = ShownCalls(watch, store)
 
     def add(number: int) -> Record:

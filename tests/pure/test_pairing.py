@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -237,13 +238,17 @@ class _Kernel:
             self._enter(task)  # as the last act of the innermost
         else:
             chain = task.open.pop()
-            for call, function, argument in reversed(chain.calls):
+            for call, function, argument in self._exits(chain):
                 left_out = function in self.chosen and chain.returned >= 0
                 if self._hooked[call] and not left_out:
                     self._see(call, task, function, True, argument, chain.frame)
 
+    def _exits(self, chain: _Chain) -> list[tuple[int, int, int]]:
+        """Return the calls of a chain in the order in which they return."""
+        return chain.calls[::-1]
+
     def _enter(self, task: _TailCaller) -> None:
-        chain, function = task.open[-1], self.random.randrange(self.functions)
+        chain, function = task.open[-1], self.random.randrange(6)
         argument = self.random.choice((0, 0, 0, 1))
         chain.calls.append((self._calls, function, argument))
         misses = self.random.randrange(100) < self.miss
@@ -287,6 +292,62 @@ def _judged(kernel: _Kernel, *, counts: bool = True) -> Counter[Alone | None]:
     assert len(told) == len(set(told))
     assert len(told) + pairing.open + pairing.waiting == len(kernel.ends)
     return Counter(call.alone for call in calls)
+
+
+class _Observers(_Kernel):
+    """Each call of the functions 0 and 1 is seen by two probes more, whose exits come in any order at its end."""
+
+    functions = 10
+
+    def _enter(self, task: _TailCaller) -> None:
+        super()._enter(task)
+        call, function, argument = task.open[-1].calls[-1]
+        for more in (6 + function, 8 + function) if function < 2 else ():
+            task.open[-1].calls.append((self._calls, more, argument))
+            self._hooked[self._calls] = self._hooked[call]
+            self.missed[more] += not self._hooked[call]
+            self._see(self._calls, task, more, False, argument, task.open[-1].frame)
+            self._calls += 1
+
+    def _exits(self, chain: _Chain) -> list[tuple[int, int, int]]:
+        exits = chain.calls[::-1]
+        for at, (_, function, _) in enumerate(exits):
+            if 8 <= function < 10 and [one[1] for one in exits[at + 1 : at + 3]] == [function - 2, function - 8]:
+                exits[at : at + 3] = self.random.sample(exits[at : at + 3], 3)
+        return exits
+
+
+@given(st.sampled_from([0, 3, 10, 30]), st.sampled_from([0, 5, 20, 60]), st.booleans(), st.integers(0, 1 << 32))
+@settings(max_examples=200, deadline=None)
+def test_no_false_pair_where_several_probes_stand_on_one_function(
+    miss: int, lose: int, counts: bool, seed: int
+) -> None:
+    _judged(_Observers(miss, lose, Random(seed)), counts=counts)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_several_probes_on_one_function_each_have_their_pairs(order: tuple[int, ...]) -> None:
+    """In each order of their exits; the call around it, and a call that follows in its place, are paired as well."""
+    top = -(1 << 40)
+    around, place = top + 64, top
+    ends = [(9, False, around)]
+    for _ in range(2):
+        ends += [(probe, False, place) for probe in range(3)]
+        ends += [(probe, True, place) for probe in order]
+    ends.append((9, True, around))
+    calls = _run(Pairing(_nothing_lost), [End(seq, seq, 7, *end[:2], end[2], end[2]) for seq, end in enumerate(ends)])
+    expected = {Call(first + probe, first + 3 + order.index(probe)) for first in (1, 7) for probe in range(3)}
+    assert set(calls) == {*expected, Call(0, 13)}
+
+
+@pytest.mark.parametrize("top", [-(1 << 40), 0x7FFC_0000_1000])
+def test_a_tail_call_whose_exit_was_missed_is_told_with_what_comes_next(top: int) -> None:
+    pairing = Pairing(_nothing_lost)
+    ends = [(0, False, top), (1, False, top), (0, True, top)]
+    calls = _run(pairing, [End(seq, seq, 7, *end[:2], 0, end[2]) for seq, end in enumerate(ends)])
+    assert calls == [Call(0, 2)]
+    assert pairing.take(End(3, 3, 7, 1, False, 0, top)) == [Call(1, None, Alone.NO_EXIT)]
+    assert pairing.take(End(4, 4, 7, 1, True, 0, top)) == [Call(3, 4)]
 
 
 @given(st.sampled_from([0, 3, 10, 30]), st.sampled_from([0, 5, 20, 60]), st.booleans(), st.integers(0, 1 << 32))

@@ -17,8 +17,8 @@ from kernel.counts import Counts
 from kernel.open import shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
+from probes.plan import titles_of
 from tests.pure.test_export_calls import stack_record
-from tui.losses import names_of
 from tui.shown import detail_of, fields_of, losses_of
 from tui.shown_events import ShownEvents
 from widgets.event_rows import FIXED, MARK, EventColumn, EventRows
@@ -109,12 +109,12 @@ def test_losses_that_only_the_events_tell_of_are_told():
 
 def test_several_probes_of_one_function_are_told_apart():
     first = shown()[0].known.plans[0]
-    renamed = [replace(event, event=f"{event.event}_2") for event in first.events]
-    other = replace(first, events=tuple(renamed))
-    assert names_of([first]) == [first.probe.subject]
-    both = names_of([first, other])
-    assert len(set(both)) == 2 and all(name.startswith(f"{first.probe.subject}: ") for name in both)
-    assert renamed[0].event in both[1]
+    other = replace(first, events=tuple(replace(one, event=one.event.replace("__", "_2__")) for one in first.events))
+    name = first.probe.subject
+    assert titles_of([first]) == [name]
+    assert titles_of([first, other]) == [name, f"{name} ({name}_2)"]
+    chosen = replace(first, events=tuple(replace(one, event="x") for one in first.events))
+    assert titles_of([chosen, first]) == [f"{name} (x)", name]
 
 
 def test_what_was_asked_for_comes_first_in_the_details_and_the_cgroup_is_said():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from probes.translation.scan import closing, opening, pieces
 from probes.translation.translate import translate
 from tui import specification
 from tui.__main__ import main
+from tui.cli.translated import machine_of
 
 WHOLE = [
     ('kprobe:vfs_read { printf("%d", arg2); }', "p vfs_read arg2=$arg3", ""),
@@ -81,6 +83,42 @@ IN_PART = [
     ("perf probe 'vfs_read:12'", (), ":12"),
     ("uprobe:libc:malloc { }", (), "its whole path"),
 ]
+PROGRAM = 'uprobe:/bin/sh:main /arg0 == 2/ { printf("%s", str(arg1)); }'
+
+
+@pytest.mark.parametrize(
+    ("machine", "probe", "told"),
+    [
+        ("x86_64", "p /bin/sh:main arg1=+0(%si):string arg0=%di if arg0 == 2", ""),
+        ("aarch64", "p /bin/sh:main arg1=+0(%x1):string arg0=%x0 if arg0 == 2", ""),
+        ("", "p /bin/sh:main arg1=+0(%si):string arg0=%di if arg0 == 2", "from the registers of x86-64"),
+        ("s390x", "p /bin/sh:main", "registers of arguments are known of x86_64 and aarch64, not s390x"),
+    ],
+)
+@pytest.mark.parametrize("form", ["{}", "bpftrace -e {!r}"])
+def test_arguments_of_programs_are_in_the_registers_of_the_machine(machine, probe, told, form):
+    found = translate(form.format(PROGRAM), machine)
+    assert found is not None and found.probes == (probe,)
+    assert told in found.told and bool(told) == bool(found.told)
+    assert found.whole == (machine != "s390x")
+
+
+@pytest.mark.parametrize(
+    ("targets", "machine"),
+    [
+        (("lab:arm64:6.12",), "aarch64"),
+        (("lab:7.2", "lab"), "x86_64"),
+        (("local",), platform.machine()),
+        (("lab", "lab:arm64"), ""),
+        (("ssh://web1",), ""),
+        (("labour.pwr",), ""),
+        ((), ""),
+    ],
+)
+def test_a_target_says_its_machine_where_its_name_does(targets, machine):
+    assert machine_of(targets) == machine
+
+
 ROOT = Path(__file__).parents[2]
 
 OURS = (

@@ -31,6 +31,7 @@ class Calls:
         *,
         as_json: bool,
         face: Face = Face.KERNEL,
+        passes: Callable[[int], bool] | None = None,
     ) -> None:
         """Take what is shown.
 
@@ -41,7 +42,15 @@ class Calls:
             leasts: by function the nanoseconds that a call takes to be shown.
             as_json: one object a line.
             face: by which clock times are given out.
+            passes: the filter, of the number of an event; a call passes with one of its ends. None: all pass.
         """
+        self.printed = 0
+        """Calls that were."""
+        self.of = 0
+        """Calls that there were, without the filter."""
+        self._passes = passes
+        self._passed: set[int] = set()
+        """Numbers of entries that pass, of calls that have not ended: their rows may be dropped before those do."""
         self._watch = watch
         self._other = show
         self._leasts = leasts
@@ -67,7 +76,7 @@ class Calls:
             self._calls = ShownCalls(self._watch, self._watch.store, HEADLESS.calls)
         ends = {event.path for plan in self._watch.known.plans for event in plan.events if event.frame}
         is_end = record.event in ends
-        if not is_end:
+        if not is_end and (self._passes is None or self._passes(record.seq)):
             self._other(record)
         # Also where ends are rare: what nobody looks at would be dropped for what comes next.
         if is_end or self._is_far_behind(self._calls):
@@ -104,34 +113,34 @@ class Calls:
                 for seq in calls.calls.open_entries
                 if seq in known or seq >= first
             }
+            if (passes := self._passes) is not None:
+                self._passed = {
+                    seq for seq in calls.held if seq in self._passed or (seq not in known and passes(seq))
+                }
 
     def _print(self, calls: ShownCalls, row: int) -> None:
         try:
             entry, leave = calls.records(row)
             call = calls.call(row)
+            ends = calls.ends(row)
         except IndexError:  # dropped meanwhile
             self._gone += 1
             return
         last = leave or entry
         if last is None or last.event not in self._asked or (call.latency or 0) < self._leasts.get(call.function, 0):
             return
+        self.of += 1
+        if (passes := self._passes) is not None and not any(
+            seq in self._passed or passes(seq) for seq in ends if seq is not None
+        ):
+            return
+        self.printed += 1
         if self._json:
             offset = offset_of_row(self._watch, last.ts, last.seq) if self._face is not Face.KERNEL else None
-            emit(
-                {
-                    **({"time": last.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}),
-                    "ts": last.ts,
-                    "cpu": last.cpu,
-                    "pid": last.pid,
-                    "comm": last.comm,
-                    "call": call.function,
-                    "latency": call.latency,
-                    "ret": call.returned or None,
-                    "entry": self._texts(entry),
-                    "exit": self._texts(leave),
-                    "note": call.note or None,
-                }
-            )
+            from tui.calls import object_of_call
+
+            times = {"time": last.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
+            emit({**times, **object_of_call(self._watch, call, entry, leave)})
             return
         took = "?" if call.latency is None else f"{call.latency / 1000:.1f}us"
         values = " ".join(_value(seen.name, seen.before, seen.after) for seen in call.values)
@@ -139,9 +148,6 @@ class Calls:
         day = day_in_front(self._watch, last.ts, last.seq, self._face)
         head = f"{day}{last.ts / 1e9:.6f} [{last.cpu:03}] {call.task} {call.function} {took}"
         print(line(f"{head} ret={call.returned} {values}{note}"))
-
-    def _texts(self, record: Record | None) -> dict[str, str] | None:
-        return None if record is None else dict(self._watch.known.values(record))
 
 
 def _value(name: str, before: str | None, after: str | None) -> str:

@@ -20,7 +20,7 @@ from probes.verdict import Refusal, Verdict
 from tui.cli.attach import told
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain, require_line
-from tui.cli.translated import in_our_words
+from tui.cli.translated import in_our_words, targets_of
 from tui.kernels import kernels
 
 
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _specs(arguments: argparse.Namespace) -> Iterator[str]:
     if not arguments.stdin:
-        yield from in_our_words(arguments.specs).words
+        yield from in_our_words(arguments.specs, targets_of(arguments)).words
         return
     for line in sys.stdin:
         if line.strip():

@@ -48,6 +48,6 @@ def _tell(group: str, errors: Sequence[str], left_alone: Sequence[str], *, as_js
 def _require_tracefs(connection: Connection) -> None:
     """Where nobody can look, nobody can say that nothing is there. Raises TargetUnusable."""
     facts = connection.facts
-    if connection.target.owner and not facts.readme:
+    if connection.target.is_kernel and not facts.readme:
         what, remedy = next(((t.what, t.remedy) for t in facts.troubles if t.fatal), ("tracefs cannot be read", ""))
         raise TargetUnusable(f"{connection.target.name}: {what}", remedy, facts.troubles)

@@ -32,6 +32,6 @@ def know_clock(watch: Watch, arguments: argparse.Namespace) -> None:
 
 def keep_clock(watch: Watch, arguments: argparse.Namespace) -> None:
     """Measure the clock again where that is due and times of day are wanted."""
-    if face_of(arguments) is not Face.KERNEL and watch.connection.target.owner:
+    if face_of(arguments) is not Face.KERNEL and watch.connection.target.is_kernel:
         with contextlib.suppress(TargetLost):  # the pump tells
             watch.measure_clock()

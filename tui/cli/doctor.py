@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         facts = connection.facts
-        living = bool(connection.target.owner)
+        living = connection.target.is_kernel
         usable = facts.usable and living
         dead = leftovers.find(connection.target) if facts.tracefs else []
         missing = lacks(facts, read_config(connection.target, facts.release))

@@ -7,7 +7,6 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -20,6 +19,7 @@ from kernel.errors import KernelError
 from kernel.watch import Watch
 from tui.cli.clock import UNKNOWN
 from tui.cli.event_writer import Export
+from tui.cli.filtering import FilterRefused, check_words, filter_of, passing_of, tell_refused
 from tui.cli.journal import Level, saying
 from tui.cli.main import REFUSED, UNUSABLE, USAGE
 from tui.cli.outlets import BadSetting, WantedOutlet, outlet_of
@@ -31,7 +31,6 @@ from tui.export_file import ExportFile, FileRefused
 from tui.outlet import Outlet
 
 if TYPE_CHECKING:
-    from events.record import Record
     from kernel.connection import Connection
     from tui.filter import Filter
 
@@ -40,8 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
     """All that a recording holds."""
     try:
         wanted = wanted_of(arguments)
+        check_words(arguments)
     except NotWanted as error:
         return refuse(error, USAGE)
+    except FilterRefused as error:
+        tell_refused(error)
+        return USAGE
     if wanted is None:
         return USAGE
     connection = connect(getattr(arguments, "recording", None) or arguments.target)
@@ -51,29 +54,26 @@ def run(arguments: argparse.Namespace) -> int:
             return refuse(
                 f"{name} holds no events; `probewright run SPEC --export` gives out those of a kernel", UNUSABLE
             )
+        if arguments.view:
+            from tui.cli.view_export import give_view
+
+            return give_view(connection, wanted, arguments.view, arguments.filter)
         return _all_of(connection, wanted, arguments.filter)
     finally:
         connection.close()
 
 
 def _all_of(connection: Connection, wanted: Wanted, text: str) -> int:
-    from events.condition_text import ConditionError
     from tui.cli.watching import account
-    from tui.filter import Filter, told
 
     # What a recording knows of tasks is bounded by its end; its events are given out as they are read.
     watch = Watch(connection, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
     watch.begin()
     load_symbols(watch, wanted.form)
-    chosen = Filter()
     if wanted.timed and not watch.clock.known:
         print(plain(f"probewright: {connection.target.name}: {UNKNOWN}: no event has a `time`"), file=sys.stderr)
     try:
-        chosen.choose(text, watch)
-    except ConditionError as error:
-        return refuse(f"--filter {told(error)}", USAGE)
-    try:
-        with exporting(watch, wanted, {}, chosen) as export:
+        with exporting(watch, wanted, {}, filter_of(watch, text)) as export:
             export.take_all(watch)
     except REFUSALS as error:
         return refused(wanted, error)
@@ -81,7 +81,7 @@ def _all_of(connection: Connection, wanted: Wanted, text: str) -> int:
     return export.tell()
 
 
-REFUSALS = (FileRefused, NoPyarrow, OSError, BadSetting, Forced)
+REFUSALS = (FileRefused, NoPyarrow, OSError, BadSetting, Forced, FilterRefused)
 """What `exporting` raises where it can't go on."""
 
 
@@ -96,6 +96,9 @@ def refused(wanted: Wanted, error: BaseException) -> int:
         return refuse(f"{where}: ended in the midst of it, by a second signal: what is there is not whole", REFUSED)
     if isinstance(error, BadSetting):
         return refuse(error, USAGE)
+    if isinstance(error, FilterRefused):
+        tell_refused(error)
+        return USAGE
     if isinstance(error, FileRefused):
         return refuse(words_of(error), USAGE)
     return refuse(error, UNUSABLE)
@@ -113,27 +116,20 @@ def exporting(
     watch: Watch, wanted: Wanted, unasked: Mapping[str, frozenset[str]], chosen: Filter | None = None
 ) -> Iterator[Export]:
     """Where events of a watch go that pass a filter; see `giving`."""
-    passes = partial(_passes, watch, chosen) if chosen is not None and chosen.text else None
+    passing = passing_of(watch, chosen, pairs=wanted.form.whole_calls)
 
     def learn() -> None:
         with contextlib.suppress(KernelError):  # a line that is gone has no names; what came is written all the same
             watch.know_names(watch.names())
 
     def begin(out: BinaryIO) -> Writer:
-        return writer_of(
-            wanted.form, replace((timed_source_of if wanted.timed else source_of)(watch, unasked), passes=passes), out
-        )
+        source = (timed_source_of if wanted.timed else source_of)(watch, unasked)
+        return writer_of(wanted.form, replace(source, passes=passing.passes), out)
 
-    passing = Passing(passes, pairs=wanted.form.whole_calls)
     with giving(
         wanted, begin, lambda outlet: outlet_of(watch, outlet, unasked, timed=wanted.timed), learn, passing
     ) as export:
         yield export
-
-
-def _passes(watch: Watch, chosen: Filter, record: Record) -> bool:
-    selected = chosen.of(watch, watch.store) if watch.store is not None else None
-    return selected is None or selected.passes(record.seq)
 
 
 @contextlib.contextmanager

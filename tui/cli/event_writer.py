@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from events.export.job import Job
 from events.export.passing import Passing
@@ -20,12 +20,16 @@ from events.graph.record_ends import NO_RETURNS
 from events.record import Record
 from kernel.errors import KernelError
 from kernel.watch import Watch
+from tui.cli.filtering import tell_passing
 from tui.cli.journal import Level, saying
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import emit, plain, size_of
 from tui.cli.stopping import Forced, force, has_been_asked
 from tui.cli.wanted_export import STDOUT, Wanted
 from tui.outlet import Outlet
+
+if TYPE_CHECKING:
+    from tui.filter import Filter
 
 _TOLD_EVERY = 0.2
 """Seconds between two words of progress."""
@@ -36,12 +40,14 @@ class Export:
 
     def __init__(self, wanted: Wanted, writer: Writer, passing: Passing) -> None:
         self.passing = passing
-        """Events so far."""
+        """Decides which events are to be taken, and counts them."""
         self._wanted = wanted
         self._writer = writer
         self._told = time.monotonic()
         self._lacks_returns = False
         """They are calls of a tracer that records no return values."""
+        self._told_of = 0
+        """Events that were told when progress was told last."""
         self._busy = False
         self._cut = False
         """An event was given out by half."""
@@ -69,7 +75,7 @@ class Export:
         store = watch.store
         if store is None:
             return
-        job = Job(store, self, grows=True)
+        job = Job(store, self, self.passing, grows=True)
         over = False
         while not over:
             over = watch.ended
@@ -84,7 +90,9 @@ class Export:
         self._ended_by = watch.error
         self.end()
 
-    def follow(self, watch: Watch, bounds: argparse.Namespace, events: Collection[str]) -> None:
+    def follow(
+        self, watch: Watch, bounds: argparse.Namespace, events: Collection[str], chosen: Filter | None = None
+    ) -> None:
         """Take events as they come, see `tui.cli.watching.follow`.
 
         An error that ends them is raised by `tell`: what came by then is written all the same.
@@ -92,7 +100,7 @@ class Export:
         from tui.cli.watching import follow
 
         try:
-            follow(watch, bounds, events, self.take, idle=self.idle)
+            follow(watch, bounds, events, self.take, None, self.idle, self.passing, chosen)
         except KernelError as error:
             self._ended_by = error
         self.end()
@@ -108,15 +116,15 @@ class Export:
         if isinstance(self._writer, Outlet):
             with self._undisturbed():
                 self._writer.idle()
+        is_due = time.monotonic() - self._told > _TOLD_EVERY
+        if is_due and self.passing.of > self._told_of and sys.stderr.isatty():
+            self._told, self._told_of = time.monotonic(), self.passing.of
+            print(f"\r\x1b[K{self.passing.text()}", end="", file=sys.stderr, flush=True)
 
     def take(self, record: Record) -> None:
-        """Write one event; a signal that comes meanwhile counts when that is done, so that none is cut in two."""
+        """Write an event that `passing` gave, whole: a signal that comes meanwhile counts when that is done."""
         with self._undisturbed():
-            if self.passing.gives(record):
-                self._writer.take(record)
-        if self.passing.of % 256 == 0 and sys.stderr.isatty() and time.monotonic() - self._told > _TOLD_EVERY:
-            self._told = time.monotonic()
-            print(f"\r\x1b[K{self.passing.text()}", end="", file=sys.stderr, flush=True)
+            self._writer.take(record)
 
     @contextlib.contextmanager
     def _undisturbed(self) -> Iterator[None]:
@@ -157,8 +165,8 @@ class Export:
                 print(plain(told.text), file=sys.stderr)
         elif self._wanted.path != STDOUT:
             self._tell_file(as_json=as_json)
-        elif self.passing.filtered:
-            print(f"probewright: {self.passing.text(self.left_out)} pass the filter", file=sys.stderr)
+        else:
+            tell_passing(self.passing, self.left_out)
         if self._ended_by is not None:
             raise self._ended_by
         return REFUSED if failed else DONE

@@ -27,6 +27,7 @@ from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 from tui.cli.clock import face_of
 from tui.cli.event_export import REFUSALS, refuse, refused
+from tui.cli.filtering import FilterRefused, check_words, tell_refused
 from tui.cli.hosts_export import giving_of_hosts, wanted_of_hosts
 from tui.cli.hosts_stream import Stream
 from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
@@ -57,8 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     try:
         wanted = wanted_of_hosts(arguments)
+        check_words(arguments)
     except NotWanted as error:
         return refuse(error, USAGE)
+    except FilterRefused as error:
+        tell_refused(error)
+        return USAGE
     order = order_of(arguments)
     specs = specs_of(arguments.targets, arguments.groups)
     fleet = Fleet(
@@ -69,7 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
         bounds=HEADLESS_HOSTS,
     )
     utc = face_of(arguments) is Face.UTC  # the kernels' own seconds say nothing beside each other
-    stream = Stream(fleet, order, as_json=arguments.json, most=arguments.count or 0, utc=utc)
+    stream = Stream(
+        fleet, order, as_json=arguments.json, most=arguments.count or 0, utc=utc, text=arguments.filter.strip()
+    )
     failed = DONE
     try:
         with stoppable():
@@ -77,6 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
                 _show(fleet, order, stream, arguments.seconds)
             else:
                 failed = _give(fleet, order, stream, arguments, wanted)
+    except FilterRefused as error:
+        tell_refused(error)
+        failed = USAGE
     finally:
         fleet.close()
     if failed and all(host.watch is None for host in fleet.hosts):
@@ -100,7 +110,7 @@ def _show(fleet: Fleet, order: Order, stream: Stream, seconds: float | None) -> 
 def _give(fleet: Fleet, order: Order, stream: Stream, arguments: argparse.Namespace, wanted: Wanted) -> int:
     """The same into a file; gives the exit status of that."""
     try:
-        with giving_of_hosts(fleet, wanted) as export:
+        with giving_of_hosts(fleet, wanted, filtered=bool(arguments.filter.strip())) as export:
             stream.export = export
             try:
                 _show(fleet, order, stream, arguments.seconds)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import BinaryIO
 
 from events.export.formats import FORMATS
-from events.export.hosts import HostRecord, HostsSource, hosts_source
+from events.export.hosts import HostRecord, HostsSource, hosts_source, passes
 from events.export.job import prepare, writer_of
 from events.export.otlp import HostsLogEncoder, LogEncoder
+from events.export.passing import Passing
 from events.export.source import Writer
 from events.record import Record
 from kernel.hosts.fleet import Fleet
@@ -40,11 +42,15 @@ def wanted_of_hosts(arguments: argparse.Namespace) -> Wanted | None:
 
 
 @contextlib.contextmanager
-def giving_of_hosts(fleet: Fleet, wanted: Wanted) -> Iterator[Export]:
-    """Where the events of all go; as `tui.cli.event_export.giving`, and raises as that does."""
+def giving_of_hosts(fleet: Fleet, wanted: Wanted, *, filtered: bool = False) -> Iterator[Export]:
+    """Where the events of all go, of which some do not pass where they are `filtered`.
+
+    As `tui.cli.event_export.giving`, and raises as that does.
+    """
+    passing = Passing(passes if filtered else None, pairs=wanted.form.whole_calls)
 
     def begin(out: BinaryIO) -> Writer:
-        return _FromFirst(lambda: writer_of(wanted.form, _source(fleet), out))
+        return _FromFirst(lambda: writer_of(wanted.form, replace(_source(fleet), passes=passing.passes), out))
 
     def outlet(asked: WantedOutlet) -> Outlet:
         if asked.otlp is not None and asked.http is not None:
@@ -53,7 +59,7 @@ def giving_of_hosts(fleet: Fleet, wanted: Wanted) -> Iterator[Export]:
 
     if wanted.form.of_events:
         prepare(wanted.form)
-    with giving(wanted, begin, outlet) as export:
+    with giving(wanted, begin, outlet, passing=passing) as export:
         yield export
 
 

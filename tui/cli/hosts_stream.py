@@ -22,13 +22,14 @@ from probes.verdict import Verdict
 from tui.cli.check import show_verdict
 from tui.cli.event_writer import Export
 from tui.cli.hist_tables import tell_tables_of
+from tui.cli.hosts_filter import HostsFilter
 from tui.cli.journal import Level, saying
 from tui.cli.output import emit, line, plain
 from tui.cli.stopping import whole
 from tui.cli.watching import all_told
 from tui.clock_face import wall_clock
 from tui.event_export import source_of
-from tui.host_lines import account_of, clock_text
+from tui.host_lines import Account, account_of, clock_text
 from tui.stacks import stack_lines
 
 
@@ -52,16 +53,17 @@ _ALL = hosts_source(())
 class Stream:
     """Prints events as they get their rows, and what becomes of hosts when it does."""
 
-    def __init__(self, fleet: Fleet, order: Order, *, as_json: bool, most: int, utc: bool = False) -> None:
+    def __init__(
+        self, fleet: Fleet, order: Order, *, as_json: bool, most: int, utc: bool = False, text: str = ""
+    ) -> None:
         self._fleet = fleet
+        self._filter = HostsFilter(fleet, text)
         self._utc = utc
         self._json = as_json
         self._most = most
         self._order = order
         self._counting = order.mode is Mode.COUNT
-        self._number = 0
         self._next = 0
-        self._shown: dict[str, int] = {}
         self._sources: dict[int, Source] = {}
         self._told: dict[Host, _Told] = {}
         self._refusals: list[Verdict] = []
@@ -71,26 +73,35 @@ class Stream:
         """Takes the events in place of standard output."""
         self._began = False
         """What is given out may have columns: they are known when every host has come to something."""
+        self._ending = False
+        """Names of tasks come no more."""
 
     @property
     def enough(self) -> bool:
         """As many events as were asked for."""
-        return bool(self._most) and self._number >= self._most
+        return bool(self._most) and self._filter.shown.total() >= self._most
 
     def tick(self) -> None:
         """Show what is final by now."""
         with whole():
             self._fleet.tick(collecting=self._began)
-            self._began = self._began or self.export is None or self._fleet.settled
+            self._begin()
             if self._began:
                 self._new()
             self._tell()
+
+    def _begin(self) -> None:
+        """Find out whether events can be given out by now. Raises FilterRefused."""
+        has_columns = self.export is None or self._fleet.settled
+        self._began = self._began or (has_columns and self._filter.begin())
 
     def finish(self) -> None:
         """Show all that was read; nothing comes after it."""
         with whole():
             self._fleet.finish()
-            self._new()
+            self._ending = True
+            if self._filter.begin():
+                self._new()
             self._tell()
 
     def idle(self) -> None:
@@ -103,7 +114,7 @@ class Stream:
         for host in self._fleet.hosts:
             if host.state is State.LOST and self._told.get(host, _NOTHING).state is State.CUT:
                 _tell_why(host)  # it was given up with all the others
-            about = account_of(self._fleet, host, self._shown.get(host.name, 0))
+            about = self._account_of(host)
             if as_json:
                 emit(about.json(host))
             else:
@@ -112,6 +123,13 @@ class Stream:
             tell_left(host)
             if self._counting:
                 self._tell_hits(host, {} if as_json else about.hits)
+
+        if self._filter.is_set and self._filter.of and self.export is None:
+            print(f"probewright: {self._filter.text}", file=sys.stderr)
+
+    def _account_of(self, host: Host) -> Account:
+        of = self._filter.of[host.name] if self._filter.is_set else None
+        return account_of(self._fleet, host, self._filter.shown[host.name], of)
 
     def _tell_hits(self, host: Host, hits: Mapping[str, int]) -> None:
         for path, number in hits.items():
@@ -122,19 +140,20 @@ class Stream:
         for seq in range(max(self._next, events.first_seq), events.next_seq):
             if self.enough:
                 break
-            self._next = seq + 1
             try:
                 event = events.record(seq)
             except IndexError:  # its host's store had to drop it while it waited
                 events.pass_over(seq)
+                self._next = seq + 1
                 continue
-            if is_mark(event.record) or event.event in self._source(event).about:
-                self._number += 1
-                self._shown[event.host] = self._shown.get(event.host, 0) + 1
+            is_wanted = is_mark(event.record) or event.event in self._source(event).about
+            if is_wanted and not self._ending and self._filter.must_wait(event):
+                break
+            self._next = seq + 1
+            if is_wanted or is_stack(event.record):
                 self._show(event)
-            elif is_stack(event.record):
-                self._show(event)
-        events.let_go(self._next)
+        if not self._filter.of_calls:
+            events.let_go(self._next)
 
     def _source(self, event: MergedEvent) -> Source:
         known = self._sources.get(event.source)
@@ -144,14 +163,18 @@ class Stream:
         return known
 
     def _show(self, event: MergedEvent) -> None:
+        passes = self._filter.passes(event)
         if self.export is not None:
-            self.export.take(self._whole(event))
-        elif self._json:
+            record = self._whole(event, passes=passes)
+            passing = self.export.passing
+            if (passing.shows if is_stack(event.record) else passing.gives)(record):
+                self.export.take(record)
+        elif passes and self._json:
             emit(json_object(_ALL, self._whole(event)))
-        else:
+        elif passes:
             print(self._line(event))
 
-    def _whole(self, event: MergedEvent) -> HostRecord:
+    def _whole(self, event: MergedEvent, *, passes: bool = True) -> HostRecord:
         host = next(host for host in self._fleet.hosts if host.name == event.host)
         offset = host.offset(self._fleet.now())
         return host_record(
@@ -161,6 +184,7 @@ class Stream:
             uncertainty=offset.uncertainty if offset is not None else None,
             late=event.late,
             source=self._source(event),
+            passes=passes,
         )
 
     def _line(self, event: MergedEvent) -> str:

@@ -8,6 +8,15 @@ from collections.abc import Sequence
 
 from tui.cli.plain import COMMANDS
 
+_INSTEAD = {
+    (
+        "record",
+        "--filter",
+    ): "a recording keeps every event, and `FILE.pwr --export FORMAT --filter CONDITION` chooses",
+    ("graph", "--filter"): "a graph is filtered in the application, by f",
+}
+"""What to say of an option that a command does not have and another one has."""
+
 
 def meant(parser: argparse.ArgumentParser, arguments: argparse.Namespace, first: str, unknown: Sequence[str]) -> str:
     """What is wrong, with the nearest command or option where there is one.
@@ -28,6 +37,9 @@ def meant(parser: argparse.ArgumentParser, arguments: argparse.Namespace, first:
     told = f"unrecognized arguments: {' '.join(unknown)}"
     options = _options(parser, arguments)
     words = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+    for word in words:
+        if (instead := _INSTEAD.get((getattr(arguments, "command", ""), word))) is not None:
+            return f"{told}; {instead}"
     found = [near for word in words for near in difflib.get_close_matches(word, options, 1)]
     return f"{told}; did you mean {', '.join(dict.fromkeys(found))}?" if found else told
 

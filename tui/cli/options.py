@@ -7,6 +7,9 @@ import argparse
 from events.export.formats import OF_EVENTS
 from tui.cli import argument_types as types
 
+VIEWS = ("calls", "hot-spots", "summary")
+"""Names of `tui.view_tables.TABLES`, which takes longer to import than all of this."""
+
 
 def add_export(parser: argparse.ArgumentParser) -> None:
     """Where events go in place of a screen, or of printed lines."""
@@ -39,6 +42,27 @@ def add_export(parser: argparse.ArgumentParser) -> None:
         type=types.natural,
         metavar="N",
         help="in FOLDER/: keep the newest N files of this machine (default: 0, all)",
+    )
+
+
+def add_filter(parser: argparse.ArgumentParser, where: str = "") -> None:
+    """Which events are given out; `where` the option has something to do, in words, with a blank behind them."""
+    parser.add_argument(
+        "--filter",
+        metavar="CONDITION",
+        default="",
+        help=f"{where}give out only the events that pass, as f does in the application: "
+        "'count > 4096 && comm == cat'",
+    )
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """A table in place of events."""
+    parser.add_argument(
+        "--view",
+        choices=VIEWS,
+        help="of a recording, with --export jsonl or csv: give out the table of a view in place of its events, as o "
+        "does in that view",
     )
 
 

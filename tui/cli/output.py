@@ -60,7 +60,7 @@ def _connected(spec: str, arming: bool) -> Connection:
     if connection.cut_short:
         print(plain(f"probewright: {target.name}: the recording is cut short; its end is missing"), file=sys.stderr)
     fatal = [trouble for trouble in connection.facts.troubles if trouble.fatal]
-    if arming and target.owner and fatal:
+    if arming and target.is_kernel and fatal:
         connection.close()
         raise TargetUnusable(f"{target.name}: {fatal[0].what}", fatal[0].remedy, connection.facts.troubles)
     return connection

@@ -17,6 +17,7 @@ from tui.cli.options import (
     add_clock,
     add_common,
     add_export,
+    add_filter,
     add_hosts,
     add_limits,
     add_line,
@@ -24,6 +25,7 @@ from tui.cli.options import (
     add_specs,
     add_summary,
     add_values,
+    add_view,
 )
 from tui.cli.plain import COMMANDS
 
@@ -64,6 +66,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
     if arguments.command == "app" and (arguments.export or arguments.output):
         arguments.command = "event_export"
+    elif arguments.command == "app" and arguments.view:
+        parser.error("--view is what --export gives out; in the application v and other keys show views")
     elif arguments.command == "app" and arguments.filter:
         parser.error("--filter chooses what --export gives out; in the application f does")
     if arguments.target is None:
@@ -86,6 +90,7 @@ def _first_word(argv: list[str]) -> str:
             "--window",
             "--clock",
             "--filter",
+            "--view",
         ):
             next(words, None)
         elif not word.startswith("-"):
@@ -118,13 +123,8 @@ def _application() -> argparse.ArgumentParser:
     add_common(parser)
     add_hosts(parser)
     add_export(parser)
-    parser.add_argument(
-        "--filter",
-        metavar="CONDITION",
-        default="",
-        help="of a recording, with --export: give out only the events that pass, as f does in the application: "
-        "'count > 4096 && comm == cat'",
-    )
+    add_filter(parser, "of a recording, with --export: ")
+    add_view(parser)
     add_clock(parser)
     add_rates(parser)
     parser.set_defaults(command="app")
@@ -190,6 +190,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_bounds(sub)
     add_summary(sub)
     add_export(sub)
+    add_filter(sub)
     add_clock(sub)
     add_limits(sub)
     add_line(sub)

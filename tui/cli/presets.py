@@ -20,7 +20,7 @@ from probes.presets.substitute import least_latency
 from probes.presets.substitute import values_of as checked_values
 from tui.cli.calls import Calls
 from tui.cli.output import plain
-from tui.cli.translated import in_our_words, quoted
+from tui.cli.translated import in_our_words, quoted, targets_of
 from tui.clock_face import Face
 
 Show = Callable[[Record], None]
@@ -41,10 +41,19 @@ class ToArm(NamedTuple):
         return max(self.leasts.values(), default=0)
 
     def calls_of(
-        self, watch: Watch, show: Show, asked: Collection[str], *, as_json: bool, face: Face = Face.KERNEL
+        self,
+        watch: Watch,
+        show: Show,
+        asked: Collection[str],
+        *,
+        as_json: bool,
+        face: Face = Face.KERNEL,
+        passes: Callable[[int], bool] | None = None,
     ) -> Calls | None:
-        """Who shows calls, where these are shown; `show`: other events, `asked`: paths of those that are wanted."""
-        return Calls(watch, show, asked, self.leasts, as_json=as_json, face=face) if self.calls else None
+        """Who shows calls, where these are shown; for the arguments see `tui.cli.calls.Calls`."""
+        if not self.calls:
+            return None
+        return Calls(watch, show, asked, self.leasts, as_json=as_json, face=face, passes=passes)
 
 
 def is_name(word: str) -> bool:
@@ -58,7 +67,7 @@ def asked_for(arguments: argparse.Namespace) -> tuple[Chosen | str, ...]:
     Raises PresetError: there is no such preset, or what was given for a parameter is no value.
     """
     given = values_of(arguments.parameters)
-    words, triggers = in_our_words(arguments.specs)
+    words, triggers = in_our_words(arguments.specs, targets_of(arguments))
     if triggers and not hasattr(arguments, "triggers"):
         raise PresetError(f"triggers are for run and record; without {', '.join(triggers)}: {quoted(words)}")
     if triggers:

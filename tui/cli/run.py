@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING
 
 from events.cut_mark import task_text
 from events.export.jsonlines import json_object
@@ -16,6 +17,7 @@ from kernel.watch import Watch
 from tui.cli.clock import face_of, know_clock
 from tui.cli.comeback import despite_cuts
 from tui.cli.event_export import REFUSALS, exporting, refuse, refused
+from tui.cli.filtering import FilterRefused, check_words, filter_of, passes_of, passing_of, tell_passing, tell_refused
 from tui.cli.hist_tables import tell_tables
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
@@ -39,6 +41,9 @@ from tui.clock_face import Face, day_in_front
 from tui.event_export import source_of, timed_source_of
 from tui.stacks import stack_lines
 
+if TYPE_CHECKING:
+    from tui.filter import Filter
+
 
 def run(arguments: argparse.Namespace) -> int:
     give_back_memory()
@@ -48,8 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
         return hosts.run(arguments)
     try:
         wanted = wanted_of(arguments)
+        check_words(arguments)
     except NotWanted as error:
         return refuse(error, USAGE)
+    except FilterRefused as error:
+        tell_refused(error)
+        return USAGE
     asked = asked_for(arguments)
     importing_store()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
@@ -64,16 +73,20 @@ def run(arguments: argparse.Namespace) -> int:
         with stoppable(watch.hurry):
             events = arm(watch, probes, how_of(arguments), arguments)
             know_clock(watch, arguments)
+            chosen = filter_of(watch, arguments.filter)
             if arguments.summary is not None or arguments.hist:
-                summarize(watch, arguments, events)
+                summarize(watch, arguments, events, chosen)
             elif wanted is not None:
-                status = _export(watch, arguments, wanted, events)
+                status = _export(watch, arguments, wanted, events, chosen)
             else:
-                unprinted = _print(watch, arguments, events, armed)
+                unprinted = _print(watch, arguments, events, armed, chosen)
         if arguments.count_only:
             tell_counts(watch)
         tell_tables(watch, as_json=arguments.json, aside=wanted is not None)
         account(watch, unprinted, unshown=watch.unshown)
+    except FilterRefused as error:
+        tell_refused(error)
+        status = USAGE
     except BrokenPipeError as error:
         unread = error
     finally:
@@ -84,7 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
     return REFUSED if left else status
 
 
-def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ToArm) -> int:
+def _print(
+    watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ToArm, chosen: Filter
+) -> int:
     """Until the end; gives how many calls, or events of calls, were dropped before they were printed."""
     face = face_of(arguments)
     source = Source()
@@ -100,17 +115,24 @@ def _print(watch: Watch, arguments: argparse.Namespace, events: Mapping[str, fro
             for text in stack_lines(watch, record):
                 print(line(text))
 
-    calls = armed.calls_of(watch, show, events, as_json=arguments.json, face=face)
-    came = follow(watch, arguments, events, calls.show if calls else show)
-    if not came and not arguments.count_only:
+    passing = passing_of(watch, chosen, pairs=armed.calls)
+    calls = armed.calls_of(watch, show, events, as_json=arguments.json, face=face, passes=passes_of(watch, chosen))
+    follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen)
+    if not passing.of and not arguments.count_only:
         tell_none(watch)
+    elif calls and passing.filtered:
+        print(f"probewright: {calls.printed:,} of {calls.of:,} calls pass the filter", file=sys.stderr)
+    else:
+        tell_passing(passing)
     return calls.dropped if calls else 0
 
 
-def _export(watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]]) -> int:
+def _export(
+    watch: Watch, arguments: argparse.Namespace, wanted: Wanted, events: Mapping[str, frozenset[str]], chosen: Filter
+) -> int:
     try:
-        with exporting(watch, wanted, events) as export:
-            export.follow(watch, arguments, events)
+        with exporting(watch, wanted, events, chosen) as export:
+            export.follow(watch, arguments, events, chosen)
     except REFUSALS as error:
         return refused(wanted, error)
     return export.tell(as_json=arguments.json)

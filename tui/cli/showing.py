@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from events.cut_mark import is_mark
+from events.export.passing import Passing
 from events.export.source import UNNAMED
 from events.record import Record
 from events.stack import is_stack
@@ -17,6 +18,7 @@ from tui.cli.stopping import whole
 
 if TYPE_CHECKING:
     from events.store import Store
+    from tui.filter import Filter
 
 _NAMES_AFTER = 0.25
 """Seconds that events of tasks without a name wait before the kernel is asked.
@@ -39,8 +41,24 @@ class Showing:
         events: Collection[str],
         show: Callable[[Record], None],
         count: Callable[[], int] | None,
+        passing: Passing | None = None,
+        chosen: Filter | None = None,
     ) -> None:
+        """Take what is shown.
+
+        Args:
+            watch: with the events.
+            most: events that are shown; 0: all.
+            events: paths of those that are wanted.
+            show: shows one.
+            count: counts what is new in place of that; gives how many events were counted in all.
+            passing: the filter, which counts what passes; None: there is none.
+            chosen: the condition of that, which may ask for names or cgroups.
+        """
         self.number = 0
+        self._passing = passing or Passing()
+        self._needs_homes = chosen is not None and chosen.of_cgroups
+        self._needs_names = self._needs_homes or (chosen is not None and chosen.of_tasks)
         self._watch = watch
         self._most = most
         self._events = events
@@ -102,11 +120,12 @@ class Showing:
     @property
     def _names_come(self) -> bool:
         """Events are shown while a kernel that runs may learn names; a recording has all that there are."""
-        return self._count is None and not self._watch.connection.holds_events and self._watch.error is None
+        wanted = self._count is None or self._needs_names
+        return wanted and not self._watch.connection.holds_events and self._watch.error is None
 
     def _ask(self) -> None:
         with contextlib.suppress(TargetLost):  # the pump tells
-            self._watch.know_names(self._watch.names(homes=False))
+            self._watch.know_names(self._watch.names(homes=self._needs_homes))
 
     def _has_to_wait(self) -> bool:
         """Whether one of the new events lacks a name that may be had; then all do, so that their order stays."""
@@ -129,7 +148,13 @@ class Showing:
 
     def _lacks_name(self, store: Store, seq: int) -> bool:
         record = store.record(seq)
-        return record.comm == UNNAMED and record.pid not in self._nameless and record.event in self._events
+        return record.event in self._events and record.pid not in self._nameless and self._is_unknown(store, record)
+
+    def _is_unknown(self, store: Store, record: Record) -> bool:
+        """Whether the task of an event has no name yet, or is in no known cgroup where the filter asks for that."""
+        if record.comm == UNNAMED:
+            return True
+        return self._needs_homes and store.cgroups.path_of(record.pid, record.ts, record.seq) is None
 
     def _give_up_waiting(self) -> None:
         """Whoever has no name now has none later."""
@@ -139,7 +164,7 @@ class Showing:
         if len(self._nameless) > _MOST_NAMELESS:
             self._nameless.clear()
         records = map(store.record, range(max(self._next_seq, store.first_seq), store.next_seq))
-        self._nameless.update(record.pid for record in records if record.comm == UNNAMED)
+        self._nameless.update(record.pid for record in records if self._is_unknown(store, record))
 
     def _new(self) -> None:
         store = self._watch.store
@@ -158,7 +183,8 @@ class Showing:
             self._next_seq = seq + 1
             # Where events are missing is said whatever was asked for, by a stack without its event too.
             if record.event in self._events or is_mark(record):
-                self.number += 1
-                self._show(record)
-            elif is_stack(record):
+                if self._passing.gives(record):
+                    self._show(record)
+                self.number = self._passing.number
+            elif is_stack(record) and self._passing.shows(record):
                 self._show(record)

@@ -24,7 +24,7 @@ def telling_silence(watch: Watch) -> Iterator[None]:
     By a thread of its own: the one that prints events may wait for that far side. On a terminal the seconds go on.
     """
     teller = _Teller(watch)
-    if watch.connection.target.owner:  # a recording owes nothing
+    if watch.connection.target.is_kernel:  # a recording owes nothing
         threading.Thread(target=teller.run, name="silence", daemon=True).start()
     try:
         yield

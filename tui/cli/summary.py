@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,43 +16,34 @@ from probes.regrouped import moved
 from tui.cli.output import emit, line, plain
 from tui.cli.watching import follow
 from tui.ends import ends_of
-from tui.summed import (
-    QUANTILES,
-    Shown,
-    Subject,
-    kernel_tasks,
-    kernel_values,
-    powers_of,
-    quantile_of,
-    subjects_of,
-    tasks_of,
-    values_of,
-)
+from tui.summary_objects import log2, objects_of, values_object
+from tui.summed import QUANTILES, Subject, kernel_tasks, kernel_values, powers_of, quantile_of, subjects_of
 from widgets.figures import duration, grouped, short
 
 if TYPE_CHECKING:
     from events.store import Store
-    from events.summary.distribution import Power
     from events.summary.summary import Summary
     from events.summary.values import FieldValues
     from kernel.histogram import Read
+    from tui.filter import Filter
 
-_SHOWN: Final = 20
-"""Values that are printed."""
 _BAR: Final = 40
 _BUDGET: Final = 0.1
 """Seconds between two looks at what came."""
 
 
-def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:
-    """Count until it is time to stop, then print. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""
+def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[str], chosen: Filter) -> None:
+    """Count what passes a filter until it is time to stop, then print.
+
+    Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
+    """
     if arguments.hist:
         _in_kernel(watch, arguments, events)
         return
-    counting = _Counting(watch, arguments.summary or "", events)
+    counting = _Counting(watch, arguments.summary or "", events, chosen, exact=arguments.json)
     ended_by: KernelError | None = None
     try:
-        follow(watch, arguments, events, lambda _: None, counting.tick)
+        follow(watch, arguments, events, lambda _: None, counting.tick, chosen=chosen)
     except KernelError as error:  # of a line that was cut: what was counted by then is given out all the same
         ended_by = error
     counting.finish()
@@ -68,8 +59,10 @@ def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[st
 class _Counting:
     """The events of a watch, counted as they come."""
 
-    def __init__(self, watch: Watch, field: str, events: Collection[str]) -> None:
+    def __init__(self, watch: Watch, field: str, events: Collection[str], chosen: Filter, *, exact: bool) -> None:
         self._watch = watch
+        self._exact = exact
+        self._chosen = chosen
         self._field = field
         self._events = events
         self._summary: Summary | None = None
@@ -86,7 +79,8 @@ class _Counting:
             from events.summary.summary import Summary  # numpy comes with it
 
             bounds = self._watch.bounds
-            self._summary = Summary(store, bounds.values, self._events, most_open=bounds.calls, piece=bounds.piece)
+            passing = self._chosen.of(self._watch, store)
+            self._summary = Summary(store, bounds.values, self._events, bounds.calls, passing, bounds.piece)
             self._store = store
         if (group := self._watch.known.group) != self._group:
             now = partial(moved, old=self._group, new=group)
@@ -114,34 +108,9 @@ class _Counting:
             return
         if self._field and not self._counted:
             print(plain(f"probewright: no event has a field {self._field}"), file=sys.stderr)
-        yield {"summary": "events", "events": summary.seen, "uncounted": summary.unseen}
-        for kind in summary.timeline.kinds:
-            line_ = summary.timeline
-            yield {
-                "summary": "rate",
-                "event": exported_name(kind),
-                "events": line_.total(kind),
-                "start": line_.start,
-                "step": line_.width,
-                "counts": line_.counts(kind),
-            }
-        for function in summary.functions:
-            found = summary.latencies(function)
-            yield {
-                "summary": "latency",
-                "function": self._watch.known.plans[function].probe.subject,
-                "in_kernel": False,
-                "calls": found.count,
-                **{name: found.quantile(part) for name, part in QUANTILES},
-                "max": found.most,
-                "mean": int(found.mean),
-                "log2": _log2(found.powers),
-            }
-        for subject, counted in self._counted.items():
-            yield _values(
-                subject, values_of(self._watch, counted), counted.frequent.total, exact=counted.frequent.exact
-            )
-        yield _values(Subject(), tasks_of(store, summary), summary.seen, exact=summary.tasks.exact)
+        yield from objects_of(
+            self._watch, store, summary, self._counted, exact=self._exact, filtered=bool(self._chosen.text)
+        )
 
 
 def _in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:
@@ -153,25 +122,27 @@ def _in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[s
     histograms.begin(watch.armed, tuple((path, field) for path in has))  # closing takes them away
     follow(watch, arguments, events, lambda _: None, lambda: 0)
     reads = histograms.read()
-    for found in _of_kernel(watch, reads):
+    for found in _of_kernel(watch, reads, exact=arguments.json):
         _print(found, as_json=arguments.json)
     if any(read.kept.what == LATENCY for read in reads):
         print(f"probewright: {NO_IDLE}", file=sys.stderr)
 
 
-def _of_kernel(watch: Watch, reads: tuple[Read, ...]) -> Iterator[dict[str, Any]]:
+def _of_kernel(watch: Watch, reads: tuple[Read, ...], *, exact: bool) -> Iterator[dict[str, Any]]:
     for read in reads:
         if read.kept.what == LATENCY:
             powers = powers_of(read.histogram.entries)
-            total = sum(power.hits for power in powers)
+            calls = sum(power.hits for power in powers)
+            total = sum(int(dict(entry.shown).get("lat", 0)) for entry in read.histogram.entries)
             yield {
                 "summary": "latency",
                 "function": read.kept.subject,
                 "in_kernel": True,
-                "calls": total,
-                **{name: 1 << quantile_of(powers, part) for name, part in (*QUANTILES, ("max", 100)) if total},
-                "mean": int(sum(entry.values.get("lat", 0.0) for entry in read.histogram.entries) / max(1, total)),
-                "log2": _log2(powers),
+                "calls": calls,
+                **{name: 1 << quantile_of(powers, part) for name, part in (*QUANTILES, ("max", 100)) if calls},
+                "mean": total // max(1, calls),
+                "total": total,
+                "log2": log2(powers),
                 "without_room": read.histogram.dropped,
             }
     hits = 0
@@ -181,26 +152,10 @@ def _of_kernel(watch: Watch, reads: tuple[Read, ...]) -> Iterator[dict[str, Any]
             yield {"summary": "hits", "event": exported_name(read.kept.event.path), "events": read.histogram.hits}
         elif read.kept.what != LATENCY:
             subject = Subject(read.kept.event.path, read.kept.what)
-            shown = kernel_values(watch, read, subject)
-            yield _values(subject, shown, read.histogram.hits, exact=not read.histogram.dropped)
+            shown = kernel_values(watch, read, subject, exact=exact)
+            yield values_object(subject, shown, read.histogram.hits, exact=not read.histogram.dropped)
     had_room = not any(read.histogram.dropped for read in reads if read.kept.is_task)
-    yield _values(Subject(), kernel_tasks(reads), hits, exact=had_room)
-
-
-def _log2(powers: Iterable[Power]) -> list[list[int]]:
-    return [[power.exponent, power.hits] for power in powers]
-
-
-def _values(subject: Subject, shown: list[Shown], total: int, *, exact: bool) -> dict[str, Any]:
-    return {
-        "summary": "values" if subject.field else "processes",
-        "event": exported_name(subject.event),
-        "field": subject.field,
-        "events": total,
-        "exact": exact,
-        "values": [{"value": one.label, "count": one.hits, "error": one.error} for one in shown[:_SHOWN]],
-        "others": total - sum(one.hits for one in shown[:_SHOWN]),
-    }
+    yield values_object(Subject(), kernel_tasks(reads), hits, exact=had_room)
 
 
 def _print(found: dict[str, Any], *, as_json: bool) -> None:
@@ -215,7 +170,8 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     kind = found["summary"]
     if kind == "events":
         uncounted = f", {grouped(found['uncounted'])} dropped before they were counted" if found["uncounted"] else ""
-        yield f"{grouped(found['events'])} events{uncounted}"
+        of = f" of {grouped(found['of'])}" if "of" in found else ""
+        yield f"{grouped(found['events'])}{of} events{uncounted}"
     elif kind == "rate":
         seconds = max(1, len(found["counts"])) * found["step"] / 1e9
         peak = max(found["counts"], default=0) * 1e9 / found["step"]

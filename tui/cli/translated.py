@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,12 +24,31 @@ def quoted(words: Sequence[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
-def in_our_words(words: list[str]) -> InOurWords:
+def targets_of(arguments: argparse.Namespace) -> Sequence[str]:
+    """Return the targets of a command, as they were typed."""
+    return getattr(arguments, "targets", ()) or (getattr(arguments, "target", ""),)
+
+
+def machine_of(targets: Sequence[str]) -> str:
+    """Return the machine (`uname -m`) that targets say they are of, before any is opened; empty: they don't."""
+    import platform
+
+    def machine(target: str) -> str:
+        if target == "local":
+            return platform.machine()
+        kind, _, kernel = target.partition(":")
+        return ("aarch64" if kernel.startswith("arm64") else "x86_64") if kind == "lab" and "/" not in kernel else ""
+
+    found = set(map(machine, targets))
+    return found.pop() if len(found) == 1 else ""
+
+
+def in_our_words(words: list[str], targets: Sequence[str] = ()) -> InOurWords:
     """Translate what is another tool's, and say so. Raises PresetError where something of it can't be."""
     ours: list[str] = []
     triggers: list[str] = []
     for word in words:
-        found = translate(word)
+        found = translate(word, machine_of(targets))
         if found is None:
             ours.append(word)
             continue

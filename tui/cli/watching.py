@@ -10,8 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Container, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from events.export.passing import Passing
 from events.record import Record
 from kernel.arming import Mode
 from kernel.connection import Connection
@@ -40,6 +41,9 @@ from tui.cli.silence import telling_silence
 from tui.cli.stopping import Forced, Stopped, give_out, tell_forced, whole
 from tui.cli.waiting import waiting
 from tui.lost import lost_of
+
+if TYPE_CHECKING:
+    from tui.filter import Filter
 
 NO_PATIENCE = argparse.Namespace(reconnect=0)
 """A line that is cut is not tried again."""
@@ -152,14 +156,17 @@ def follow(
     show: Callable[[Record], None],
     count: Callable[[], int] | None = None,
     idle: Callable[[], None] = lambda: None,
+    passing: Passing | None = None,
+    chosen: Filter | None = None,
 ) -> int:
     """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number.
 
-    What was read by then is shown too, and no more is read. With `count` none is shown: it is called for what is new,
-    and gives how many there were in all. `idle` is called a few times a second, whether events come or not. An end
-    that is `Forced` is told, and nothing is shown after it.
+    What was read by then is shown too, and no more is read. With a filter (`passing`, made of `chosen`) those count
+    that pass. With `count` none is shown: it is called for what is new, and gives how many there were in all. `idle`
+    is called a few times a second, whether events come or not. An end that is `Forced` is told, and nothing is shown
+    after it.
     """
-    showing = Showing(watch, arguments.count or 0, events, show, count)
+    showing = Showing(watch, arguments.count or 0, events, show, count, passing, chosen)
     try:
         with telling_silence(watch):
             _show_all(watch, arguments, events, showing, idle)
@@ -216,7 +223,7 @@ def _until_over(
         give_out()
         if showing.enough or watch.ended:
             break
-        if due and watch.connection.target.owner:
+        if due and watch.connection.target.is_kernel:
             with contextlib.suppress(TargetLost):
                 watch.counts()  # and a storm is stopped
                 tell_stopped(watch)

@@ -107,7 +107,12 @@ class ComposeScreen(ProbeCommands):
             self.pick(self._editor.probe.place.symbol, self._editor.probe)
         self.forget_text()
         self.refresh_state()
-        self.call_after_refresh(self.panes)
+        self.call_after_refresh(self._make_panes)
+
+    def _make_panes(self) -> None:
+        _, spec = self.panes()
+        if self.bench.connection is not None:
+            spec.editor.machine = self.bench.connection.facts.machine
 
     def refresh_state(self) -> None:
         """What is armed or lost has changed."""

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from textual import on, work
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from events.selected import Selected
     from events.store import Store
     from kernel.watch import Watch
+    from tui.view_tables import ViewJob
 
 _BUDGET = 0.02
 """Seconds of a step."""
@@ -37,18 +38,28 @@ _COUNT_EVERY = 0.5
 """Seconds between two looks at how many events there are."""
 
 
+_OF_VIEW = " of "
+"""Stands between the name of a format and that of the view whose table is written."""
+_TITLES = {"calls": "calls", "hot-spots": "hot spots", "summary": "summary"}
+_KEEPS = "the table of this view, with all digits; --view writes the same"
+
+
 class EventExportScreen(EventExportDialog):
     """Writes what the store held when it was asked to; what comes meanwhile goes on coming."""
 
-    def __init__(self, watching: Watch, store: Store, chosen: Filter) -> None:
-        """Take whose events they are, their store, and the filter that they have to pass."""
+    def __init__(self, watching: Watch, store: Store, chosen: Filter, view: str = "") -> None:
+        """Take whose events they are, their store, the filter, and whose table is offered (`tui.view_tables`)."""
         self._filter = chosen
+        self._view = view
         self._selected = chosen.of(watching, store)
         offered = [Offered(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
+        offered += _tables_of(view)
         super().__init__("", offered, time.strftime("probewright-%Y%m%d-%H%M%S"))
         self._watching = watching
         self._store = store
-        self._job: Job | None = None
+        self._job: Job | ViewJob | None = None
+        self._of_view = False
+        """The table of the view is written, and not events."""
         self._file: ExportFile | None = None
 
     def on_mount(self) -> None:
@@ -75,7 +86,8 @@ class EventExportScreen(EventExportDialog):
     @on(EventExportDialog.Requested)
     def _requested(self, event: EventExportDialog.Requested) -> None:
         event.stop()
-        form = format_named(event.name)
+        name, _, of_view = event.name.partition(_OF_VIEW)
+        form, self._of_view = format_named(name), bool(of_view)
         if form is None:
             return
         try:
@@ -106,15 +118,22 @@ class EventExportScreen(EventExportDialog):
         if self._file is None:  # given up meanwhile
             return
         self.say_of_what(self._of_what())
-        passes = None if self._selected is None else partial(_passes, self._selected)
-        source = replace(source_of_rows(self._watching), passes=passes)
         try:
-            writer = writer_of(form, source, self._file.out)
-            self._job = Job(self._store, writer, Passing(passes, pairs=form.whole_calls))
+            self._job = self._made(form, self._file.out)
         except OSError as error:
             self._fail(error)
             return
         self._step()
+
+    def _made(self, form: Format, out: BinaryIO) -> Job | ViewJob:
+        """Return what writes the file. Raises OSError."""
+        if self._of_view:
+            from tui.view_tables import TABLES, ViewJob
+
+            return ViewJob(TABLES[self._view](self._watching, self._store, self._filter), form, out)
+        passes = None if self._selected is None else partial(_passes, self._selected)
+        source = replace(source_of_rows(self._watching), passes=passes)
+        return Job(self._store, writer_of(form, source, out), Passing(passes, pairs=form.whole_calls))
 
     def _step(self) -> None:
         job, file = self._job, self._file
@@ -157,6 +176,16 @@ class EventExportScreen(EventExportDialog):
         if file is not None:
             file.discard()
         return file is not None
+
+
+def _tables_of(view: str) -> list[Offered]:
+    """Return the formats of a view's table; none where it has none."""
+    forms = [form for form in FORMATS if form.columns or form.name == "jsonl"] if view else []
+    return [
+        Offered(f"{form.name}{_OF_VIEW}{view}", f"{_TITLES[view]}: {form.title}", form.suffix, _KEEPS)
+        for form in forms
+        if not form.binary
+    ]
 
 
 def _passes(selected: Selected, record: Record) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
@@ -302,6 +302,12 @@ class LiveScreen(LiveCommands):
         if least := least_latency(preset, picked.given):
             self.filter.choose(slower_than(least), None)
             self.tick()
+
+    async def show_newest_of(self, events: Collection[str]) -> None:
+        """Put the cursor on the newest event of some, by their paths, among the events."""
+        await self.action_view("events")
+        if not self._events.pane.go_to_newest(events):
+            self.notify("no event of it is on the list yet", markup=False)
 
     def action_clear(self) -> None:
         """Show only what comes from now on."""

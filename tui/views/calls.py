@@ -102,6 +102,11 @@ class CallsView(TableView):
         self.pane.names_changed()
 
     @property
+    def table_name(self) -> str:
+        """Its own."""
+        return self.name
+
+    @property
     def filtered(self) -> Counted:
         """Calls that are kept."""
         shown = self.pane.shown

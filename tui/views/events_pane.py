@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tui.shown_events import ShownEvents
 
 _HUES: Final = ("", "task", "event")
+_LOOKED_AT: Final = 1 << 14
+"""Newest events among which one of a probe is looked for."""
 _NO_EVENT: Final = "no event is on the screen"
 
 
@@ -242,6 +244,17 @@ class EventsPane(ChosenPane):
         column, descending = self.shown.order
         order = "the largest first" if descending else "the smallest first"
         return f"by {column.name}, {order}, of the newest {grouped(MOST)} at most; what comes is left out: S"
+
+    def go_to_newest(self, events: Collection[str]) -> bool:
+        """Put the cursor on the newest event of some, by their paths; False: none of them is on the list."""
+        shown = self.shown
+        if shown is None:
+            return False
+        for row in range(shown.next_seq - 1, max(shown.first_seq, shown.next_seq - _LOOKED_AT) - 1, -1):
+            if shown.record(row).event in events:
+                self.table.go_to(row)
+                return True
+        return False
 
     # -- marks --------------------------------------------------------------------------------------------------
 

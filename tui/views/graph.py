@@ -132,6 +132,11 @@ class GraphView(TableView):
         self.graph.names_changed()
 
     @property
+    def table_name(self) -> str:
+        """That of hot spots while they are shown; the tree is `graph --json`."""
+        return "hot-spots" if self.pane.table is self.pane.hot else ""
+
+    @property
     def filtered(self) -> Counted:
         """Rows of the tree that are kept; of hot spots calls."""
         shown = self._shown
@@ -166,7 +171,7 @@ class GraphView(TableView):
             return state
         if watching.live:
             return counted
-        if self._shown.growing.traced and watching.connection.target.owner and not watching.ended:
+        if self._shown.growing.traced and watching.connection.target.is_kernel and not watching.ended:
             state = "the tracer is being taken away" if watching.closing else "the tracer is off"
             return f"{state}, {counted.partition(', ')[0]}"
         return ", ".join(filter(None, (counted, note_of(watching))))

@@ -216,6 +216,11 @@ class SummaryView(View):
         return Place(shown=summary.seen, of=summary.of if self._passing is not None else 0)
 
     @property
+    def table_name(self) -> str:
+        """Its own."""
+        return "" if self.in_kernel else self.name
+
+    @property
     def filtered(self) -> Counted | str:
         """Events that were counted, also those that are not kept any more."""
         if self.in_kernel:

@@ -72,6 +72,11 @@ class View(ABC):
         """Where the view stands."""
         return Place()
 
+    @property
+    def table_name(self) -> str:
+        """Name of the table in `tui.view_tables` that can be given out; empty: the view has none of its own."""
+        return ""
+
     def show_times(self, stamp: Stamp) -> None:  # noqa: B027 - some views show no times
         """Write times of rows in another way."""
 

@@ -1,0 +1,174 @@
+"""Tables of views as they are given out: what the views show, with all digits, and what the commands print."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+import pytest
+
+from events.export.formats import format_named
+from kernel.bounds import SCREEN
+from kernel.connection import Connection
+from kernel.open import open_target
+from kernel.watch import Watch
+from tests.export_recordings import recording
+from tests.json_reader import read_line
+from tests.pure.commands import command
+from tests.pure.test_cli_filter import HERE, PROBES
+from tests.pure.test_json_exact import for_people
+from tui.cli.options import VIEWS
+from tui.event_export import load_symbols
+from tui.filter import Filter
+from tui.view_tables import FORMATS, TABLES, ViewJob
+
+__all__ = ["command"]
+
+TEXTS = ("", "comm == cat && latency > 1ms", "ret < 0", "comm == nobody")
+
+
+def test_the_words_for_views_are_those_of_their_tables():
+    assert tuple(TABLES) == VIEWS
+
+
+@pytest.fixture(scope="module", params=["calls", "graph", "cut", "empty"])
+def path(request, tmp_path_factory):
+    return recording(request.param, tmp_path_factory.mktemp("views"))
+
+
+def watched(path) -> Watch:
+    watch = Watch(Connection(open_target(str(path))), SCREEN)
+    watch.begin()
+    while not watch.ended:
+        watch.tick()
+    assert watch.store is not None
+    watch.store.flush()
+    return watch
+
+
+def in_steps(watch: Watch, view: str, name: str, text: str) -> tuple[bytes, str]:
+    """Write a table as a dialog does, step by step."""
+    form, chosen = format_named(name), Filter()
+    assert form is not None and watch.store is not None
+    load_symbols(watch, form)
+    chosen.choose(text, watch)
+    out = io.BytesIO()
+    job = ViewJob(TABLES[view](watch, watch.store, chosen), form, out)
+    while not job.step(0.0):
+        assert 0 <= job.done <= job.total
+    return out.getvalue(), job.text
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_command_writes_what_steps_do(path, view, command, tmp_path):
+    watch = watched(path)
+    for name in FORMATS:
+        for text in ("", "comm == cat"):
+            data, said = in_steps(watch, view, name, text)
+            file = tmp_path / f"{name}{len(text)}"
+            done = command(str(path), "--export", f"{name}:{file}", "--view", view, "--filter", text)
+            assert done.status == 0
+            same = file.read_bytes() == data
+            assert same and f"{file}: {said}, " in done.err
+            printed = command(str(path), "--export", name, "--view", view, "--filter", text)
+            assert printed.out.encode() == data
+    watch.close()
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("view", VIEWS)
+def test_csv_and_json_lines_have_the_same_rows(view, text):
+    watch = watched(HERE)
+    rows = list(csv.DictReader(io.StringIO(in_steps(watch, view, "csv", text)[0].decode(), newline="")))
+    objects = [read_line(line) for line in in_steps(watch, view, "jsonl", text)[0].splitlines()]
+    assert for_people(objects) == []
+    if view == "hot-spots":
+        wanted = [{name: "" if value is None else str(value) for name, value in one.items()} for one in objects]
+        assert rows == wanted
+    elif view == "calls":
+        assert [int(row["ts"]) for row in rows] == [one["ts"] for one in objects]
+        for row, one in zip(rows, objects, strict=True):
+            assert row["latency"] == ("" if one["latency"] is None else str(one["latency"]))
+            for end, values in one["values"].items():
+                assert {name: str(row[f"{end}.{name}"]) for name in values or ()} == {
+                    name: str(value) for name, value in (values or {}).items()
+                }
+    else:
+        counts = [int(row["count"]) for row in rows if row["summary"] == "rate"]
+        assert counts == [count for one in objects if one["summary"] == "rate" for count in one["counts"]]
+        lines = [row for row in rows if row["summary"] in ("values", "processes")]
+        values = [(row["value"].removeprefix("'"), int(row["count"])) for row in lines]  # of what is no formula
+        for one in objects:
+            if one["summary"] in ("values", "processes"):
+                listed = [(str(value["value"]), value["count"]) for value in one["values"]]
+                listed += [("others", one["others"])] if one["others"] else []
+                assert all(pair in values for pair in listed)
+    watch.close()
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_calls_are_those_that_run_prints(command, tmp_path, text):
+    preset = tmp_path / "all.toml"
+    probes = ", ".join(f"'{one}'" for one in PROBES if "%both" in one)
+    preset.write_text(f'version = 1\nname = "all"\ntitle = "all"\nview = "calls"\nprobes = [{probes}]\n')
+    printed = command("run", "-t", HERE, str(preset), "--json", "--filter", text)
+    given = command(HERE, "--export", "jsonl", "--view", "calls", "--filter", text)
+    assert given.out == printed.out
+    if text:
+        assert given.err == printed.err
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_summary_is_what_run_counts(command, text):
+    """Of all probes; `run` counts one field more, and prints fewer of its values."""
+    printed = command("run", "-t", HERE, *PROBES, "--summary", "dfd", "--json", "--filter", text).objects
+    given = command(HERE, "--export", "jsonl", "--view", "summary", "--filter", text).objects
+    kinds = ("events", "rate", "latency")
+    assert [one for one in given if one["summary"] in kinds] == [one for one in printed if one["summary"] in kinds]
+    fields = {(one["event"], one["field"]): one for one in given if one["summary"] == "values"}
+    for one in printed:
+        if one["summary"] == "values":
+            assert fields[one["event"], one["field"]] == one
+    assert len(fields) > 5
+
+
+def test_hot_spots_are_the_sums_of_the_calls(command):
+    calls = command(HERE, "--export", "jsonl", "--view", "calls", "--filter", "event ~ do_sys*").objects
+    (spot,) = command(HERE, "--export", "jsonl", "--view", "hot-spots", "--filter", "event ~ do_sys*").objects
+    took = [one["latency"] for one in calls if one["latency"] is not None]
+    assert (spot["calls"], spot["total"], spot["longest"]) == (len(took), sum(took), max(took))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("--export", "perfetto"),
+            "perfetto holds events; the table of a view is given out as jsonl and csv, in one",
+        ),
+        (("--export", "csv:x/"), "a row of files or a collector holds events"),
+        (("--export", "csv", "--clock", "utc"), "a table has the kernel's own times"),
+        (("--export", "csv", "--filter", "nosuch > 1"), "--filter at 1: no field nosuch"),
+        ((), "--view is what --export gives out"),
+    ],
+)
+def test_what_has_no_table_is_told(command, words, told):
+    done = command(HERE, "--view", "calls", *words)
+    assert (done.status, done.out) == (2, "")
+    assert told in done.err
+
+
+def test_rows_of_which_no_event_is_kept_are_told(monkeypatch):
+    watch = watched(HERE)
+    assert watch.store is not None
+    form = format_named("jsonl")
+    assert form is not None
+    job = ViewJob(TABLES["calls"](watch, watch.store, Filter()), form, io.BytesIO())
+    assert not job.notes
+    monkeypatch.setattr(type(watch.store), "evicted", 1234)
+    assert job.notes == ("1,234 older events were dropped from memory: no row is of them",)
+    while not job.step(math.inf):
+        pass
+    assert job.rows > 100
+    watch.close()
