@@ -117,7 +117,7 @@ def arm(
     """
     importing_store().join()
     # What takes long is to arm: `follow` has all of them recorded from one time on, and counts its own from there.
-    despite_cuts(watch, arguments, watch.hold_recording)
+    despite_cuts(watch, arguments, partial(_held, watch))
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         before = frozenset(one.key for one in watch.armed)
@@ -138,6 +138,12 @@ def arm(
         for path, fields in left_out(armed.plan, wanted).items():
             events[path] = events.get(path, fields) & fields
     return events
+
+
+def _held(watch: Watch) -> None:
+    """Open the session, and record nothing yet."""
+    with whole():  # what is opened by half is in nobody's list, and would stay
+        watch.hold_recording()
 
 
 def _armed(watch: Watch, probe: Armable, how: How, before: Container[object]) -> Armed:
