@@ -159,6 +159,11 @@ class Probewright(LineApp):
         self.switch_mode("live")
         self.call_after_refresh(place.show_newest_of, events)
 
+    def show_armed(self, probe: Armable) -> None:
+        place = self._make_live_place()
+        self.switch_mode("live")
+        self.call_after_refresh(place.show_armed, probe)
+
     def edit_filter(self, probe: Armable) -> None:
         """Go where the filter of a probe is written."""
         self.switch_mode("compose")

@@ -57,6 +57,10 @@ class ArmingApp(TargetApp):
     def refused(self, probe: Armable, verdict: Verdict) -> None:
         """The kernel said no to a probe."""
 
+    @abstractmethod
+    def show_armed(self, probe: Armable) -> None:
+        """Go where the events of a probe come that was armed just now."""
+
     def not_elsewhere(self, probe: Armable) -> str:  # noqa: ARG002 - one target is all there is, here
         """What is to be said of other machines on which a probe was not armed; empty: nothing."""
         return ""
@@ -118,7 +122,7 @@ class ArmingApp(TargetApp):
         if event.rate:
             self.notify(event.rate, title=event.probe.subject, markup=False, topic="rate")
         self.look()
-        self.switch_mode("live")
+        self.show_armed(event.probe)
 
     def _no_longer_arming(self, probe: Armable) -> None:
         self.keyboard.ends(f"arm {probe}")

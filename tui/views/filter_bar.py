@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from probes.completion.choice import Completions
     from tui.filter_completion import Value
     from tui.filtered_hosts import FilteredHosts
+    from tui.hidden_rows import HiddenRows
     from tui.shown_hosts import ShownHosts
 
 _BUDGET: Final = 0.01
@@ -192,10 +193,14 @@ class FilterBar(FilterLine):
 class LiveFilterBar(FilterBar):
     """The filter of all views of one kernel's events."""
 
-    def __init__(self, chosen: Filter, seen: Callable[[], Watch | None]) -> None:
-        """Take the filter, and what gives the watch whose events are on the screen."""
+    def __init__(self, chosen: Filter, seen: Callable[[], Watch | None], hidden: HiddenRows) -> None:
+        """Take the filter, what gives the watch whose events are on the screen, and the rows that it may hide."""
         super().__init__(chosen)
         self._seen = seen
+        self._hidden = hidden
+
+    def _remarks(self) -> list[str]:
+        return [*filter(None, (self._hidden.told,)), *super()._remarks()]
 
     def watches(self) -> Sequence[Watch]:
         watching = self._seen()
