@@ -169,8 +169,8 @@ class Probewright(LineApp):
         self.switch_mode("compose")
         self.compose_place.edit_filter(probe)
 
-    def refused(self, probe: Armable, verdict: Verdict) -> None:
-        self.compose_place.refused(probe, verdict)
+    def refused(self, probe: Armable, verdict: Verdict) -> str:
+        return self.compose_place.refused(probe, verdict)
 
     def arm_preset(self, picked: Picked) -> None:
         """Arm all probes of a preset, and open the view it asks for; from the hosts' place on all of them."""

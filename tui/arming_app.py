@@ -54,8 +54,8 @@ class ArmingApp(TargetApp):
         """Go to the newest event of some, by their paths."""
 
     @abstractmethod
-    def refused(self, probe: Armable, verdict: Verdict) -> None:
-        """The kernel said no to a probe."""
+    def refused(self, probe: Armable, verdict: Verdict) -> str:
+        """Show that the kernel said no to a probe; gives what puts its text right, empty: nobody knows."""
 
     @abstractmethod
     def show_armed(self, probe: Armable) -> None:
@@ -160,9 +160,8 @@ class ArmingApp(TargetApp):
     @on(ProbeRejected)
     def _rejected(self, event: ProbeRejected) -> None:
         self._no_longer_arming(event.probe)
-        if event.verdict is not None:
-            self.refused(event.probe, event.verdict)
-        text = f"{event.text}\n{event.remedy}".strip()
+        better = self.refused(event.probe, event.verdict) if event.verdict is not None else ""
+        text = better or f"{event.text}\n{event.remedy}".strip()
         self.say_not_armed(text)
 
     def say_not_armed(self, why: str) -> None:
