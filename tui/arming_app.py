@@ -122,7 +122,7 @@ class ArmingApp(TargetApp):
         if event.rate:
             self.notify(event.rate, title=event.probe.subject, markup=False, topic="rate")
         self.look()
-        self.show_armed(event.probe)
+        self.show_armed(event.there)
 
     def _no_longer_arming(self, probe: Armable) -> None:
         self.keyboard.ends(f"arm {probe}")

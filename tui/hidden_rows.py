@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _MOST: Final = 256
 """Events that are looked at in one tick; each is decoded."""
+_BUDGET: Final = 0.005
+"""Seconds that the filter may look for in one tick, where the view on the screen does not have it look."""
 
 
 class HiddenRows:
@@ -34,11 +36,15 @@ class HiddenRows:
         """Wait no more."""
         self._paths, self._came = frozenset(), False
 
-    def look(self, store: Store, selected: Selected | None) -> None:
-        """Look at what came, as far as the filter has; `selected`: the events that pass it, None: there is none."""
+    def look(self, store: Store, selected: Selected | None) -> bool:
+        """Look at what came for a moment; True: there is more to look at.
+
+        `selected`: the events that pass the filter, None: there is none.
+        """
         if not self._paths or selected is None:
             self.end()
-            return
+            return False
+        selected.tick(_BUDGET)
         start = max(self._next, store.first_seq)
         self._next = max(start, min(start + _MOST, selected.looked))
         for seq in range(start, self._next):
@@ -46,7 +52,8 @@ class HiddenRows:
                 self._came = True
                 if selected.passes(seq):
                     self.end()
-                    return
+                    return False
+        return self._next < store.next_seq
 
     @property
     def told(self) -> str:

@@ -106,7 +106,7 @@ def _no_latency(watching: Watch, summary: Summary) -> str:
     if not any(event.frame for plan in watching.known.plans for event in plan.events):
         return f"no probe has both ends: {BOTH_ENDS}"
     if summary.seen < summary.of and not summary.behind:
-        return "no call that has ended passes the filter" if summary.seen else "no event passes the filter"
+        return "no ended call passes the filter" if summary.seen else "no event passes the filter"
     return "no call has ended yet"
 
 

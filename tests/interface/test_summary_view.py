@@ -126,7 +126,7 @@ async def test_enter_on_a_value_shows_the_events_that_have_it():
     ("condition", "told"),
     [
         ("comm == nobody", "no event passes the filter"),
-        ("event == bprm_execve__entry", "no call that has ended passes the filter"),
+        ("event == bprm_execve__entry", "no ended call passes the filter"),
     ],
 )
 async def test_where_the_filter_leaves_no_call_that_is_said(condition, told):

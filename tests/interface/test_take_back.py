@@ -11,6 +11,7 @@ from tests.interface.test_app import SIZE, application, open_compose, pick, reco
 from tests.interface.test_guards import living
 from tests.interface.widget_host import screen_text, until
 from tui.screens.triggers import TriggerScreen
+from tui.ways_out import NO_FILTER
 from widgets.confirm import Confirm
 from widgets.pick_list import PickList
 
@@ -99,6 +100,21 @@ async def test_after_arming_a_view_that_cannot_show_the_probe_gives_way_to_the_e
         await until(lambda: app.live_place.view.name != "events", pilot)
         await arm(app, pilot, "vfs_write")
         await until(lambda: app.live_place.view.name == then, pilot)
+
+
+async def test_after_arming_a_filter_that_hides_what_comes_is_said_until_it_goes(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("x", "f", *"comm == nobody", "enter")
+        await until(lambda: app.live_place.filter.text == "comm == nobody", pilot)
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_write")
+        await pilot.press("b", "3", "enter")
+        await until(lambda: says(app, f"nothing of vfs_write passes: {NO_FILTER}"), pilot)
+        await pilot.press("u")
+        await until(lambda: not app.live_place.filter.text and not says(app, str(NO_FILTER)), pilot)
 
 
 async def test_after_arming_both_ends_the_calls_stay(living):

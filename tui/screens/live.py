@@ -136,8 +136,8 @@ class LiveScreen(LiveCommands):
         if self._more is not None:
             self._more.stop()
         more = self._view.tick(watching, watching.store, fields_of(watching))
+        more |= self._hidden.look(watching.store, self.filter.of(watching, watching.store))
         self._more = self.set_timer(_SOON, self.tick, name="more") if more else None
-        self._hidden.look(watching.store, self.filter.of(watching, watching.store))
         if not more or time.monotonic() - self._line_shown >= SLOWEST:
             self._show_line()
 
@@ -308,7 +308,8 @@ class LiveScreen(LiveCommands):
         if not self._view.shows(plan):
             await self.action_view("events")
         if watching.store is not None:
-            self._hidden.begin(plan, watching.store.first_seq if watching.ended else watching.store.next_seq)
+            recorded = watching.connection.holds_events  # before it was asked for
+            self._hidden.begin(plan, watching.store.first_seq if recorded else watching.store.next_seq)
             self.tick()
 
     async def _made(self, name: str) -> View:

@@ -103,7 +103,12 @@ class FilterBar(FilterLine):
             self.say(f"{chosen.error}: all are shown", refused=True)
         else:
             said = found.text if isinstance(found, Counted) else found
-            self.say(", ".join(filter(None, (said, *self._remarks()))))
+            self.say(self._urgent or ", ".join(filter(None, (said, *self._remarks()))))
+
+    @property
+    def _urgent(self) -> str:
+        """What is said instead of how many pass; empty: nothing."""
+        return ""
 
     def ask(self) -> None:
         """Have the keys; what is there already may have changed."""
@@ -199,8 +204,9 @@ class LiveFilterBar(FilterBar):
         self._seen = seen
         self._hidden = hidden
 
-    def _remarks(self) -> list[str]:
-        return [*filter(None, (self._hidden.told,)), *super()._remarks()]
+    @property
+    def _urgent(self) -> str:
+        return self._hidden.told
 
     def watches(self) -> Sequence[Watch]:
         watching = self._seen()
