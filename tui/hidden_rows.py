@@ -57,5 +57,5 @@ class HiddenRows:
 
     @property
     def told(self) -> str:
-        """Return that events came and none passes, with the way out; empty: none came, or one passes."""
-        return f"nothing of {self._subject} passes: {NO_FILTER}" if self._came else ""
+        """Return, as words behind the filter, that none of what came passes, with the way out; empty: one does."""
+        return f"hides {self._subject}: {NO_FILTER}" if self._came else ""

@@ -112,7 +112,7 @@ async def test_after_arming_a_filter_that_hides_what_comes_is_said_until_it_goes
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_write")
         await pilot.press("b", "3", "enter")
-        await until(lambda: says(app, f"nothing of vfs_write passes: {NO_FILTER}"), pilot)
+        await until(lambda: says(app, f"hides vfs_write: {NO_FILTER}"), pilot)
         await pilot.press("u")
         await until(lambda: not app.live_place.filter.text and not says(app, str(NO_FILTER)), pilot)
 

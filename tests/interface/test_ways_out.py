@@ -350,7 +350,7 @@ async def test_where_the_filter_hides_all_that_comes_of_a_probe(recording):
         await until(lambda: app.live_place.filter.text == "comm == nobody", pilot)
         app.show_armed(app.watching.armed[0].plan.probe)
         subject = app.watching.armed[0].plan.probe.subject
-        await until(lambda: says(app, f"nothing of {subject} passes: {ways_out.NO_FILTER}"), pilot)
+        await until(lambda: says(app, f"hides {subject}: {ways_out.NO_FILTER}"), pilot)
         await take(pilot, ways_out.NO_FILTER)
         await until(lambda: not app.live_place.filter.text and not says(app, str(ways_out.NO_FILTER)), pilot)
 

@@ -47,7 +47,7 @@ def test_it_is_told_while_events_of_the_probe_came_and_none_passes(events, hidde
     rows.begin(PLAN, 0)
     while rows.look(seen, seen):
         pass
-    assert rows.told == (f"nothing of vfs_* passes: {NO_FILTER}" if hidden else "")
+    assert rows.told == (f"hides vfs_*: {NO_FILTER}" if hidden else "")
     rows.look(seen, None)  # the filter is taken away
     assert not rows.told
 
