@@ -6,6 +6,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from probes.attaching.spellings import RENAMED
 from probes.slips.place import named
@@ -26,6 +27,7 @@ _IN_EVERY_EVENT = {"pid": "common_pid", "tid": "common_pid"}
 _OF_FUNCTION = frozenset(
     {"BAD_PROBE_ADDR", "FAIL_REG_PROBE", "unknown_function", "unknown_tracepoint", "NO_BTF_ENTRY"}
 )
+_OF_PLACE = _OF_FUNCTION | {"not_traceable"}
 
 
 def corrected(text: str, verdict: Verdict, check: Callable[[str], Verdict], most: int = _MOST_TRIED) -> str:
@@ -62,6 +64,19 @@ def corrected(text: str, verdict: Verdict, check: Callable[[str], Verdict], most
     return search(text, verdict, 1)
 
 
+def with_correction(error: Refusal, right: str) -> Refusal:
+    """Return a refusal with the whole text put right, and without offers that contradict it.
+
+    Where the refused word is right in that text (`count` of `p:vfs_read count` in `p vfs_read count`), the reason and
+    the names like it are about another mistake than the one that was made.
+    """
+    if not right:
+        return replace(error, corrected="")
+    if error.code in _OF_PLACE and error.token in right.split():
+        return replace(error, hint="", nearest=(), corrected=right)
+    return replace(error, corrected=right)
+
+
 def _wrong(verdict: Verdict) -> tuple[str, str]:
     return ("", "") if verdict.error is None else (verdict.error.code, verdict.error.token)
 
@@ -73,7 +88,7 @@ def _candidates(text: str, verdict: Verdict) -> Iterator[str]:
         return
     column = _as_typed(text, verdict.command, _characters(verdict.command, error.column))
     slip = Slip(text, error, column)
-    if error.code in (*_OF_FUNCTION, "not_traceable"):
+    if error.code in _OF_PLACE:
         yield from named(slip)  # before other functions whose names are like the argument's
     at = None if takes_more(slip) else _place(text, error.token, column)
     if at is not None:

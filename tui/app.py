@@ -162,13 +162,18 @@ class Probewright(LineApp):
         self.switch_mode("live")
         self.call_after_refresh(place.show_newest_of, events)
 
+    def show_armed(self, probe: Armable) -> None:
+        place = self._make_live_place()
+        self.switch_mode("live")
+        self.call_after_refresh(place.show_armed, probe)
+
     def edit_filter(self, probe: Armable) -> None:
         """Go where the filter of a probe is written."""
         self.switch_mode("compose")
         self.compose_place.edit_filter(probe)
 
-    def refused(self, probe: Armable, verdict: Verdict) -> None:
-        self.compose_place.refused(probe, verdict)
+    def refused(self, probe: Armable, verdict: Verdict) -> str:
+        return self.compose_place.refused(probe, verdict)
 
     def arm_preset(self, picked: Picked) -> None:
         """Arm all probes of a preset, and open the view it asks for; from the hosts' place on all of them."""

@@ -49,7 +49,7 @@ def arm(
     losses = armed.plan.losses
     if watching.connection.holds_events:
         losses = (*losses, f"nothing is armed: this is a recording, which holds {armed.plan.probe}")
-    return ProbeArmed(probe, losses, rate)
+    return ProbeArmed(probe, losses, rate, there=armed.plan.probe)
 
 
 def armed_but_for_its_filter(watching: Watch, probe: Armable) -> Armed | None:

@@ -54,8 +54,12 @@ class ArmingApp(TargetApp):
         """Go to the newest event of some, by their paths."""
 
     @abstractmethod
-    def refused(self, probe: Armable, verdict: Verdict) -> None:
-        """The kernel said no to a probe."""
+    def refused(self, probe: Armable, verdict: Verdict) -> str:
+        """Show that the kernel said no to a probe; gives what puts its text right, empty: nobody knows."""
+
+    @abstractmethod
+    def show_armed(self, probe: Armable) -> None:
+        """Go where the events of a probe come that was armed just now."""
 
     def not_elsewhere(self, probe: Armable) -> str:  # noqa: ARG002 - one target is all there is, here
         """What is to be said of other machines on which a probe was not armed; empty: nothing."""
@@ -118,7 +122,7 @@ class ArmingApp(TargetApp):
         if event.rate:
             self.notify(event.rate, title=event.probe.subject, markup=False, topic="rate")
         self.look()
-        self.switch_mode("live")
+        self.show_armed(event.there)
 
     def _no_longer_arming(self, probe: Armable) -> None:
         self.keyboard.ends(f"arm {probe}")
@@ -156,9 +160,8 @@ class ArmingApp(TargetApp):
     @on(ProbeRejected)
     def _rejected(self, event: ProbeRejected) -> None:
         self._no_longer_arming(event.probe)
-        if event.verdict is not None:
-            self.refused(event.probe, event.verdict)
-        text = f"{event.text}\n{event.remedy}".strip()
+        better = self.refused(event.probe, event.verdict) if event.verdict is not None else ""
+        text = better or f"{event.text}\n{event.remedy}".strip()
         self.say_not_armed(text)
 
     def say_not_armed(self, why: str) -> None:

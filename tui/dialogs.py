@@ -96,7 +96,8 @@ def save_preset(app: App[None], probe: Armable) -> None:
         except PresetError as error:
             app.notify(str(error), title="not saved", severity="error", markup=False)
 
-    app.push_screen(FormDialog("save as a preset", presets.save_form(probe), presets.wrong_with_name), done)
+    form = FormDialog("save as a preset", presets.save_form(probe), presets.wrong_with_name, by_line=True)
+    app.push_screen(form, done)
 
 
 def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Callable[[], object]) -> None:

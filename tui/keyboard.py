@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual import actions, events
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
@@ -32,6 +33,8 @@ _MOST: Final = 500
 """Keys that are held."""
 _SHOWN: Final = 30
 """Letters of a text that was not taken, in what is said of it."""
+_ROUNDS: Final = 4
+"""Times that something follows Enter up to the application: what is entered is told by messages that bring others."""
 _DROPPED: Final = "typed ahead, and for no text line: {}; letters are commands again after a pause"
 _REFUSED: Final = "pasted text is for a text line, and none has the keyboard here"
 
@@ -52,6 +55,8 @@ class Keyboard:
         """Keys typed ahead of a change of the screen."""
         self._under_way = False
         """A key was given to a widget, and has not had its effect yet."""
+        self._rounds: list[MessagePump] = []
+        """Whom the key given last was for, as often as it is still to be followed up to the application."""
         self._timer: Timer | None = None
         self._dropped = ""
         """Letters that nobody was given since the last key that somebody was."""
@@ -79,8 +84,8 @@ class Keyboard:
         await self._go_on()
 
     async def key_done(self) -> None:
-        """The key that was given has had its effect."""
-        self._under_way = False
+        """The key that was given has had its effect, or one more of its messages has."""
+        self._under_way = bool(self._rounds) and self._rounds.pop().post_message(KeyDone())
         await self._go_on()
 
     def paste(self) -> bool:
@@ -123,6 +128,7 @@ class Keyboard:
         target = self._app.focused or self._app.screen
         await self._app.give_key(event)
         if not letter:
+            self._rounds = [target] * (_ROUNDS if event.key == "enter" else 0)
             self._under_way = target.post_message(KeyDone())
 
     def _take_up(self) -> None:
@@ -137,7 +143,7 @@ class Keyboard:
 
     async def _look(self) -> None:
         """Nobody types any more, or a key did not come back."""
-        self._timer, self._under_way = None, False
+        self._timer, self._under_way, self._rounds = None, False, []
         if self._held and not self.rule.pending:
             if self._in_text:
                 self._take_up()

@@ -123,9 +123,13 @@ class DataArrived(Message):
 class ProbeArmed(Message):
     """A probe is armed; `losses` say what this kernel could not give, `rate` how often it was hit just before."""
 
-    def __init__(self, probe: Armable, losses: tuple[str, ...], rate: str = "") -> None:
+    def __init__(
+        self, probe: Armable, losses: tuple[str, ...], rate: str = "", *, there: Armable | None = None
+    ) -> None:
         super().__init__()
         self.probe = probe
+        self.there = there or probe
+        """The probe whose events come: a recording holds one that records the same and more."""
         self.losses = losses
         self.rate = rate
 

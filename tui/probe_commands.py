@@ -40,14 +40,12 @@ class ProbeCommands(SpecScreen):
         """The application, by its type."""
         return cast("Probewright", self.app)
 
-    @property
-    @abstractmethod
-    def editing(self) -> bool:
-        """Whether the specification is being typed."""
-
     @abstractmethod
     def functions_on_screen(self) -> list[str]:
         """Names in the list of functions."""
+
+    def forget_refusal(self) -> None:
+        self.bench.forget("arming")
 
     def target_is_open(self) -> bool:
         """Return whether probes can be built; where nothing is open yet, say so with the way out."""
@@ -58,8 +56,6 @@ class ProbeCommands(SpecScreen):
 
     def action_arm(self) -> None:
         """Arm what stands in the specification; where that can't be, say why."""
-        from widgets.spec_text import advice
-
         if not self.target_is_open():
             return
         probe, error = self.current, None
@@ -68,9 +64,7 @@ class ProbeCommands(SpecScreen):
             return
         if (verdict := self.panes()[1].shown.verdict) is not None:
             error = verdict.error
-        keys = "tab" if self.editing else "F6, tab"
-        why = ": ".join(filter(None, (error.message, advice(error, keys)))) if error else "there is no probe yet"
-        self.bench.say_not_armed(why)
+        self.bench.say_not_armed(self.way_out(error) if error else "there is no probe yet")
 
     def on_spec_editor_lines_pasted(self, event: SpecEditor.LinesPasted) -> None:
         event.stop()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from probes.completion.choice import Completions
     from probes.facts import TargetFacts
     from probes.probe import Probe
-    from probes.verdict import Verdict
+    from probes.verdict import Refusal, Verdict
     from tui.completing import Completer
     from tui.specification import Typed
     from widgets.probe_editor import ProbeEditor
@@ -93,12 +93,14 @@ class SpecScreen(WhyScreen):
 
     def on_probe_editor_changed(self, event: ProbeEditor.Changed) -> None:
         event.stop()
+        self.forget_refusal()
         self.show_specification()
 
     def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
         from tui.specification import filtered
 
         event.stop()
+        self.forget_refusal()
         editor, spec = self.panes()
         if self._typed is not None:
             text = filtered(spec.shown, event.text)
@@ -108,13 +110,32 @@ class SpecScreen(WhyScreen):
             editor.probe = replace(editor.probe, filter=event.text)
             self.show_specification()
 
-    def refused(self, probe: Armable, verdict: Verdict) -> None:
-        """The kernel itself said no to a probe that we thought right."""
+    def refused(self, probe: Armable, verdict: Verdict) -> str:
+        """Show that the kernel itself said no to a probe; gives what puts its text right, empty: nobody knows."""
         from tui.specification import refused
 
         _, spec = self.panes()
-        if probe == self.current:
-            spec.shown = refused(spec.shown, verdict)
+        if probe != self.current:
+            return ""
+        spec.shown = refused(spec.shown, verdict)
+        error = spec.shown.verdict.error if spec.shown.verdict else None
+        return self.way_out(error) if error is not None and error.corrected else ""
+
+    def way_out(self, error: Refusal) -> str:
+        """Return a refusal in a line, with the keys that take what puts it right."""
+        from widgets.spec_text import advice
+
+        keys = "tab" if self.editing else "F6, tab"
+        return ": ".join(filter(None, (error.message, advice(error, keys))))
+
+    @property
+    @abstractmethod
+    def editing(self) -> bool:
+        """Whether the specification is being typed."""
+
+    @abstractmethod
+    def forget_refusal(self) -> None:
+        """Say no longer why the text before was not armed."""
 
     # -- what is typed ---------------------------------------------------------------------------------------------
 
@@ -132,6 +153,7 @@ class SpecScreen(WhyScreen):
 
     def on_spec_pane_edited(self, event: SpecPane.Edited) -> None:
         event.stop()
+        self.forget_refusal()
         self.read_text(event.text)
 
     def read_text(self, text: str) -> None:

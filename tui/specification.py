@@ -13,7 +13,7 @@ from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.reasons import Why
 from probes.check import Checked, armable, as_there
 from probes.command import Armable, UserProbe, is_function
-from probes.corrected import corrected
+from probes.corrected import corrected, with_correction
 from probes.facts import TargetFacts
 from probes.lowering.elsewhere import Elsewhere, elsewhere
 from probes.probe import Probe, When
@@ -142,9 +142,9 @@ def _put_right(connection: Connection, text: str, checked: Checked) -> Checked:
         return as_there(other, _explained(connection, found).verdict, connection.facts)
 
     right = corrected(text, verdict, judged, _TRIED)
-    by_name = not right or (error.nearest and error.nearest[0] in right)
-    nearest = error.nearest if by_name else ()  # a name that is merely like the word is another one
-    return checked._replace(verdict=replace(verdict, error=replace(error, corrected=right, nearest=nearest)))
+    if right and not (error.nearest and error.nearest[0] in right):
+        error = replace(error, nearest=())  # a name that is merely like the word is another one
+    return checked._replace(verdict=replace(verdict, error=with_correction(error, right)))
 
 
 def _specification(text: str, probe: Armable | None, checked: Checked) -> Specification:

@@ -97,9 +97,17 @@ def _latencies(watching: Watch, summary: Summary) -> Bars:
         bars += [Bar(f"{titles[function]}  {_pairs(found.count)}"), *figures_of(found)]
         bars += power_bars((power.exponent, power.hits) for power in found.powers)
     if not bars:
-        both = any(event.frame for plan in plans for event in plan.events)
-        return Bars("latency", (Bar("no call has ended yet" if both else f"no probe has both ends: {BOTH_ENDS}"),))
+        return Bars("latency", (Bar(_no_latency(watching, summary)),))
     return Bars("latency of pairs", tuple(bars))
+
+
+def _no_latency(watching: Watch, summary: Summary) -> str:
+    """Return why there are no latencies."""
+    if not any(event.frame for plan in watching.known.plans for event in plan.events):
+        return f"no probe has both ends: {BOTH_ENDS}"
+    if summary.seen < summary.of and not summary.behind:
+        return "no ended call passes the filter" if summary.seen else "no event passes the filter"
+    return "no call has ended yet"
 
 
 def figures_of(found: Distribution) -> list[Bar]:

@@ -134,6 +134,7 @@ class TargetApp(TypingApp):
 
     def _show_progress(self, opening: Opening) -> None:
         if opening is self.opening and opening.is_alive():  # else another one was chosen meanwhile
+            self.keyboard.begins(OPENING)  # letters over the dialog are for the search that comes, or are told
             dialogs.show_progress(self, opening)
 
     @work(thread=True, group="open")

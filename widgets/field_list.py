@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from widgets.field_tree import FieldTree, TreeRow, bare
+from widgets.field_tree import FieldTree, TreeRow
 from widgets.line_list import LineList
 from widgets.matching import highlighted, matched
 from widgets.rows import Piece
@@ -61,8 +61,10 @@ class FieldRows:
         room = max(1, labels - width(lead) - 4)
         named = self._label(entry)
         label = cut(safe(named), room)
-        skipped = len(named) - len(bare(named))
-        runs = [(a + skipped, b + skipped) for a, b in matched(bare(label.removesuffix(ELLIPSIS)), self._query or "")]
+        skipped = len(named) - len(entry.name)
+        runs = [
+            (a + skipped, b + skipped) for a, b in matched(label.removesuffix(ELLIPSIS)[skipped:], self._query or "")
+        ]
         yield Piece(lead, "dim")
         yield Piece(box + " ", "mark" if tick.sign.strip() else look)
         yield from highlighted(label, runs, "name" if tick.sign.strip() and not look else look)
@@ -74,8 +76,8 @@ class FieldRows:
             yield Piece(" " + fit("" if node.offset is None else f"+{node.offset}", offset, right=True), "dim")
 
     def _label(self, entry: TreeRow) -> str:
-        """An element says of what, where that is not the row above it."""
-        return entry.name if self._query is not None and entry.node.label.startswith("[") else entry.node.label
+        """What was found says of what it is a part: that is not the row above it."""
+        return entry.node.label if self._query is None else entry.path
 
     def box(self, entry: TreeRow, tick: Tick) -> str:
         """`[x]`, or blanks where there is nothing to tick."""

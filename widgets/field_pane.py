@@ -1,4 +1,4 @@
-"""The argument tree with a search among the fields beside the cursor."""
+"""The argument tree with a search among the fields of all arguments."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class FieldPane(Vertical):
         return self.has_class("-finding") if action in ("leave", "found", "take") else True
 
     def action_find(self) -> None:
-        """Search the fields beside the cursor."""
+        """Search the fields, those beside the cursor first."""
         self._from = self.list.current
         if self._from is not None:
             self.add_class("-finding")
@@ -120,7 +120,7 @@ class FieldPane(Vertical):
     def _agreed(self, event: Input.Submitted) -> None:
         event.stop()
         row = self.list.current
-        if row is None or self._moved or has_words(row.name, event.value.strip()):
+        if row is None or self._moved or has_words(row.path, event.value.strip()):
             self.action_take()
         else:
             self.post_message(self.NothingFound(row.name))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from probes.fetcharg import FetchArg
-from widgets.matching import rank
+from widgets.matching import SCATTERED, rank
+
+_MOST_LIKE = 5
+_ALIKE = 0.7
+"""Share of letters; what is less alike was not meant."""
 
 
 class FieldNode(Protocol):
@@ -68,6 +73,12 @@ class TreeRow:
         return f"{self.parent.name}{own}" if own.startswith("[") and self.parent else own
 
     @property
+    def path(self) -> str:
+        """Its name behind that of the argument or field it is in: `file->f_pos`; of an argument its name."""
+        own = self.node.label
+        return self.name if self.parent is None or own.startswith("[") else f"{self.parent.name}{own}"
+
+    @property
     def fields(self) -> list[TreeRow]:
         """Rows of its fields, opened or not."""
         if self._fields is None:
@@ -105,20 +116,27 @@ class FieldTree:
         return row if row.node.expandable else row.parent
 
     def find(self, row: TreeRow, query: str) -> list[TreeRow]:
-        """Fields beside a row, and the arguments, that match: best first, all in their order for an empty query.
+        """Return the fields that match, best first; for an empty query those beside the row, in their order.
 
-        A query finds what a pointer to a number leads to as well: `pos[0]`.
+        A query looks at the fields beside the row, at the arguments, and at the fields of each argument, those beside
+        the row first among equals. It finds what a pointer to a number leads to as well (`pos[0]`), takes a path
+        (`how->fl`), and where nothing has it in its name gives names that are like it (`falgs`).
         """
         owner = self.beside(row)
-        candidates = [*(owner.fields if owner else ()), *self.roots]
-        if query:
-            candidates += [one.fields[0] for one in candidates if one.node.step == "[" and one.fields]
-        ranked = []
-        for candidate in dict.fromkeys(candidates):
-            key = rank(candidate.name, query)
+        beside = [*(owner.fields if owner else ()), *self.roots]
+        if not query:
+            return list(dict.fromkeys(beside))
+        of_all = [one for root in self.roots for one in root.fields]
+        beside, of_all = ([*rows, *_behind(rows)] for rows in (beside, of_all))
+        far = {one: int(at >= len(beside)) for at, one in reversed(list(enumerate([*beside, *of_all])))}
+        by_path, ranked = any(sign in query for sign in ("->", ".")), []
+        for one in dict.fromkeys([*beside, *of_all]):
+            key = rank(one.path if by_path else one.name, query)
             if key is not None:
-                ranked.append((key, candidate))
-        return [candidate for _, candidate in sorted(ranked, key=lambda pair: pair[0])]
+                ranked.append(((key[0], far[one], key[1]), one))
+        ranked.sort(key=lambda pair: pair[0])
+        like = _like(query, far) if not ranked or ranked[0][0][0] == SCATTERED else []
+        return list(dict.fromkeys([*like, *(one for _, one in ranked)]))
 
     def _list(self) -> None:
         self.rows = []
@@ -128,6 +146,21 @@ class FieldTree:
             self.rows.append(row)
             if row.opened:
                 stack.extend(reversed(row.fields))
+
+
+def _behind(rows: Iterable[TreeRow]) -> list[TreeRow]:
+    """Return the numbers that rows point to."""
+    return [one.fields[0] for one in rows if one.node.step == "[" and one.fields]
+
+
+def _like(query: str, rows: Iterable[TreeRow]) -> list[TreeRow]:
+    """Return rows whose names are like a misspelt one, the likest first."""
+    names: dict[str, list[TreeRow]] = {}
+    for row in rows:
+        names.setdefault(row.name.lower(), []).append(row)
+    return [
+        row for name in difflib.get_close_matches(query.lower(), names, _MOST_LIKE, _ALIKE) for row in names[name]
+    ]
 
 
 def bare(label: str) -> str:

@@ -30,6 +30,10 @@ class _FormLine(SearchLine):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Done", key_display="enter")]
 
 
+class _LineBefore(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Next", key_display="enter")]
+
+
 class FormDialog(Dialog[dict[str, str] | None]):
     """Gives the values by name; None: it was left."""
 
@@ -49,7 +53,12 @@ class FormDialog(Dialog[dict[str, str] | None]):
     """
 
     def __init__(
-        self, title: str, lines: Sequence[Line], wrong: Callable[[Mapping[str, str]], str] = lambda _: ""
+        self,
+        title: str,
+        lines: Sequence[Line],
+        wrong: Callable[[Mapping[str, str]], str] = lambda _: "",
+        *,
+        by_line: bool = False,
     ) -> None:
         """Ask.
 
@@ -57,11 +66,13 @@ class FormDialog(Dialog[dict[str, str] | None]):
             title: what for.
             lines: to be filled in.
             wrong: says what is wrong with values; an empty text: nothing, they are taken.
+            by_line: Enter goes to the next line, and takes the values in the last; else it takes them in each.
         """
         super().__init__()
         self._title = title
         self._lines = tuple(lines)
-        self._inputs = {line.name: _FormLine() for line in lines}
+        kinds = [_LineBefore if by_line else _FormLine] * (len(lines) - 1) + [_FormLine]
+        self._inputs: dict[str, SearchLine] = {line.name: kind() for line, kind in zip(lines, kinds, strict=False)}
         for line in lines:
             self._inputs[line.name].value = line.value
         self._wrong = wrong
@@ -97,7 +108,10 @@ class FormDialog(Dialog[dict[str, str] | None]):
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.action_done()
+        if isinstance(event.input, _LineBefore):
+            self.focus_next()
+        else:
+            self.action_done()
 
     def action_done(self) -> None:
         """Take the values, where nothing is wrong with them."""

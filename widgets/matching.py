@@ -12,6 +12,9 @@ _BETWEEN_WORDS: Final = re.compile(r"[^\w.$]+")
 """As `btf.search` has it."""
 _PROBE: Final = re.compile(r"(?:[ft]|[pr]\d*|e|on)(?::\S*)?\s+\S|(?:s|lat):\S")
 
+SCATTERED: Final = 3
+"""First part of the key of a name that has the letters of a query in their order, with others between them."""
+
 
 def matched(name: str, query: str) -> list[tuple[int, int]]:
     """Runs (start, end) of the letters that match, in order.
@@ -45,7 +48,7 @@ def rank(name: str, query: str) -> tuple[int, int] | None:
         return (0, len(text))
     if place > 0:
         return (1 if f"_{query}" in text else 2, len(text))
-    return (3, len(text)) if _chain(text, query) else None
+    return (SCATTERED, len(text)) if _chain(text, query) else None
 
 
 def has_words(name: str, query: str) -> bool:

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from probes.presets.schema import Preset
-from probes.presets.search import matches, nearest
+from probes.presets.search import matches, nearest, words_of
 from widgets.line_list import LineList
 from widgets.rows import Piece
 from widgets.safe_text import cut, fit, safe, width
@@ -216,7 +216,7 @@ def nothing_fits(presets: Sequence[Listed], text: str) -> list[str]:
     """What is said where no preset fits what is typed: words that are like it, and which tags there are."""
     lines = ["nothing fits; Esc goes back, `probewright preset save` makes one"]
     own = [(one.name, one.preset) for one in presets]
-    for word in text.split():
+    for word in words_of(text):
         alone = not word.startswith("#") and not any(matches(*one, word) for one in own)
         if alone and (near := nearest(word, own)):
             lines.append(f"{safe(word)}: did you mean {' or '.join(map(safe, near))}?")

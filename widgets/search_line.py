@@ -14,7 +14,7 @@ from widgets.safe_text import stand_ins
 
 
 class SearchLine(Input):
-    """An `Input` of one row without a blinking cursor."""
+    """An `Input` of one row without a blinking cursor; after a value that code sets, the cursor is at its end."""
 
     DEFAULT_CSS = """
     SearchLine, SearchLine:focus {
@@ -35,6 +35,17 @@ class SearchLine(Input):
     ) -> None:
         super().__init__(placeholder=placeholder, compact=True, select_on_focus=False, id=id, classes=classes)
         self.cursor_blink = False  # blinking is the one thing that would keep an idle screen busy
+
+    def on_mount(self) -> None:
+        """Put the cursor behind a value that was set before there was a screen: nothing watched it then."""
+        self.cursor_position = len(self.value)
+
+    def watch_value(self) -> None:
+        """Put the cursor behind a new value; `replace`, by which keys edit, puts it elsewhere afterwards.
+
+        Else it keeps its column of the value before, and what is typed goes into the middle.
+        """
+        self.cursor_position = len(self.value)
 
     def _on_paste(self, event: events.Paste) -> None:
         event.stop()

@@ -119,7 +119,7 @@ class LiveState:
     new: int = 0
     """Rows that came since one stopped to follow."""
     per_second: float | None = 0.0
-    """None: nothing is happening now."""
+    """None: nothing is happening now. Not shown where nothing can come (`instead`)."""
     shown: int | None = 0
     """Rows, or events, that are on the screen or can be scrolled to; None: that is no number of rows."""
     of: int = 0
@@ -195,7 +195,7 @@ def _marks(state: LiveState) -> list[Run]:
 
 
 def _figures(state: LiveState) -> list[Run]:
-    pace = [] if state.per_second is None else [f"  {rate(state.per_second)}"]
+    pace = [] if state.per_second is None or state.instead else [f"  {rate(state.per_second)}"]
     of = f" of {grouped(state.of)}" if state.of else ""
     shown = [] if state.shown is None else [f"  shown {grouped(state.shown)}{of}"]
     return [(text, "") for text in (*pace, *shown)]

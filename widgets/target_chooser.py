@@ -141,7 +141,6 @@ class TargetChooser(Vertical):
         if event.is_printable and event.character and event.character != "/" and not self._other.has_focus:
             event.stop()
             self._other.value += event.character  # of several at once all come here before the keyboard moves
-            self._other.cursor_position = len(self._other.value)
             self.screen.set_focus(self._other)
 
     def action_other(self) -> None:

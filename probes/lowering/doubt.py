@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from btf.types import Array, Enum, Enum64, Int, Ptr, Struct
 from btf.walk import size_of
 from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.lowering.capture import Capturer
+from probes.lowering.words import NamedField
+from probes.plan import Column
 from probes.rules.guesses import struct_behind
-from probes.types import default_type, is_text, unwrap
+from probes.types import default_type, is_text, is_user, unwrap
 
 _NUMBER = re.compile(r"[usx](8|16|32|64)")
+
+
+def doubts(fields: Sequence[NamedField], columns: Sequence[Column], capturer: Capturer) -> list[str]:
+    """Say what to know of the values a person named (`$$args` has types that suit), and of all signs."""
+    names = {column.name for column in columns}
+    written = [field for field in fields if field.name in names]
+    told = ((field.name, doubt(capturer, field.wanted.arg)) for field in written if field.wanted.chosen)
+    signs = (sign_lost(capturer, field.wanted.arg) for field in written)
+    return [*(f"{name}: {why}" for name, why in told if why), *filter(None, signs)]
 
 
 def doubt(capturer: Capturer, arg: FetchArg) -> str:
@@ -28,6 +40,8 @@ def doubt(capturer: Capturer, arg: FetchArg) -> str:
     if kind is None and isinstance(value, Array):
         text = "; :string shows it" if is_text(btf, value.type_id) else ""
         return f"an array; its first bytes are shown as a number{text}"
+    if kind is None and isinstance(value, Ptr) and is_text(btf, value.type_id):
+        return f"its address is recorded, not the text: {_as_text(arg, is_user(btf, value.id))}"
     # An `unsigned long` may well be an address.
     wide = isinstance(btf.type(declared), Int) and size_of(btf, declared) == btf.pointer_size
     is_number = isinstance(value, Enum | Enum64) or (isinstance(value, Int) and (value.is_signed or not wide))
@@ -38,6 +52,16 @@ def doubt(capturer: Capturer, arg: FetchArg) -> str:
     if named and behind is not None and not (isinstance(value, Ptr) and behind.name == named):
         return f"{kind} takes the address of a struct {named}, this is none: what is shown is no name"
     return _misread(capturer, arg)
+
+
+def _as_text(arg: FetchArg, is_user_pointer: bool) -> str:
+    """Say which type gives the text behind a pointer; of an argument alone nobody knows in whose memory it lies."""
+    named, path = str(arg.expression), isinstance(arg.expression, Variable) and arg.expression.path
+    if is_user_pointer:
+        return f"{named}:ustring gives it"
+    if path or isinstance(arg.expression, ReturnValue):
+        return f"{named}:string gives it"
+    return f"{named}:ustring gives it from the task's memory, {named}:string from the kernel's"
 
 
 def _misread(capturer: Capturer, arg: FetchArg) -> str:

@@ -12,7 +12,7 @@ from probes.environment import UNKNOWN, Environment
 from probes.facts import TargetFacts
 from probes.fetcharg import Argument, FetchArg
 from probes.lowering.capture import Capturer, needs_entry, needs_exit
-from probes.lowering.doubt import doubt, sign_lost
+from probes.lowering.doubt import doubts
 from probes.lowering.filter import filtered
 from probes.lowering.mechanism import Mechanism, choose
 from probes.lowering.pattern_result import typed_results
@@ -68,7 +68,7 @@ def lower_function(
         site = Site(dialect, btf, known, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe)
         capturer = Capturer(site, signature, where, mechanism.by_name and dialect.btf_args)
         captured = capture(probe, members, capturer, mechanism.longest(frame), MAX_ARGS - paired)
-        losses += [*captured.losses, *_doubts(members, captured.columns, capturer)]
+        losses += [*captured.losses, *doubts(members, captured.columns, capturer)]
         words = [*captured.words, f"{frame}=$stack"] if paired else captured.words
         made = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
@@ -156,15 +156,6 @@ def _ends(
     return [(False, arguments), (True, rest)], [
         f"{names}: this kernel has arguments at the entry only; an event of their own shows them before the call"
     ]
-
-
-def _doubts(fields: Sequence[NamedField], columns: Sequence[Column], capturer: Capturer) -> list[str]:
-    """What to know of the values a person named (those of `$$args` have types that suit them), and of all signs."""
-    names = {column.name for column in columns}
-    written = [field for field in fields if field.name in names]
-    told = ((field.name, doubt(capturer, field.wanted.arg)) for field in written if field.wanted.chosen)
-    signs = (sign_lost(capturer, field.wanted.arg) for field in written)
-    return [*(f"{name}: {why}" for name, why in told if why), *filter(None, signs)]
 
 
 def _event(

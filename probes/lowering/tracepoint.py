@@ -15,6 +15,7 @@ from probes.fetcharg import EventField as FieldValue
 from probes.fetcharg import FetchArg, Variable
 from probes.functions import STUB, tracepoints_like
 from probes.lowering.capture import Capturer, word_of
+from probes.lowering.doubt import doubts
 from probes.lowering.event import EventWriter, event_probe, event_site, select
 from probes.lowering.field_types import field_type
 from probes.lowering.filter import filtered
@@ -56,8 +57,9 @@ def lower_tracepoint(
     for field in fields:
         if "$retval" in str(field.wanted.arg):
             raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
-    captured = capture(probe, fields, Capturer(site, signature, where, dialect.btf_args), name)
-    losses += captured.losses
+    capturer = Capturer(site, signature, where, dialect.btf_args)
+    captured = capture(probe, fields, capturer, name)
+    losses += [*captured.losses, *doubts(fields, captured.columns, capturer)]
     group = group or probe.group or DEFAULT_GROUP
     own_name = event if event is not None else probe.event or event_name(name, "")
     path = f"{group}/{own_name}"

@@ -10,18 +10,30 @@ from probes.presets.schema import Preset
 
 _WORD = re.compile(r"[a-z][a-z0-9_]{2,}")
 """One that may be meant."""
+_PUNCTUATION = "?!.,;:\"'()"
+_SMALL = re.compile(
+    "an?|and|are|at|be|by|can|did|do|does|for|from|has|have|how|i|in|into|is|it|me|my|of|on|or|than|that|the|their"
+    "|there|they|this|to|was|were|what|when|where|which|who|whom|whose|why|will|with"
+)
+"""Words of a question that say nothing of what is looked for."""
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a query in small letters, without punctuation and, where there are others, small words."""
+    words = [word for one in text.lower().split() if (word := one.strip(_PUNCTUATION))]
+    return [word for word in words if _SMALL.fullmatch(word) is None] or words
 
 
 def matches(name: str, preset: Preset | None, text: str, tags: Sequence[str] = ()) -> bool:
-    """Whether every word occurs in it, in any case; a word `#tag`, and each of the tags, is one of its tags.
+    """Whether all words but small ones occur in it, in any case; a word `#tag`, and each of the tags, is a tag of it.
 
     Args:
         name: of its file.
         preset: None where it can't be read; its name is looked at then.
-        text: words.
+        text: words, also of a question: `why is open slow?`.
         tags: it has all of these.
     """
-    words = text.lower().split()
+    words = words_of(text)
     wanted = {tag.lower() for tag in (*tags, *(word[1:] for word in words if word.startswith("#") and word[1:]))}
     has = {tag.lower() for tag in preset.tags} if preset else set()
     if not wanted <= has:

@@ -224,3 +224,19 @@ def _keep(chosen: list[Listed]) -> object:
         return post(chooser, message)  # type: ignore[arg-type]
 
     return keep
+
+
+async def test_a_refusal_says_what_puts_the_text_right_and_goes_with_the_text(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        spec, _ = await editing(app, pilot)
+        text = "p:vfs_read count"
+        spec.editor.put(text, len(text))
+        await until(lambda: says(app, "put right: p vfs_read count"), pilot)
+        await pilot.press("enter")
+        await until(lambda: [one.title for one in app.said] == ["not armed"], pilot)
+        (said,) = app.said
+        assert "put right (tab): p vfs_read count" in said.text and "compiler" not in said.text
+        await pilot.press("backspace")
+        await until(lambda: not app.said, pilot)

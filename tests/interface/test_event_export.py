@@ -247,3 +247,13 @@ async def test_views_of_events_have_no_table_of_their_own(recording):  # noqa: F
     async with app.run_test(size=(110, 30)) as pilot:
         dialog = await opened(app, pilot)
         assert len(dialog._offered) == len(FORMATS)
+
+
+@pytest.mark.parametrize("number", [number for number, form in enumerate(FORMATS) if number])
+async def test_a_name_typed_over_the_one_of_another_format_has_no_tail(recording, number):  # noqa: F811 - the fixture
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        dialog = await opened(app, pilot)
+        suffix = FORMATS[number].suffix
+        await pilot.press(*["down"] * number, "tab", "ctrl+u", *f"/tmp/n{suffix}")
+        assert dialog.query_one(SearchLine).value == f"/tmp/n{suffix}"

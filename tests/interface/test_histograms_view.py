@@ -10,7 +10,7 @@ import kernel.open
 from kernel.arming import Mode
 from kernel.open import Choice, shipped_recording
 from tests.fake_hist import HistKernel
-from tests.interface.test_app import SIZE, application
+from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_guards import Kernel, ask_for
 from tests.interface.widget_host import screen_text, until
 from tui.screens.triggers import TriggerScreen
@@ -88,3 +88,18 @@ async def test_a_recording_has_no_tables():
         await until(lambda: app.live_place is not None and app.watching and app.watching.ended, pilot)
         await pilot.press("b")
         await until(lambda: said(app, "[histograms]") and said(app, "no probe has a hist trigger"), pilot)
+
+
+async def test_a_probe_armed_while_the_kernel_counts_is_shown_among_the_events(living):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await pilot.press("s", "k")
+        await until(lambda: said(app, "■ counting in the kernel"), pilot)
+        assert not any("/s " in line for line in screen_text(app)[:2])
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_write")
+        await pilot.press("enter")
+        await until(lambda: len(app.watching.armed) == 2 and app.live_place.view.name == "events", pilot)

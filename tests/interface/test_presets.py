@@ -254,6 +254,24 @@ async def test_what_is_on_the_screen_is_saved_and_found_again(kernel_only, folde
         )
 
 
+async def test_enter_goes_through_the_lines_and_saves_in_the_last(kernel_only, folders, monkeypatch):
+    armed: list[object] = []
+    monkeypatch.setattr(Probewright, "arm_all", lambda _, probes: armed.append(probes))
+    app = application(kernel_only)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        await pilot.press("3", "s")
+        await until(lambda: isinstance(app.screen, FormDialog), pilot)
+        await pilot.press(*"-mine", "enter", *"Sizes", "enter", *"own")
+        assert not folders.exists() or not list(folders.iterdir())
+        await pilot.press("enter")
+        await until((folders / "vfs-read-mine.toml").exists, pilot)
+        preset = read_preset((folders / "vfs-read-mine.toml").read_text())
+        assert (preset.title, preset.tags) == ("Sizes", ("own",))
+        assert not armed
+
+
 async def test_one_that_comes_along_is_copied_before_it_is_edited_and_read_again(kernel_only, folders, monkeypatch):
     edited = []
 

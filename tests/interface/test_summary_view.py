@@ -122,6 +122,22 @@ async def test_enter_on_a_value_shows_the_events_that_have_it():
         await until(lambda: f"{hits} of 790" in "\n".join(screen_text(app)), pilot)
 
 
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("comm == nobody", "no event passes the filter"),
+        ("event == bprm_execve__entry", "no ended call passes the filter"),
+    ],
+)
+async def test_where_the_filter_leaves_no_call_that_is_said(condition, told):
+    app = application(shipped_recording())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await _summary(app, pilot)
+        await pilot.press("f", *condition, "enter")
+        await until(lambda: told in "\n".join(screen_text(app)), pilot)
+        await until(partial(_gone, app, "no call has ended yet"), pilot)
+
+
 async def test_a_recording_can_not_count_in_a_kernel():
     app = application(shipped_recording())
     async with app.run_test(size=(120, 40)) as pilot:

@@ -11,6 +11,7 @@ from tests.interface.test_app import SIZE, application, open_compose, pick, reco
 from tests.interface.test_guards import living
 from tests.interface.widget_host import screen_text, until
 from tui.screens.triggers import TriggerScreen
+from tui.ways_out import NO_FILTER
 from widgets.confirm import Confirm
 from widgets.pick_list import PickList
 
@@ -31,6 +32,10 @@ async def arm(app, pilot, *names: str) -> None:
         await pilot.press("enter")
         await until(partial(_is_armed, app, there + 1), pilot)
         await until(lambda: app.live_place.is_current, pilot)
+
+
+def _is_filtered(app, text: str) -> bool:
+    return app.live_place.filter.text == text and (not text or says(app, f"filter {text}"))
 
 
 def _is_armed(app, number: int) -> bool:
@@ -67,6 +72,65 @@ async def test_every_view_shows_again_what_was_cleared(recording, view):
         await until(lambda: screen_text(app)[2:-2] != rows, pilot)
         await pilot.press("u")
         await until(lambda: screen_text(app)[3:-3] == rows[1:-1], pilot)
+
+
+async def test_a_filter_is_taken_back_to_the_one_before(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        chosen = app.live_place.filter
+        await pilot.press("f", *"comm == cat", "enter")
+        await until(lambda: chosen.text == "comm == cat" and says(app, "u takes it back"), pilot)
+        await pilot.press("f", "ctrl+u", *"ret < 0", "enter")
+        await until(lambda: chosen.text == "ret < 0", pilot)
+        await pilot.press("f", "ctrl+u", "enter")
+        await until(lambda: not chosen.text and len(app.undo) == 3, pilot)
+        for text in ("ret < 0", "comm == cat", ""):
+            await pilot.press("u")
+            await until(partial(_is_filtered, app, text), pilot)
+        assert not app.undo
+
+
+@pytest.mark.parametrize(("shown", "then"), [("x", "events"), ("g", "events"), ("b", "events"), ("s", "summary")])
+async def test_after_arming_a_view_that_cannot_show_the_probe_gives_way_to_the_events(living, shown, then):
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot, "vfs_read")
+        await pilot.press(shown)
+        await until(lambda: app.live_place.view.name != "events", pilot)
+        await arm(app, pilot, "vfs_write")
+        await until(lambda: app.live_place.view.name == then, pilot)
+
+
+async def test_after_arming_a_filter_that_hides_what_comes_is_said_until_it_goes(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("x", "f", *"comm == nobody", "enter")
+        await until(lambda: app.live_place.filter.text == "comm == nobody", pilot)
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_write")
+        await pilot.press("b", "3", "enter")
+        await until(lambda: says(app, f"hides vfs_write: {NO_FILTER}"), pilot)
+        await pilot.press("u")
+        await until(lambda: not app.live_place.filter.text and not says(app, str(NO_FILTER)), pilot)
+
+
+async def test_after_arming_both_ends_the_calls_stay(living):
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot, "vfs_read")
+        await pilot.press("x")
+        await until(lambda: app.live_place.view.name == "calls", pilot)
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_write")
+        await pilot.press("b", "enter")
+        await until(partial(_is_armed, app, 2), pilot)
+        await until(lambda: app.live_place.is_current, pilot)
+        await pilot.pause()
+        assert app.live_place.view.name == "calls"
 
 
 async def test_probes_that_were_disarmed_are_armed_again_as_they_were(living):

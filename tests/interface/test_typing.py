@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from textual import events
 
 import tui.keyboard
+from kernel.open import Choice
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
-from tests.interface.test_guards import living
+from tests.interface.test_guards import Kernel, living
 from tests.interface.widget_host import paste, screen_text, until
 from tui.screens.event_export import EventExportScreen
 from widgets.function_list import FunctionList
 from widgets.pasted_probes import PastedProbes
+from widgets.progress import ProgressDialog
 from widgets.search_line import PickLine, SearchLine
 from widgets.spec_editor import SpecEditor
 
@@ -62,6 +66,37 @@ async def test_f2_from_live_begins_at_the_search_line_and_takes_what_was_typed_a
         await until(lambda: functions.query_text == "do_sys_open", pilot)
         assert isinstance(app.focused, PickLine)
         assert app.screen is app.compose_place
+
+
+async def test_a_burst_of_a_name_enter_and_keys_for_its_fields_loses_no_enter(living, clock):
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        type_at_once(app, *"vfs_write", "enter", "b", "3", "enter", "x")
+        await until(lambda: app.watching and app.watching.armed, pilot)
+        assert str(app.watching.armed[0].plan.probe) == "f vfs_write%both count $retval"
+        assert app.compose_place.query_one(FunctionList).query_text == "vfs_write"
+
+
+async def test_letters_over_the_dialog_of_a_target_that_opens_are_for_the_search(monkeypatch, clock):
+    opened, kernel = threading.Event(), Kernel(10)
+
+    def choose(*_: object, **__: object) -> Choice:
+        opened.wait(60)
+        return Choice(kernel)
+
+    monkeypatch.setattr("kernel.open.choose", choose)
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        try:
+            await until(lambda: isinstance(app.screen, ProgressDialog), pilot)
+            for letter in "vfs_wr":
+                clock.pause()  # each by itself: a slow typist
+                await pilot.press({"_": "underscore"}.get(letter, letter))
+        finally:
+            opened.set()
+        await open_compose(app, pilot)
+        await until(lambda: app.compose_place.query_one(FunctionList).query_text == "vfs_wr", pilot)
 
 
 async def test_keys_behind_enter_are_for_what_has_the_keyboard_when_their_turn_comes(recording, clock, tmp_path):

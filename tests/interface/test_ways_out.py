@@ -15,7 +15,7 @@ from kernel.errors import KernelError, TargetUnusable
 from kernel.hosts.order import Order
 from kernel.limits import REMEDY
 from probes.graph_plan import GraphPlan
-from tests.interface.test_app import SIZE, application, kernel_only, open_compose, says
+from tests.interface.test_app import SIZE, application, kernel_only, open_compose, recording, says
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_hosts import ReturningHost, lan, running
 from tests.interface.test_line_cut import Side, keys, live
@@ -36,7 +36,7 @@ from widgets.search_line import PickLine
 from widgets.trouble import TroubleDialog
 from widgets.way_out import Way
 
-__all__ = ["kernel_only", "lan", "living"]
+__all__ = ["kernel_only", "lan", "living", "recording"]
 
 ROOT = Path(__file__).parents[2]
 TABLES = {
@@ -341,8 +341,22 @@ async def test_where_one_of_several_hosts_is_silent(lan):
         await until(lambda: tried == ["now"], pilot)
 
 
+async def test_where_the_filter_hides_all_that_comes_of_a_probe(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place and app.live_place.is_current, pilot)
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        await pilot.press("f", *"comm == nobody", "enter")
+        await until(lambda: app.live_place.filter.text == "comm == nobody", pilot)
+        app.show_armed(app.watching.armed[0].plan.probe)
+        subject = app.watching.armed[0].plan.probe.subject
+        await until(lambda: says(app, f"hides {subject}: {ways_out.NO_FILTER}"), pilot)
+        await take(pilot, ways_out.NO_FILTER)
+        await until(lambda: not app.live_place.filter.text and not says(app, str(ways_out.NO_FILTER)), pilot)
+
+
 def test_each_way_is_taken_somewhere():
-    assert set(WAYS) == {*OF_RECORDING, *OF_KERNEL, *OF_LINE, *OF_HOSTS}
+    assert set(WAYS) == {*OF_RECORDING, *OF_KERNEL, *OF_LINE, *OF_HOSTS, "NO_FILTER"}
 
 
 def test_no_other_message_names_a_key():

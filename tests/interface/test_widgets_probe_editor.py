@@ -127,6 +127,31 @@ async def test_a_search_steps_through_structures_and_escape_leaves_it():
         assert app.widget.query_one(FieldList).has_focus
 
 
+@pytest.mark.parametrize("typed", ["f_mode", "file->f_mode"])
+async def test_a_search_finds_fields_of_an_argument_that_the_cursor_is_not_on(typed):
+    app = host()
+    async with app.shown() as pilot:
+        await pilot.press("down", "down", "slash", *typed)
+        assert "file->f_mode" in app.text
+        await pilot.press("enter")
+        await pilot.pause(0.2)
+        assert str(app.widget.probe) == "f vfs_read file->f_mode"
+        assert "[x] ->f_mode" in app.text
+
+
+async def test_a_slip_in_a_search_is_forgiven_and_tab_takes_what_is_found():
+    app = host()
+    async with app.shown() as pilot:
+        await pilot.press("down", "slash", *"f_mdoe")
+        assert "file->f_mode" in app.text
+        await pilot.press("enter")
+        await pilot.pause(0.2)
+        assert str(app.widget.probe) == "f vfs_read"  # not what was written
+        await pilot.press("tab")
+        await pilot.pause(0.2)
+        assert str(app.widget.probe) == "f vfs_read file->f_mode"
+
+
 async def test_mouse():
     app = host()
     async with app.shown() as pilot:

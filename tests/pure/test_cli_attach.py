@@ -94,6 +94,15 @@ def test_check_explains_the_place(command: Command) -> None:
     assert "did you mean do_sys_open.isra.0?" in command.text("check", "f do_sys_open", status=1)
 
 
+@pytest.mark.parametrize("letter", ["p", "f", "r"])
+def test_no_offer_stands_before_the_text_put_right_that_contradicts_it(
+    letter: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", f"{letter}:vfs_read count", "--target", str(shipped_recording())]) == 1
+    text = capsys.readouterr().out
+    assert f"put right: {letter} vfs_read" in text and "did you mean" not in text and "compiler made" not in text
+
+
 def test_list_says_that_it_found_nothing(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "zzz\x1b", "--target", str(command.folder)]) == 1
     told = capsys.readouterr()

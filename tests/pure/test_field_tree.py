@@ -63,6 +63,18 @@ def test_prefix_first_then_the_shorter():
     assert labels(tree.find(tree.roots[2], "")) == NAMES  # count has no fields and is in none
 
 
+def test_fields_of_the_other_arguments_are_found_behind_those_beside_the_cursor():
+    tree = FieldTree(VFS_READ.arguments)
+    assert [row.path for row in tree.find(tree.roots[2], "f_pos")][:2] == ["file->f_pos", "file->f_pos_lock"]
+    assert [row.path for row in tree.find(tree.roots[2], "file->f_pos")][:1] == ["file->f_pos"]
+    path = next(row for row in tree.roots[0].fields if row.node.label == "->f_path")
+    found = [row.path for row in tree.find(path, "m")]
+    assert found.index("f_path.mnt") < found.index("file->f_mode")
+    assert len(found) == len(set(found))
+    assert [row.path for row in tree.find(tree.roots[1], "f_psos")][:1] == ["file->f_pos"]  # a slip
+    assert tree.find(tree.roots[1], "zzzzz") == []
+
+
 def test_ranks_and_matches():
     names = ["f_op", "f_path", "ref_p", "f_pos", "x_f_p"]
     assert sorted(names, key=lambda name: rank(name, "f_p") or (9, 9)) == [

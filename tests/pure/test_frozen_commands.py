@@ -74,6 +74,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (patience, kernel.wire, kernel.shell):
         monkeypatch.setattr(module, "LOOK", 0.05)
     monkeypatch.setattr(kernel.wire, "_FAREWELL", 0.1)
+    monkeypatch.setattr(patience, "USUAL", patience.USUAL)  # so that it is put back
 
 
 @pytest.fixture
@@ -82,12 +83,14 @@ def told(
 ) -> Iterator[Callable[[str, str, int], tuple[int, str, int]]]:
     """Return a function that runs a command on a far side: its status, what it says, how often it asked."""
     made: list[Stopping] = []
+    usual = patience.USUAL
 
     def far(kind: str, stop_at: int) -> FarTarget:
         made.append(Stopping(kind, stop_at))
         return FarTarget(Reached(made[-1].dialect, kind), "ssh://far")
 
     def go(kind: str, name: str, stop_at: int) -> tuple[int, str, int]:
+        monkeypatch.setattr(patience, "USUAL", usual)
         monkeypatch.setenv(
             "XDG_CACHE_HOME", str(tmp_path / f"cache{len(made)}")
         )  # lists and types are asked for anew

@@ -17,12 +17,13 @@ from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.read import read_preset
 from probes.presets.schema import Parameter, Preset, Type, View
-from probes.presets.search import matches
+from probes.presets.search import matches, words_of
 from probes.presets.substitute import least_latency, substituted
 from probes.presets.values import written
 from probes.presets.write import edited, new_text
 from probes.probe import Probe
-from tui.presets import run_editor
+from tui.presets import listed, run_editor
+from widgets.preset_chooser import nothing_fits
 
 TEXT = """# what the team uses
 version = 1
@@ -230,6 +231,27 @@ def test_words_and_tags_find_presets():
     ]
     assert found == ["", "READS", "vfs_write files", "#files reads"]
     assert matches("broken", None, "brok") and not matches("broken", None, "#files")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("which opens are slow?", "slow-opens"),
+        ("what files take long to open", "slow-opens"),
+        ("Why is open slow", "slow-opens"),
+        ("(slow, open)!", "slow-opens"),
+        ("who kills my process?", "who-kills"),
+        ("#files which opens are slow?", "slow-opens"),
+    ],
+)
+def test_a_question_in_plain_words_finds_a_shipped_preset(text, name):
+    found = [one.name for one in listed() if matches(one.name, one.preset, text)]
+    assert name in found and len(found) < len(listed()) / 2
+
+
+def test_small_words_alone_are_looked_for():
+    assert words_of("Who is?") == ["who", "is"] and words_of("? !") == []
+    assert nothing_fits((), "slwo?") == nothing_fits((), "slwo")
 
 
 @pytest.fixture

@@ -137,6 +137,45 @@ def test_an_array_without_a_type_is_a_number(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (
+            "f vfs_read%both buf file->f_flags $retval",
+            "buf: its address is recorded, not the text: buf:ustring gives it from the task's memory,"
+            " buf:string from the kernel's",
+        ),
+        ("f vfs_read b=buf", "b: its address is recorded, not the text: buf:ustring gives it from"),
+        (
+            "f vfs_read file->f_path.dentry->d_name.name",
+            "name: its address is recorded, not the text: file->f_path.dentry->d_name.name:string gives it",
+        ),
+        ("f vfs_read buf:ustring", ""),
+        ("f vfs_read buf:string", ""),
+        ("f vfs_read buf:x64", ""),
+        ("f vfs_read $$args", ""),
+    ],
+)
+def test_a_pointer_to_text_without_a_type_is_said_to_be_an_address(name: str, text: str, note: str) -> None:
+    btf, facts, _ = kernel(name)
+    plan = check_typed(text, btf, facts).plan
+    assert plan is not None
+    told = [loss for loss in plan.losses if "address" in loss]
+    assert len(told) == bool(note) and all(loss.startswith(note) for loss in told)
+
+
+def test_a_pointer_to_text_of_a_tracepoint_is_said_to_be_an_address() -> None:
+    btf, facts, _ = kernel("7.2")
+    name = "prev->mm->exe_file->f_path.dentry->d_name.name"
+    plan = check_typed(f"t sched_switch {name} x={name}:string prev->comm", btf, facts).plan
+    assert plan is not None
+    assert plan.losses == (
+        f"name: its address is recorded, not the text: {name}:string gives it",
+        "comm: an array; its first bytes are shown as a number; :string shows it",
+    )
+
+
+@pytest.mark.parametrize("name", KERNELS)
 def test_a_bit_field_with_a_type_is_more_than_its_bits(name: str) -> None:
     """The kernel then takes whole bytes (traceprobe_parse_probe_arg_body asks BTF for bits without a type only)."""
     btf, facts, _ = kernel(name)

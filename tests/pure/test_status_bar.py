@@ -41,6 +41,11 @@ def test_what_stays_at_80_columns():
     assert "‖ paused" in live_line(replace(LIVE, following=False), 30).plain
 
 
+def test_there_is_no_rate_where_nothing_is_recorded():
+    line = live_line(replace(LIVE, per_second=0.0, instead="counting in the kernel"), 118).plain
+    assert "■ counting in the kernel  shown 1,204,332" in line and "/s" not in line
+
+
 def test_the_note_wins_over_figures():
     note = "448 pairs, 4: its entry was not seen"
     state = replace(LIVE, note=note, views=("events", "entry→exit"), view=1)

@@ -13,7 +13,7 @@ from probes.attaching.callers import Callers, all_reasons
 from probes.attaching.explain import refused_function, with_reason
 from probes.attaching.reasons import Attachability, Instead, Why
 from probes.check import as_there
-from probes.corrected import corrected
+from probes.corrected import corrected, with_correction
 from probes.verdict import Verdict
 from tui.cli.output import plain
 
@@ -61,7 +61,7 @@ def told(connection: Connection, spec: str, verdict: Verdict, check: Callable[[s
     def judged(text: str) -> Verdict:
         return explained(connection, as_there(text, check(text), connection.facts))
 
-    return replace(verdict, error=replace(verdict.error, corrected=corrected(spec, verdict, judged)))
+    return replace(verdict, error=with_correction(verdict.error, corrected(spec, verdict, judged)))
 
 
 def as_json(about: Attachability, callers: Callers | None) -> dict[str, Any]:

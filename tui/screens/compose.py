@@ -147,6 +147,7 @@ class ComposeScreen(ProbeCommands):
         from probes.probe import Place, Probe
 
         self._wanted = ""
+        self.forget_refusal()
         built = self._editor.probe if self._editor is not None else None
         if probe is None and built is not None and built.place.symbol == name:
             probe = built  # what was ticked stays, where one comes back to the same function

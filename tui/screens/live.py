@@ -16,6 +16,7 @@ from tui import dialogs
 from tui.commands import bindings
 from tui.feed import SLOWEST
 from tui.filter import Filter, slower_than
+from tui.hidden_rows import HiddenRows
 from tui.live_commands import LiveCommands
 from tui.shown import (
     fields_of,
@@ -39,6 +40,7 @@ from widgets.tail_table import TailTable
 if TYPE_CHECKING:
     from kernel.session import Armed
     from kernel.watch import Watch
+    from probes.command import Armable
     from tui.preview import FirstRows, Preview
     from tui.screens.presets import Picked
     from tui.views.events_pane import EventsPane
@@ -62,7 +64,10 @@ class LiveScreen(LiveCommands):
         self._line = LiveLine()
         self.filter = Filter()
         """Of all views, their search and the exports."""
-        self._filter_bar = LiveFilterBar(self.filter, lambda: self.seen)
+        self._hidden = HiddenRows()
+        self._filtered = ""
+        """The filter that can be gone back to from the next one."""
+        self._filter_bar = LiveFilterBar(self.filter, lambda: self.seen, self._hidden)
         self._events = EventsView(self.filter)
         self._view: View = self._events
         self._views: dict[str, View] = {"events": self._events}
@@ -135,6 +140,7 @@ class LiveScreen(LiveCommands):
         if self._more is not None:
             self._more.stop()
         more = self._view.tick(watching, watching.store, fields_of(watching))
+        more |= self._hidden.look(watching.store, self.filter.of(watching, watching.store))
         self._more = self.set_timer(_SOON, self.tick, name="more") if more else None
         if not more or time.monotonic() - self._line_shown >= SLOWEST:
             self._show_line()
@@ -256,15 +262,30 @@ class LiveScreen(LiveCommands):
     @on(ChosenPane.FilterChanged)
     def _filter_changed(self, event: ChosenPane.FilterChanged) -> None:
         event.stop()
-        self.tick()
+        self._filter_is_another()
 
     @on(FilterBar.Done)
     def _filter_done(self, event: FilterBar.Done) -> None:
         event.stop()
         self.set_focus(self._view.focus)
         if event.changed:
-            self.tick()
+            self._filter_is_another()
         self._filter_bar.show(self._view.filtered)
+
+    def _filter_is_another(self) -> None:
+        """Show what passes now; `u` goes back to the filter before."""
+        before, self._filtered = self._filtered, self.filter.text
+        if before != self._filtered:
+            said = f"filter: {self._filtered}" if self._filtered else "no filter"
+            self.bench.can_take_back(said, lambda: self._filter_again(before))
+        self.tick()
+
+    def _filter_again(self, text: str) -> None:
+        """Show what passes a filter that was there before: it was a condition then."""
+        self.filter.choose(text, None)
+        self._filtered = text
+        self.tick()
+        self._show_line()
 
     # -- commands -----------------------------------------------------------------------------------------------
 
@@ -280,6 +301,20 @@ class LiveScreen(LiveCommands):
         self._view.pane.display = True
         self.set_focus(self._view.focus)
         self.tick()
+
+    async def show_armed(self, probe: Armable) -> None:
+        """Show the events of a probe that was armed just now; a view that can't gives way to the events."""
+        watching = self.bench.watching
+        armed = watching.armed if watching is not None else ()
+        plan = next((one.plan for one in armed if one.plan.probe == probe), None)
+        if plan is None or watching is None:
+            return
+        if not self._view.shows(plan):
+            await self.action_view("events")
+        if watching.store is not None:
+            recorded = watching.connection.holds_events  # before it was asked for
+            self._hidden.begin(plan, watching.store.first_seq if recorded else watching.store.next_seq)
+            self.tick()
 
     async def _made(self, name: str) -> View:
         """Return a view; its pane is made, and not seen, where it was never asked for."""
@@ -300,8 +335,7 @@ class LiveScreen(LiveCommands):
         if preset.columns:
             self._events.prefer(picked.probes, preset.columns)
         if least := least_latency(preset, picked.given):
-            self.filter.choose(slower_than(least), None)
-            self.tick()
+            self._filter_again(slower_than(least))
 
     async def show_newest_of(self, events: Collection[str]) -> None:
         """Put the cursor on the newest event of some, by their paths, among the events."""

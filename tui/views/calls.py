@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
+    from probes.plan import Plan
     from widgets.times import Stamp
 
 
@@ -100,6 +101,10 @@ class CallsView(TableView):
     def names_changed(self) -> None:
         """Names are looked at, and shown."""
         self.pane.names_changed()
+
+    def shows(self, plan: Plan) -> bool:
+        """Only probes at both ends make calls."""
+        return bool(ends_of((plan,)))
 
     @property
     def table_name(self) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from probes.completion.choice import Completions
     from tui.filter_completion import Value
     from tui.filtered_hosts import FilteredHosts
+    from tui.hidden_rows import HiddenRows
     from tui.shown_hosts import ShownHosts
 
 _BUDGET: Final = 0.01
@@ -102,7 +103,12 @@ class FilterBar(FilterLine):
             self.say(f"{chosen.error}: all are shown", refused=True)
         else:
             said = found.text if isinstance(found, Counted) else found
-            self.say(", ".join(filter(None, (said, *self._remarks()))))
+            self.say(self._urgent or ", ".join(filter(None, (said, *self._remarks()))))
+
+    @property
+    def _urgent(self) -> str:
+        """What is said instead of how many pass; empty: nothing."""
+        return ""
 
     def ask(self) -> None:
         """Have the keys; what is there already may have changed."""
@@ -192,10 +198,15 @@ class FilterBar(FilterLine):
 class LiveFilterBar(FilterBar):
     """The filter of all views of one kernel's events."""
 
-    def __init__(self, chosen: Filter, seen: Callable[[], Watch | None]) -> None:
-        """Take the filter, and what gives the watch whose events are on the screen."""
+    def __init__(self, chosen: Filter, seen: Callable[[], Watch | None], hidden: HiddenRows) -> None:
+        """Take the filter, what gives the watch whose events are on the screen, and the rows that it may hide."""
         super().__init__(chosen)
         self._seen = seen
+        self._hidden = hidden
+
+    @property
+    def _urgent(self) -> str:
+        return self._hidden.told
 
     def watches(self) -> Sequence[Watch]:
         watching = self._seen()

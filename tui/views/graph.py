@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from tui.calls import ShownCalls, detail_of_call
+from tui.ends import ends_of
 from tui.filter import Counted, Filter
 from tui.graph import ShownGraph
 from tui.graph_names import GraphNames
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
+    from probes.plan import Plan
 
 _BUDGET: Final = 0.01
 """Seconds that taking what came may take at once."""
@@ -130,6 +132,10 @@ class GraphView(TableView):
         if self._names is not None:
             self._names.forget()
         self.graph.names_changed()
+
+    def shows(self, plan: Plan) -> bool:
+        """Only probes at both ends make calls; where the tracer runs it is the tracer's that are seen."""
+        return bool(ends_of((plan,))) and not (self._shown and self._shown.growing.traced)
 
     @property
     def table_name(self) -> str:

@@ -14,6 +14,7 @@ from tui.ways_out import GIVE_TRIGGER
 if TYPE_CHECKING:
     from events.store import Store
     from kernel.watch import Watch
+    from probes.plan import Plan
     from tui.hist_tables import TableLine
 
 _NONE = f"no probe has a hist trigger: {GIVE_TRIGGER}, e.g. hist:keys=common_pid"
@@ -53,6 +54,10 @@ class HistogramsView(View):
         """Show nothing: the tables are read anew."""
         self.pane.watching, self._lines, self._error = None, None, ""
         self.pane.show(TableLines())
+
+    def shows(self, plan: Plan) -> bool:
+        """Only those with a hist trigger have tables."""
+        return any(text.startswith("hist:") for event in plan.events for text in event.triggers)
 
     @property
     def filtered(self) -> str:

@@ -227,6 +227,10 @@ class SummaryView(View):
             return "not filtered: the kernel counts all"
         return Counted(self._summary.seen, self._summary.of) if self._summary is not None else Counted(0, 0)
 
+    def shows(self, plan: Plan) -> bool:  # noqa: ARG002 - of every view
+        """While the kernel counts, only what was armed when it began."""
+        return not self.counts_in_kernel
+
     def note(self, watching: Watch) -> str:
         """Recording, counted, ended, disarmed."""
         return note_of(watching)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from events.record import Record
     from events.store import Store
     from kernel.watch import Watch
+    from probes.plan import Plan
     from widgets.event_detail import DetailField
     from widgets.times import Stamp
 
@@ -61,6 +62,10 @@ class View(ABC):
     @abstractmethod
     def note(self, watching: Watch) -> str:
         """What is going on, for the line above."""
+
+    def shows(self, plan: Plan) -> bool:  # noqa: ARG002 - most show the events of every probe
+        """Return whether what comes of a probe is seen here."""
+        return True
 
     @property
     def focus(self) -> Widget:
