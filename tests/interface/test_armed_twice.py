@@ -62,6 +62,7 @@ async def test_its_newest_event_has_the_cursor(living):
         await ask_for(app, pilot)
         await until(lambda: armed(app) and app.live_place and app.live_place.is_current, pilot)
         (number,) = app.watching.armed[0].formats
+        await until(lambda: number in app.watching.store.decoder.formats, pilot)
         for ts in range(50):
             data = struct.pack("<IHHi", 2, number, 0, 812)
             page = struct.pack("<QQ", 1000 + ts, len(data)) + data
