@@ -101,6 +101,31 @@ def test_no_false_pair_where_events_are_overwritten(overrun: Watch, arguments: b
     assert calls.alone[Alone.LOST] > 0
 
 
+@pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
+def test_two_probes_on_a_function_each_have_their_pairs(guest: Guest) -> None:
+    """Of one task, which writes 30 times; in whatever order that kernel reports the exits."""
+    connection = Connection(connect(guest, guest.kernel.release))
+    watching = Watch(connection)
+    try:
+        for spec in ("f vfs_write%both count $retval", "f vfs_write%both pos[0] $retval"):
+            watching.arm(parse_probe(spec))
+        writing = "for n in $(seq 30); do echo $n >/tmp/two; done; echo $$"
+        pid = int(subprocess.run([*guest.ssh_command, writing], capture_output=True, check=True).stdout)
+        bring_in(watching)
+        store, calls = _calls(watching, arguments=True)
+        results: dict[str, list[tuple[int, object]]] = {}
+        for call in map(calls.call, range(calls.first, calls.next)):
+            ends = [store.record(seq) for seq in call[:2] if seq is not None]
+            if ends[0].pid == pid:
+                assert call.alone is None, (call, ends)
+                results.setdefault(ends[0].event, []).append((ends[0].ts, ends[1].values["ret"]))
+        one, other = ([result for _, result in sorted(found, key=lambda each: each[0])] for found in results.values())
+        assert one == other and len(one) > 30
+    finally:
+        assert watching.close() == []
+        connection.close()
+
+
 def _all_true(store: Store, calls: Calls) -> Counter[str]:
     """Look at each pair by what did not prove it; gives what was seen, by its kind."""
     told: Counter[str] = Counter()
