@@ -161,6 +161,17 @@ def like(theirs: list[Told], mine: list[Told]) -> list[Told]:
     ]
 
 
+def _as_empty(told: list[Told]) -> list[Told]:
+    """Return events with text that the kernel could not read as an empty one: so libtraceevent prints it.
+
+    The first open of a program may come before the page with its file's name was ever read.
+    """
+    return [
+        each._replace(values=tuple((name, '""' if text == "(fault)" else text) for name, text in each.values))
+        for each in told
+    ]
+
+
 @pytest.fixture(scope="module")
 def connection(guest: Guest) -> Iterator[Connection]:
     """Ours to the guest: its facts and symbols are read once."""
@@ -191,7 +202,7 @@ def compare(guest: Guest, connection: Connection, dialect: str) -> None:
         assert watch.close() == []
     said = guest.run("cat /tmp/err").decode()
     assert left(guest) == "", said
-    theirs = like(parsed(text, span), mine)
+    mine, theirs = _as_empty(mine), _as_empty(like(parsed(text, span), mine))
     lacking, surplus = Counter(mine) - Counter(theirs), Counter(theirs) - Counter(mine)
     assert not lacking and not surplus, (list(lacking)[:5], list(surplus)[:5], len(mine), len(theirs), said[-500:])
     assert mine, (span, text[-1500:], said)
