@@ -21,7 +21,7 @@ SHOWN = {
     "/": "part of a field's name",
     "f": "/ f ",
     "_": "/ f_ ",
-    "p": r"▌ +\[ \] ->f_pos",
+    "p": r"▌ +\[ \] file->f_pos",
 }
 """Keys that pick the function, at its exit, tick the third argument and find the field, with what each shows."""
 KEYS = (*SHOWN, "Enter", "Enter")
@@ -41,7 +41,7 @@ def pick(terminal: Tmux) -> None:
         terminal.press(key)
         terminal.wait(re.compile(shown).search)
     terminal.press("Enter")
-    terminal.wait(re.compile(r"\[x\] +->f_pos").search)
+    terminal.wait(re.compile(r"\[x\] +(?:file)?->f_pos").search)
     terminal.press("Enter")
 
 
