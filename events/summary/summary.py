@@ -62,6 +62,7 @@ class Summary:
         most_open: int = MOST_OPEN,
         chosen: Selected | None = None,
         piece: int = PIECE,
+        most: int = 0,
     ) -> None:
         """Count the rows of a store.
 
@@ -72,6 +73,7 @@ class Summary:
             most_open: how many calls may be open at once.
             chosen: the events that pass a filter, and no others count; of calls those with such an end. None: all.
             piece: how many rows are counted at once, which bounds what they take meanwhile.
+            most: events after which nothing is counted any more; 0: all are.
         """
         self.seen = 0
         """Events that were counted."""
@@ -92,6 +94,9 @@ class Summary:
         self._limit = limit
         self._most_open = most_open
         self._piece = piece
+        self._most = most
+        self._end: int | None = None
+        """Row behind the last event that is counted; None: not known yet."""
         self._only = only
         self._chosen = chosen
         self._events = Scan(store, self._count)
@@ -112,7 +117,12 @@ class Summary:
     def behind(self) -> int:
         """Events that are to be looked at yet, by whoever is the farthest behind."""
         at = min(scan.at for scan in self._scans)
-        return self._store.next_seq - max(at, self._store.first_seq)
+        return self._known - max(at, self._store.first_seq)
+
+    @property
+    def _known(self) -> int:
+        """Row behind the last one that may be counted by now."""
+        return self._store.next_seq if self._end is None else max(self._end, self._store.first_seq)
 
     @property
     def _scans(self) -> list[Scan]:
@@ -173,7 +183,7 @@ class Summary:
             scan.skip_to(self._store.first_seq)
         at = min(scan.at for scan in scans)
         anew = self._store.anew
-        known = self._store.next_seq if self._chosen is None else self._chosen.looked
+        known = self._known if self._chosen is None else min(self._known, self._chosen.looked)
         stop = min([at + self._piece, known, *(one for one in (*anew, *(s.at for s in scans)) if one > at)])
         if at >= stop:
             return False
@@ -181,25 +191,32 @@ class Summary:
             self._anew_at = begun
             self.timeline.begin_anew()
         every = self._store.columns(at, stop)
+        passing = np.ones(len(every), np.bool_) if self._chosen is None else self._chosen.has(np.arange(at, stop))
+        wanted = self._wanted_in(every) if self._events.at == at else np.zeros(0, np.bool_)
+        counted = np.flatnonzero(wanted & passing) if self._most and len(wanted) else wanted
+        if self._most and len(counted) >= self._most - self.seen > 0:
+            self._end = at + int(counted[self._most - self.seen - 1]) + 1
+            if self._end < stop:
+                return self._step()
         columns, rows = every, every.is_text
         if self._chosen is not None:
-            passing = self._chosen.has(np.arange(at, stop))
             columns, rows = every.only(passing), rows & passing
         texts = [self._store.record(at + place) for place in np.flatnonzero(rows).tolist()]
         if self._events.at == at:
-            self.of += self._wanted_in(every)
+            self.of += int(wanted.sum())
         for scan in scans:
             if scan.at == at:
                 scan.take(every if scan is self._pairs else columns, texts)
         return True
 
-    def _wanted_in(self, every: Columns) -> int:
-        """How many of some rows are events of those paths, whether they pass or not."""
-        if self._only is None:
-            return len(every)
-        texts = (self._store.record(every.first + place) for place in np.flatnonzero(every.is_text).tolist())
-        tables = (table for table in every.tables.values() if self._wants(table.layout.format.path))
-        return sum(map(len, tables)) + sum(self._wants(record.event) for record in texts)
+    def _wanted_in(self, every: Columns) -> NDArray[np.bool_]:
+        """Return which of some rows are events of those paths, whether they pass or not."""
+        found = np.full(len(every), self._only is None)
+        for table in every.tables.values() if self._only is not None else ():
+            found[table.places] = self._wants(table.layout.format.path)
+        for place in np.flatnonzero(every.is_text & ~found).tolist():
+            found[place] = self._wants(self._store.record(every.first + place).event)
+        return found
 
     def _wants(self, event: str) -> bool:
         return self._only is None or event in self._only

@@ -84,3 +84,22 @@ def test_processes_that_found_no_room_in_the_kernel_are_not_said_to_be_counted(w
     assert processes["summary"] == "processes" and processes["others"] == without_room
     assert processes["exact"] is (without_room == 0)
     assert next(summary._lines(processes)).endswith(", approximate") is (without_room > 0)
+
+
+@pytest.mark.parametrize("number", [1, 3, 4, 100])
+@pytest.mark.parametrize("more", [[], ["--filter", "count > 1"], ["--filter", "comm == head"]])
+def test_a_sum_of_so_many_events_has_those_that_are_printed(command, number, more):
+    words = (*RUN, "--json", "--count", str(number), *more)
+    printed = [row for row in command(*words).objects if "event" in row]
+    summed = command(*words, "--summary", "count").objects
+    assert summed[0]["events"] == len(printed) == number
+    assert sum(sum(row["counts"]) for row in summed if row["summary"] == "rate") == number
+    assert sum(row["calls"] for row in summed if row["summary"] == "latency") <= number
+
+
+@pytest.mark.parametrize("number", [1, 4, 1000])
+def test_a_preset_of_calls_ends_after_so_many_calls(command, number, tmp_path):
+    preset = tmp_path / "writes.toml"
+    preset.write_text(f'version = 1\nname = "writes"\ntitle = "writes"\nview = "calls"\nprobes = ["{SPEC}"]\n')
+    rows = command("run", str(preset), "-t", str(shipped_recording()), "--json", "--count", str(number)).objects
+    assert len(rows) == min(number, 52)

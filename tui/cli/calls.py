@@ -32,6 +32,7 @@ class Calls:
         as_json: bool,
         face: Face = Face.KERNEL,
         passes: Callable[[int], bool] | None = None,
+        most: int = 0,
     ) -> None:
         """Take what is shown.
 
@@ -43,12 +44,14 @@ class Calls:
             as_json: one object a line.
             face: by which clock times are given out.
             passes: the filter, of the number of an event; a call passes with one of its ends. None: all pass.
+            most: calls that are printed; 0: all.
         """
         self.printed = 0
         """Calls that were."""
         self.of = 0
         """Calls that there were, without the filter."""
         self._passes = passes
+        self._most = most
         self._passed: set[int] = set()
         """Numbers of entries that pass, of calls that have not ended: their rows may be dropped before those do."""
         self._watch = watch
@@ -60,6 +63,11 @@ class Calls:
         self._row = 0
         self._gone = 0
         self._asked = asked
+
+    @property
+    def enough(self) -> bool:
+        """Whether as many calls were printed as were asked for."""
+        return bool(self._most) and self.printed >= self._most
 
     @property
     def dropped(self) -> int:
@@ -127,6 +135,8 @@ class Calls:
             self._gone += 1
             return
         last = leave or entry
+        if self.enough:
+            return
         if last is None or last.event not in self._asked or (call.latency or 0) < self._leasts.get(call.function, 0):
             return
         self.of += 1

@@ -130,7 +130,10 @@ def add_specs(parser: argparse.ArgumentParser, *, required: bool = True, preset:
     )
 
 
-def add_bounds(parser: argparse.ArgumentParser, count: str = "stop after N events; else Ctrl+C does") -> None:
+def add_bounds(
+    parser: argparse.ArgumentParser,
+    count: str = "stop after N events, of a preset that shows calls after N calls; else Ctrl+C does",
+) -> None:
     """When it ends by itself; `count`: what --count does."""
     parser.add_argument(
         "--for", dest="seconds", type=types.seconds, metavar="SECONDS", help="stop after this time; else Ctrl+C does"

@@ -152,7 +152,7 @@ def _commands() -> argparse.ArgumentParser:
     sub = printing("graph", "Trace what functions call, and print each call as a tree; a recording prints its own.")
     _graph(sub)
     add_clock(sub)
-    add_bounds(sub)
+    add_bounds(sub, "stop after N calls; else Ctrl+C does")
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
     sub = printing("export", "Say probes in the words of another tool: a script or text that arms them without us.")

@@ -49,11 +49,12 @@ class ToArm(NamedTuple):
         as_json: bool,
         face: Face = Face.KERNEL,
         passes: Callable[[int], bool] | None = None,
+        most: int = 0,
     ) -> Calls | None:
         """Who shows calls, where these are shown; for the arguments see `tui.cli.calls.Calls`."""
         if not self.calls:
             return None
-        return Calls(watch, show, asked, self.leasts, as_json=as_json, face=face, passes=passes)
+        return Calls(watch, show, asked, self.leasts, as_json=as_json, face=face, passes=passes, most=most)
 
 
 def is_name(word: str) -> bool:

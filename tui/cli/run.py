@@ -116,8 +116,17 @@ def _print(
                 print(line(text))
 
     passing = passing_of(watch, chosen, pairs=armed.calls)
-    calls = armed.calls_of(watch, show, events, as_json=arguments.json, face=face, passes=passes_of(watch, chosen))
-    follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen)
+    calls = armed.calls_of(
+        watch,
+        show,
+        events,
+        as_json=arguments.json,
+        face=face,
+        passes=passes_of(watch, chosen),
+        most=arguments.count or 0,
+    )
+    number = (lambda: calls.printed) if calls else None
+    follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen, number=number)
     if not passing.of and not arguments.count_only:
         tell_none(watch)
     elif calls and passing.filtered:

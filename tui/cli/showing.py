@@ -43,6 +43,7 @@ class Showing:
         count: Callable[[], int] | None,
         passing: Passing | None = None,
         chosen: Filter | None = None,
+        number: Callable[[], int] | None = None,
     ) -> None:
         """Take what is shown.
 
@@ -53,10 +54,12 @@ class Showing:
             show: shows one.
             count: counts what is new in place of that; gives how many events were counted in all.
             passing: the filter, which counts what passes; None: there is none.
+            number: says how many of those that `most` counts were shown; None: the events that passed.
             chosen: the condition of that, which may ask for names or cgroups.
         """
         self.number = 0
         self._passing = passing or Passing()
+        self._number = number or (lambda: self._passing.number)
         self._needs_homes = chosen is not None and chosen.of_cgroups
         self._needs_names = self._needs_homes or (chosen is not None and chosen.of_tasks)
         self._watch = watch
@@ -185,6 +188,6 @@ class Showing:
             if record.event in self._events or is_mark(record):
                 if self._passing.gives(record):
                     self._show(record)
-                self.number = self._passing.number
+                self.number = self._number()
             elif is_stack(record) and self._passing.shows(record):
                 self._show(record)

@@ -40,7 +40,9 @@ def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[st
     if arguments.hist:
         _in_kernel(watch, arguments, events)
         return
-    counting = _Counting(watch, arguments.summary or "", events, chosen, exact=arguments.json)
+    counting = _Counting(
+        watch, arguments.summary or "", events, chosen, exact=arguments.json, most=arguments.count or 0
+    )
     ended_by: KernelError | None = None
     try:
         follow(watch, arguments, events, lambda _: None, counting.tick, chosen=chosen)
@@ -59,9 +61,13 @@ def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[st
 class _Counting:
     """The events of a watch, counted as they come."""
 
-    def __init__(self, watch: Watch, field: str, events: Collection[str], chosen: Filter, *, exact: bool) -> None:
+    def __init__(
+        self, watch: Watch, field: str, events: Collection[str], chosen: Filter, *, exact: bool, most: int = 0
+    ) -> None:
+        """Take what is counted; `most`: events after which nothing is counted any more, 0: all are."""
         self._watch = watch
         self._exact = exact
+        self._most = most
         self._chosen = chosen
         self._field = field
         self._events = events
@@ -80,7 +86,9 @@ class _Counting:
 
             bounds = self._watch.bounds
             passing = self._chosen.of(self._watch, store)
-            self._summary = Summary(store, bounds.values, self._events, bounds.calls, passing, bounds.piece)
+            self._summary = Summary(
+                store, bounds.values, self._events, bounds.calls, passing, bounds.piece, self._most
+            )
             self._store = store
         if (group := self._watch.known.group) != self._group:
             now = partial(moved, old=self._group, new=group)

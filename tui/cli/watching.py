@@ -164,15 +164,16 @@ def follow(
     idle: Callable[[], None] = lambda: None,
     passing: Passing | None = None,
     chosen: Filter | None = None,
+    number: Callable[[], int] | None = None,
 ) -> int:
     """Show events until the time or the number is reached, or a `stoppable` block is stopped; gives their number.
 
     What was read by then is shown too, and no more is read. With a filter (`passing`, made of `chosen`) those count
-    that pass. With `count` none is shown: it is called for what is new, and gives how many there were in all. `idle`
-    is called a few times a second, whether events come or not. An end that is `Forced` is told, and nothing is shown
-    after it.
+    that pass, or what `number` counts. With `count` none is shown: it is called for what is new, and gives how many
+    there were in all. `idle` is called a few times a second, whether events come or not. An end that is `Forced` is
+    told, and nothing is shown after it.
     """
-    showing = Showing(watch, arguments.count or 0, events, show, count, passing, chosen)
+    showing = Showing(watch, arguments.count or 0, events, show, count, passing, chosen, number)
     try:
         with telling_silence(watch):
             _show_all(watch, arguments, events, showing, idle)
