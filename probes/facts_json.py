@@ -42,6 +42,11 @@ def facts_from_dict(plain: dict[str, Any], functions: str = "", blacklist: str =
         Trouble(str(t["what"]), str(t.get("remedy", "")), bool(t.get("fatal", True)), str(t.get("code", "")))
         for t in plain.get("troubles", ())
     )
+    needed = (
+        f.name for f in dataclasses.fields(TargetFacts) if f.default is f.default_factory is dataclasses.MISSING
+    )
+    if lacking := [name for name in needed if name not in values and name not in _BIG]:
+        raise ValueError(f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} missing")
     return TargetFacts(
         **values,
         functions=shared_list(tuple(lines_of(functions, "functions", MOST_FUNCTIONS))),

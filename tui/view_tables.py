@@ -247,6 +247,9 @@ class SummaryTable(ViewTable):
         kind = row["summary"]
         if kind == "events":
             yield {"summary": kind, "count": row["events"]}
+            for name in ("of", "uncounted"):
+                if row.get(name):
+                    yield {"summary": f"{kind} {name}", "count": row[name]}
         elif kind == "rate":
             for place, count in enumerate(row["counts"]):
                 start = row["start"] + place * row["step"]
@@ -261,7 +264,7 @@ class SummaryTable(ViewTable):
             for one in row["values"]:
                 yield {**about, **{name: value for name, value in one.items() if name != "pids"}}
             if row["others"]:
-                yield {**about, "value": "others", "count": row["others"]}
+                yield {**about, "summary": f"{kind} others", "count": row["others"]}
 
 
 TABLES: Final = {table.name: table for table in (CallsTable, HotSpotsTable, SummaryTable)}

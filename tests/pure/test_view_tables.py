@@ -21,7 +21,7 @@ from tests.pure.test_json_exact import for_people
 from tui.cli.options import VIEWS
 from tui.event_export import load_symbols
 from tui.filter import Filter
-from tui.view_tables import FORMATS, TABLES, ViewJob
+from tui.view_tables import FORMATS, TABLES, SummaryTable, ViewJob
 
 __all__ = ["command"]
 
@@ -102,8 +102,9 @@ def test_csv_and_json_lines_have_the_same_rows(view, text):
         for one in objects:
             if one["summary"] in ("values", "processes"):
                 listed = [(str(value["value"]), value["count"]) for value in one["values"]]
-                listed += [("others", one["others"])] if one["others"] else []
                 assert all(pair in values for pair in listed)
+        others = [int(row["count"]) for row in rows if row["summary"].endswith(" others")]
+        assert others == [one["others"] for one in objects if one.get("others")]
     watch.close()
 
 
@@ -172,3 +173,19 @@ def test_rows_of_which_no_event_is_kept_are_told(monkeypatch):
         pass
     assert job.rows > 100
     watch.close()
+
+
+def test_what_a_sum_left_out_is_told_apart_from_a_value_of_that_name() -> None:
+    table = SummaryTable.__new__(SummaryTable)
+    kept = [{"value": "others", "count": 3, "error": 0}]
+    values = {"summary": "values", "event": "e", "field": "name", "values": kept, "others": 5}
+    assert [(cells["summary"], cells.get("value"), cells["count"]) for cells in table.cells(values)] == [
+        ("values", "others", 3),
+        ("values others", None, 5),
+    ]
+    events = {"summary": "events", "events": 3, "of": 790, "uncounted": 40}
+    assert [tuple(cells.values()) for cells in table.cells(events)] == [
+        ("events", 3),
+        ("events of", 790),
+        ("events uncounted", 40),
+    ]
