@@ -32,9 +32,9 @@ class Stacks(NamedTuple):
     owners: NDArray[np.int64]
     """Keys of the events."""
     keys: NDArray[np.int64]
-    """Of the stacks."""
+    """Keys of the stacks."""
     ids: NDArray[np.int64]
-    """Of their formats."""
+    """Format ids of the stacks."""
     stamps: NDArray[np.int64]
     """Time stamps of the stacks."""
 
@@ -77,7 +77,7 @@ class Blocks:
         self.bytes = 0
         """What rows and slabs take."""
         self._stacks: dict[int, Stacks] = {}
-        """By slab of the events."""
+        """Stacks, by the slab of their events."""
         self._next_slab = 0
         self._oldest_slab = 0
         # Sliding minimum: (first row of a block, lowest slab from that block on), lowest slabs rising.

@@ -152,7 +152,7 @@ class CallMatching:
         *,
         by_columns: bool = True,
     ) -> Ended:
-        """What was found by columns, and what becomes of the other ends.
+        """Return the pairs that were found by columns, and the outcome of the other ends.
 
         `unsure`: `End.unsure` of each; None: of none. Where not `by_columns`, that is found out here.
         """

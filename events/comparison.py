@@ -100,13 +100,13 @@ class Number(Comparison):
         return isinstance(value, int) and bool(NUMERIC[self.operator](value, number))
 
     def _took(self, record: Record) -> int | None:
-        """How long a call took whose exit says it by itself."""
+        """Duration of a call whose exit record holds it."""
         begin, end = (record.values.get(name) for name in _CALLED)
         told = self.field == LATENCY and isinstance(begin, int) and isinstance(end, int)
         return int(end) - int(begin) if told else None  # type: ignore[arg-type]
 
     def _took_of_table(self, table: Table) -> Mask:
-        """The same of rows."""
+        """Return the stacks of several rows."""
         import numpy as np
 
         fields = {one.name: one for one in table.layout.format.fields}
@@ -116,7 +116,7 @@ class Number(Comparison):
         return self.compare(end.astype(np.int64) - begin.astype(np.int64))
 
     def _returned_of(self, values: NDArray[Any]) -> Mask:
-        """Of which values of the tracer it holds, errors as what they are below zero."""
+        """Return a mask of the tracer's values that satisfy it; errors are negative numbers."""
         import numpy as np
 
         values = values.astype(np.uint64)

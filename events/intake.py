@@ -102,7 +102,7 @@ class Intake:
         self.owners.begin_anew()
 
     def take(self, batches: Sequence[Batch]) -> list[Taken]:
-        """What each chunk of some passes holds."""
+        """Contents of each chunk of some passes."""
         chunks: list[Chunk] = []
         laid: list[_Laid] = []
         for batch in batches:

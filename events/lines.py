@@ -126,7 +126,7 @@ def _begins(text: bytes, at: int) -> bool:
 
 
 def _whole(text: bytes) -> int:
-    """Where the last event ends that came whole: a string, or a stack, may go on behind the last line's end."""
+    """End of the last whole event: a string, or a stack, may go on behind the last line's end."""
     end = text.rfind(b"\n") + 1
     at = end
     while at and len(text) - at < WORD_MASK:

@@ -92,7 +92,7 @@ class End(NamedTuple):
     frame: int = 0
     """Stack pointer at the call, with or without sign; 0: not known."""
     unsure: bool = False
-    """Of an entry: that of a call around it in its place may have been lost."""
+    """Whether the entry of a call around this one, in its place, may have been lost; of entries only."""
 
 
 class Call(NamedTuple):
@@ -128,7 +128,7 @@ class _Leaving(NamedTuple):
 
     last: End
     held: list[End]
-    """Those that may each be of several calls."""
+    """Exits that may each be of several calls."""
     beside: list[End]
     """Entries in the place of calls that returned: of another probe on the function, or of a tail call."""
 

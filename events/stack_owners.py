@@ -58,9 +58,9 @@ class StackOwners:
         self._blocks = blocks
         self._lines = lines
         self._open: dict[int, _Rows] = {}
-        """By CPU: the last events whose stacks may come in the next pass, with the stacks that came."""
+        """Last events whose stacks may come in the next pass, with the stacks that came, by CPU."""
         self._breaks: dict[int, list[int]] = {}
-        """By CPU: keys in front of which something was lost."""
+        """Keys in front of which something was lost, by CPU."""
 
     def break_at(self, key: int, cpu: int = _EVERY) -> None:
         """Assign no stack of a key or a later one to an event of before: something was lost between them."""

@@ -79,7 +79,7 @@ class Store:
         self.cgroups = Cgroups()
         """Where tasks were."""
         self.missed: Mapping[str, int | None] = {}
-        """By `group/event`: calls that a probe missed, as the kernel said last; None: it does not say."""
+        """Calls that a probe missed, by `group/event`, as last read; None: the kernel does not count them."""
         self.anew: tuple[int, ...] = ()
         """Rows from which on times are of a clock that had begun again."""
         self._clock = clock

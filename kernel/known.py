@@ -32,7 +32,7 @@ class Known:
         """Take the source of names; it is called when the first value is to be named."""
         self._make_namer = namer
         self._columns: dict[str, dict[str, Column]] = {}
-        """By the name of an event without our group, which is another one after a cut."""
+        """Values by the name of an event without our group, which is another one after a disconnect."""
         self._plans: list[Plan] = []
         self._frames: set[tuple[str, str]] = set()
         """(event, field) of what only tells calls apart."""

@@ -43,7 +43,7 @@ class GraphLines:
         self._watching = watching
         self._store = store
         self.names = names
-        """Of functions and values."""
+        """Names of functions and values."""
         self._call_text = call_text
         self._traced = traced
 

@@ -41,7 +41,7 @@ class ViewTable(ABC):
     """The rows of one view, of all that a store holds."""
 
     name: ClassVar[str]
-    """What is said for it: `calls`."""
+    """Word for its rows: `calls`."""
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
         """Take whose events they are, where they are, and the filter."""
@@ -57,7 +57,7 @@ class ViewTable(ABC):
     @property
     @abstractmethod
     def counted(self) -> Counted:
-        """How many rows there are, of how many without the filter."""
+        """Number of rows, and without the filter."""
 
     @property
     @abstractmethod
@@ -90,7 +90,7 @@ class CallsTable(ViewTable):
 
     @property
     def behind(self) -> int:
-        """Of pairing, and of the filter."""
+        """Rows that pairing or the filter has not looked at yet."""
         return self._calls.every.calls.behind + self._calls.behind
 
     @property
@@ -100,7 +100,7 @@ class CallsTable(ViewTable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What all have, then the fields of entries and exits."""
+        """Columns of all calls, then the fields of entries and exits."""
         source = source_of_rows(self.watch)
         fields = (
             f"{'exit' if self._ends[fmt.path].at_exit else 'entry'}.{name}"
@@ -148,7 +148,7 @@ class HotSpotsTable(ViewTable):
 
     @property
     def behind(self) -> int:
-        """Of the tree, and of the filter."""
+        """Rows that the tree or the filter has not looked at yet."""
         return self._graph.growing.behind + (self._graph.chosen.behind if self._graph.chosen is not None else 0)
 
     @property
@@ -160,7 +160,7 @@ class HotSpotsTable(ViewTable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of the screen."""
+        """Columns of the screen."""
         return ("function", "calls", "self", "total", "p50", "p99", "longest", "errors")
 
     def tick(self, budget: float) -> None:
@@ -217,7 +217,7 @@ class SummaryTable(ViewTable):
 
     @property
     def behind(self) -> int:
-        """Of counting."""
+        """Rows that are not counted yet."""
         return self._summary.behind
 
     @property
@@ -300,7 +300,7 @@ class ViewJob:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not in the table, a line each."""
+        """Return a line for each thing that is not in the table."""
         gone = self._table.store.evicted
         return (f"{grouped(gone)} older events were dropped from memory: no row is of them",) if gone else ()
 

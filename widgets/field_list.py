@@ -76,7 +76,7 @@ class FieldRows:
             yield Piece(" " + fit("" if node.offset is None else f"+{node.offset}", offset, right=True), "dim")
 
     def _label(self, entry: TreeRow) -> str:
-        """What was found says of what it is a part: that is not the row above it."""
+        """A row that was found names its structure, which is not the row above it."""
         return entry.node.label if self._query is None else entry.path
 
     def box(self, entry: TreeRow, tick: Tick) -> str:

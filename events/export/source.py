@@ -86,7 +86,7 @@ class Source:
     ends: Mapping[str, EndOf] = field(default_factory=dict)
     """The events that are ends of calls, by their `group/name`."""
     missed: Mapping[str, int | None] = field(default_factory=dict)
-    """By `group/event`: calls during which a probe did not run; None: the kernel does not say it."""
+    """Calls during which a probe did not run, by `group/event`; None: the kernel does not count them."""
     lost_between: Callable[[int, int], bool] = _nothing_lost
     """Whether events may have been lost between two time stamps."""
     shown: Callable[[Record], Iterable[tuple[str, str]]] = _no_names

@@ -98,7 +98,7 @@ class Host:
         self.left: tuple[str, ...] = ()
         """What could not be taken away at the end."""
         self.tables: tuple[Table, ...] = ()
-        """What hist triggers of its probes had counted when it was closed."""
+        """Tables of hist triggers of its probes, read when it was closed."""
         self.tables_error = ""
         """Why that could not be read, where there was something."""
         self.clock = Clock()

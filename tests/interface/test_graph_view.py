@@ -236,7 +236,7 @@ async def test_a_search_sees_what_calls_returned_and_were_given(recording):
 
 
 async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
-    """It never shows an address where the name is being read."""
+    """No address is shown while the name is being read."""
     read = threading.Event()
     load = Connection.load_symbols
 

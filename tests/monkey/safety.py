@@ -18,7 +18,7 @@ MEMORY = 512 << 20
 
 
 class Bounds:
-    """What one action may take; the process ends itself, with the place of every thread, where it takes more.
+    """Bounds of one action; the process ends itself, with the place of every thread, beyond them.
 
     That works where no exception could: in a loop without end, in a search of `re`, behind a lock.
     """

@@ -118,7 +118,7 @@ def test_a_second_signal_ends_what_the_first_has_to_wait_for(target, signals, mo
 
 
 def _told(target: FakeTarget) -> list[str]:
-    """What is switched on, in its order."""
+    """Files that are switched on, in order."""
     return [step.path.rpartition("/")[2] for step in target.steps if step.data in (b"0", b"1")]
 
 

@@ -56,10 +56,10 @@ class Written(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What the CPUs wrote, in their order, cut into pages of which some are lost."""
+    """Records that the CPUs wrote, in their order, cut into pages of which some are lost."""
 
     pages: dict[int, list[tuple[bool, list[tuple[int, Written]]]]]
-    """By CPU: whether a page is lost, and time and content of its records."""
+    """Pages by CPU: whether a page is lost, and time and content of its records."""
 
 
 @st.composite

@@ -56,7 +56,7 @@ class Step(NamedTuple):
     """The pages of all CPUs are read behind it."""
     drained: bool
     gap: bool
-    """What was read since was dropped."""
+    """Rows that were read since were dropped."""
 
 
 FEW = st.sampled_from([False] * 9 + [True])

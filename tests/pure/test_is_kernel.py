@@ -34,7 +34,7 @@ _IN_A_THREAD = {"tui/completing.py"}
 
 
 def test_no_screen_asks_for_the_name_of_our_process_there():
-    """It takes an answer of the far side, which a screen neither waits for nor may fail by."""
+    """An answer of the remote host is needed, which a screen neither waits for nor may fail by."""
     files = [path for folder in ("tui", "widgets") for path in (ROOT / folder).rglob("*.py")]
     asking = {str(path.relative_to(ROOT)) for path in files if "target.owner" in path.read_text()}
     assert asking == _IN_A_THREAD

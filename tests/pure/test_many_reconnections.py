@@ -105,7 +105,7 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
 
 
 def test_waiting_rows_of_several_sessions_are_read_under_what_they_were_made_under() -> None:
-    """Nobody ticks meanwhile, and the ids of one session mean other events in the next."""
+    """The ids of one session mean other events in the next, and no tick comes meanwhile."""
     side = Side()
     watch = Watch(Anything(side.target))
     watch.arm(probe("vfs_read"))

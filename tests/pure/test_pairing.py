@@ -275,7 +275,7 @@ class _Kernel:
 
 
 def _judged(kernel: _Kernel, *, counts: bool = True) -> Counter[Alone | None]:
-    """What became of the ends; each is told once, and no pair is false. `counts`: the kernel says its misses."""
+    """Return the outcome of the ends: each once, no pair false. `counts`: the kernel counts its misses."""
     pairing = Pairing(kernel.lost_between)
     ends = {
         f"g/{function}{kind}": EndOf(function, kind == "x", "", 0, (), chosen=function in kernel.chosen)

@@ -122,7 +122,7 @@ def test_calls_are_those_that_run_prints(command, tmp_path, text):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_summary_is_what_run_counts(command, text):
-    """Of all probes; `run` counts one field more, and prints fewer of its values."""
+    """All probes; `run` counts one field more, and prints fewer of its values."""
     printed = command("run", "-t", HERE, *PROBES, "--summary", "dfd", "--json", "--filter", text).objects
     given = command(HERE, "--export", "jsonl", "--view", "summary", "--filter", text).objects
     kinds = ("events", "rate", "latency")

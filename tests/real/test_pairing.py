@@ -103,7 +103,7 @@ def test_no_false_pair_where_events_are_overwritten(overrun: Watch, arguments: b
 
 @pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
 def test_two_probes_on_a_function_each_have_their_pairs(guest: Guest) -> None:
-    """Of one task, which writes 30 times; in whatever order that kernel reports the exits."""
+    """One task writes 30 times; that kernel may report the exits in any order."""
     connection = Connection(connect(guest, guest.kernel.release))
     watching = Watch(connection)
     try:

@@ -45,7 +45,7 @@ class Export:
         self._writer = writer
         self._told = time.monotonic()
         self._lacks_returns = False
-        """They are calls of a tracer that records no return values."""
+        """Whether the calls are of a tracer that records no return values."""
         self._told_of = 0
         """Events that were told when progress was told last."""
         self._busy = False

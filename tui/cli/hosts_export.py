@@ -43,7 +43,7 @@ def wanted_of_hosts(arguments: argparse.Namespace) -> Wanted | None:
 
 @contextlib.contextmanager
 def giving_of_hosts(fleet: Fleet, wanted: Wanted, *, filtered: bool = False) -> Iterator[Export]:
-    """Where the events of all go, of which some do not pass where they are `filtered`.
+    """Return the sink of the events of all hosts, of which some do not pass where they are `filtered`.
 
     As `tui.cli.event_export.giving`, and raises as that does.
     """

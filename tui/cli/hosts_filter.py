@@ -26,9 +26,9 @@ class HostsFilter:
     def __init__(self, fleet: Fleet, text: str) -> None:
         """Take the condition; empty: every event passes."""
         self.shown: Counter[str] = Counter()
-        """By host how many events passed."""
+        """Events that passed, by host."""
         self.of: Counter[str] = Counter()
-        """By host how many there were."""
+        """Events, by host."""
         self._fleet = fleet
         self._text = text
         from tui.filter import Filter  # what measures text for a screen comes with it

@@ -46,7 +46,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filter(parser: argparse.ArgumentParser, where: str = "") -> None:
-    """Which events are given out; `where` the option has something to do, in words, with a blank behind them."""
+    """Return words for the events that are given out; `where` the option has an effect, with a blank behind it."""
     parser.add_argument(
         "--filter",
         metavar="CONDITION",

@@ -51,7 +51,7 @@ class ToArm(NamedTuple):
         passes: Callable[[int], bool] | None = None,
         most: int = 0,
     ) -> Calls | None:
-        """Who shows calls, where these are shown; for the arguments see `tui.cli.calls.Calls`."""
+        """Return the printer of calls, None: events are printed; for the arguments see `tui.cli.calls.Calls`."""
         if not self.calls:
             return None
         return Calls(watch, show, asked, self.leasts, as_json=as_json, face=face, passes=passes, most=most)

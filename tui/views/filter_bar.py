@@ -107,7 +107,7 @@ class FilterBar(FilterLine):
 
     @property
     def _urgent(self) -> str:
-        """What is said instead of how many pass; empty: nothing."""
+        """Text in place of the number of rows that pass; empty: none."""
         return ""
 
     def ask(self) -> None:

@@ -139,7 +139,7 @@ class GraphView(TableView):
 
     @property
     def table_name(self) -> str:
-        """That of hot spots while they are shown; the tree is `graph --json`."""
+        """Table of hot spots while they are shown; the tree is `graph --json`."""
         return "hot-spots" if self.pane.table is self.pane.hot else ""
 
     @property

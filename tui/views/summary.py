@@ -59,7 +59,7 @@ class SummaryView(View):
         """Those of the preset that was armed last."""
         self._subject = Subject()
         self._group = ""
-        """Of our events, as the store has it."""
+        """Counts of our events, as the store has them."""
         self._picked = False
         """A person chose it, so that it stays."""
         self._preset: tuple[frozenset[Armable], tuple[str, ...]] = (frozenset(), ())
