@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from textual import on, work
 from textual.notifications import SeverityLevel
 
-from probes.plan import titles_of
 from tui import dialogs
 from tui.messages import Disarmed, FoundTooFast, ProbeArmed, ProbeRejected, Recorded, Remedied
 from tui.target_app import TargetApp
@@ -181,6 +180,8 @@ class ArmingApp(TargetApp):
         for failure in event.failures:
             self.notify(failure, title="left behind", severity="error", markup=False)
         if (gone := event.gone) and event.watching is self.watching:
+            from probes.plan import titles_of  # what is first seen needs no probes
+
             names = ", ".join(titles_of([plan for plan, _ in gone]))
             self.can_take_back(f"disarmed: {names}", lambda: self._arm_back(gone))
         self.look()

@@ -27,12 +27,13 @@ from tui.screens.losses import LossScreen
 from tui.screens.presets import PresetScreen
 from tui.screens.targets import TargetScreen
 from tui.screens.triggers import TriggerScreen
+from tui.typed_ahead import PAUSE
 from tui.views.graph import GraphView
 from tui.ways_out import WAYS
 from widgets.choose import Choose
 from widgets.confirm import Confirm
 from widgets.function_list import FunctionList
-from widgets.search_line import PickLine
+from widgets.search_line import PickLine, SearchLine
 from widgets.trouble import TroubleDialog
 from widgets.way_out import Way
 
@@ -70,7 +71,9 @@ async def take(pilot: Any, way: Way) -> None:
             await pilot.press(*"vfs_read")
         else:
             await pilot.press(key)
-        await pilot.pause(0.3)
+        if key == "enter":  # types are read, and the letters that follow are for what comes then
+            await until(lambda: not isinstance(pilot.app.focused, SearchLine), pilot)
+        await pilot.pause(PAUSE + 0.05)
 
 
 def shows(app: Any, kind: type) -> Callable[[], bool]:
