@@ -109,8 +109,8 @@ def left(guest: Guest) -> str:
 def is_recording(guest: Guest) -> bool:
     """Return whether all events of the only session of ours are on, and recording is.
 
-    The file of the group says so too early: while rates are measured an event is on, but records nothing (`0*`). While
-    several probes are armed, `tracing_on` is 0.
+    The file of the group says so too early: while rates are measured an event is on, but records nothing (`0*`), and
+    `tracing_on` is 0 until all probes are armed.
     """
     files = f"{TRACEFS}/instances/probewright-*/events/pw_*/*/enable {TRACEFS}/instances/probewright-*/tracing_on"
     states = guest.run(f"cat {files} 2>/dev/null || true").split()
