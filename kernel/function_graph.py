@@ -183,7 +183,8 @@ def open_graph(
         pump.events_in = lambda chunk: events_in(chunk, header)
         session = Session(target, tracefs, instance, undo, pump, header)
         session.follows_forks = follows_forks
-        formats = _record(session, tracefs, undo, plan, ready)
+        ready(session)
+        formats = _record(session, tracefs, undo, plan)
         return GraphTracing(session, plan, found, MappingProxyType(formats))
     except BaseException as error:
         if pump:
@@ -194,9 +195,7 @@ def open_graph(
         raise
 
 
-def _record(
-    session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan, ready: Callable[[Session], None]
-) -> dict[int, EventFormat]:
+def _record(session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan) -> dict[int, EventFormat]:
     """Switch on what is recorded beside the calls, then recording; gives the formats of all of it."""
     target, instance = session.target, session.instance
     beside = _events_beside(target, instance, plan)
@@ -206,7 +205,6 @@ def _record(
     session.pump.start()
     leave_out(target, instance, append=False)
     _leave_out(target, instance)  # the stream may have brought processes of ours
-    ready(session)
     target.perform(instance.write("tracing_on", "1"))
     return formats
 
