@@ -13,7 +13,6 @@ from tests.real import command
 from tests.real.processes import PATIENCE, until
 
 COMMANDS = {
-    "graph": ["graph", "vfs_read", "--json", "--reconnect", "0"],
     "run": ["run", "f vfs_read", "--json", "--reconnect", "0"],
 }
 
