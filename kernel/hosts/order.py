@@ -103,8 +103,9 @@ def carry_out(watch: Watch, order: Order) -> Done:
     """
     probes, notes = probes_for(watch.connection, order, [armed.plan.probe for armed in watch.armed])
     done = []
+    together = not watch.armed  # else those that are armed would miss what happens meanwhile
     try:
-        if not watch.armed:  # else those that are armed would miss what happens meanwhile
+        if together:
             watch.hold_recording()
         for probe in probes:
             armed = watch.arm(probe, at_any_rate=order.at_any_rate, mode=order.mode, triggers=order.triggers)
@@ -119,7 +120,8 @@ def carry_out(watch: Watch, order: Order) -> Done:
         raise
     finally:
         with contextlib.suppress(KernelError):  # a line that is gone says so by itself
-            watch.record_together()
+            if together:
+                watch.record_together()
     # Plan.lines: an event that the kernel has already is made by none.
     lines = tuple(line for armed in done for line in armed.plan.lines)
     return Done(lines, tuple(dict.fromkeys(notes)))
