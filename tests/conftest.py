@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from kernel.lab import cache
 from tests import schedule
+from tui.cli import waiting
 
 pytest_plugins = ["tests.second_try", "tests.lab_kernels"]
 
@@ -69,6 +70,13 @@ def no_presets_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def a_command_of_its_own() -> Iterator[None]:
+    """Have a command for the lab print its progress in lines, and none that runs in this process after it."""
+    yield
+    waiting._prints_lines = False
 
 
 @pytest.fixture(autouse=True)
