@@ -13,6 +13,7 @@ from tests.real import command
 from tests.real.processes import PATIENCE, until
 
 COMMANDS = {
+    "graph": ["graph", "vfs_read", "--json", "--reconnect", "0"],
     "run": ["run", "f vfs_read", "--json", "--reconnect", "0"],
 }
 
