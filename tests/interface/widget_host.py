@@ -81,7 +81,10 @@ async def paste(pilot: Pilot[Any], text: str) -> None:
 
 
 async def until(condition: Callable[[], object], pilot: Pilot[Any], seconds: float = 60.0) -> None:
-    """Wait for the application to come to a state; a widget that is not there yet is no failure."""
+    """Wait for the application to come to a state, and show its screen where it does not.
+
+    A widget that is not there yet is no failure.
+    """
     end = time.monotonic() + seconds
     while True:
         await pilot.pause()
@@ -91,5 +94,6 @@ async def until(condition: Callable[[], object], pilot: Pilot[Any], seconds: flo
                 return
         except (LookupError, NoMatches):
             pass
-        assert time.monotonic() < end, "the application did not come to that state"
+        if time.monotonic() >= end:
+            raise AssertionError("\n".join(["the application did not come to that state:", *screen_text(pilot.app)]))
         await asyncio.sleep(0.02)
