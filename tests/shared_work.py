@@ -18,16 +18,20 @@ LARGE = 1 << 16
 
 
 @pytest.fixture(scope="session", autouse=True)
-def recordings_unpacked_once() -> Iterator[None]:
-    """Keep the last unpacked large chunks and symbol tables: half of the time that opening a recording takes."""
-    unpack = chunks._unpack
-    kept = functools.lru_cache(16)(unpack)
+def recordings_packed_once() -> Iterator[None]:
+    """Keep the last large chunks, packed and unpacked, and symbol tables: half of what writing or opening one takes."""
+    unpack, deflate = chunks._unpack, chunks._deflate
+    unpack_kept, deflate_kept = functools.lru_cache(16)(unpack), functools.lru_cache(16)(deflate)
 
     def unpack_once(stored: bytes, codec: int, length: int, part: bool = False) -> bytes:
-        return (kept if len(stored) > LARGE else unpack)(stored, codec, length, part)
+        return (unpack_kept if len(stored) > LARGE else unpack)(stored, codec, length, part)
+
+    def deflate_once(raw: bytes, level: int) -> bytes:
+        return (deflate_kept if len(raw) > LARGE else deflate)(raw, level)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "_unpack", unpack_once)
+        patch.setattr(chunks, "_deflate", deflate_once)
         patch.setattr(Symbols, "parse", functools.lru_cache(8)(Symbols.parse))
         yield
 

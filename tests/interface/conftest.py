@@ -17,14 +17,14 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
 import tui.keyboard
-from tests.shared_work import collections_without_modules, pumps_closed_after_the_test, recordings_unpacked_once
+from tests.shared_work import collections_without_modules, pumps_closed_after_the_test, recordings_packed_once
 
 FRAME = 1 / 250
 """Seconds between two paints of a screen in tests."""
 BUSY = 0.25
 """Share of a frame in which a process that computes is not idle."""
 
-__all__ = ["collections_without_modules", "pumps_closed_after_the_test", "recordings_unpacked_once"]
+__all__ = ["collections_without_modules", "pumps_closed_after_the_test", "recordings_packed_once"]
 
 
 @pytest.fixture(scope="session", autouse=True)
