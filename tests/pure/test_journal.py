@@ -41,6 +41,7 @@ class Service:
             stdout=subprocess.PIPE,
             stderr=far.fileno(),
             start_new_session=True,
+            bufsize=0,  # else a line that is read takes more with it, which `end` would not see
         )
         far.close()
         self.said = bytearray()
