@@ -19,7 +19,7 @@ LARGE = 1 << 16
 
 @pytest.fixture(scope="session", autouse=True)
 def recordings_packed_once() -> Iterator[None]:
-    """Keep the last large chunks, packed and unpacked, and symbol tables: half of what writing or opening one takes."""
+    """Keep the last large chunks, packed and unpacked, and symbol tables: half of the time that a recording takes."""
     unpack, deflate = chunks._unpack, chunks._deflate
     unpack_kept, deflate_kept = functools.lru_cache(16)(unpack), functools.lru_cache(16)(deflate)
 

@@ -84,6 +84,8 @@ class SpecEditor(Input):
         self.history = History()
         self._given = -1
         """Where a blank was put that need not be typed too."""
+        self._lines = 1
+        """Lines that it took last."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Enter takes a completion that was chosen, before all else."""
@@ -173,9 +175,13 @@ class SpecEditor(Input):
 
     # -- picture ---------------------------------------------------------------------------------------------------
 
+    @property
+    def _is_judged(self) -> bool:
+        """Whether `shown` is about the text: it follows a moment behind the keys, the text alone is drawn then."""
+        return safe(self.shown.text) == self.value
+
     def _laid(self, columns: int) -> Laid:
-        # The verdict follows a moment behind the keys: until then the text alone is drawn.
-        shown = self.shown if safe(self.shown.text) == self.value else Specification(self.value)
+        shown = self.shown if self._is_judged else Specification(self.value)
         if self.listed and unfinished(shown):
             shown = Specification(self.value)  # the list says how it goes on
         keys = "" if self.listed else "tab" if self.has_focus else "F6, tab"
@@ -187,8 +193,13 @@ class SpecEditor(Input):
         return max(1, self.size.width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
-        """As many lines as it takes."""
-        return max(1, len(self._laid(width).lines))
+        """As many lines as it takes; until there is a verdict on what was typed, no fewer than before.
+
+        Else the panes above would grow and shrink by a line at each letter.
+        """
+        lines = max(1, len(self._laid(width).lines))
+        self._lines = max(lines, self._lines) if self.value and not self._is_judged else lines
+        return self._lines
 
     def render(self) -> Content:
         """Text, verdict, cursor, selection."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from textual.geometry import Size
 from textual.pilot import Pilot
 
 from kernel.connection import Connection
@@ -37,6 +40,24 @@ async def editing(app: Probewright, pilot: Pilot[None]) -> tuple[SpecPane, Probe
     await pilot.press("f6")
     await until(lambda: app.focused is spec.editor, pilot)
     return spec, editor
+
+
+async def test_no_pane_grows_and_shrinks_with_each_letter(kernel_only, monkeypatch):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, _ = await editing(app, pilot)
+        await typed(pilot, "f v")
+        await until(lambda: spec.shown.text == "f v" and spec.shown.verdict, pilot)
+        heights, update = [spec.outer_size.height], SpecPane._size_updated
+
+        def note(pane: SpecPane, size: Size, *rest: Any, **more: Any) -> bool:
+            heights.append(size.height)
+            return update(pane, size, *rest, **more)
+
+        monkeypatch.setattr(SpecPane, "_size_updated", note)
+        await typed(pilot, "fs_re")
+        await until(lambda: spec.shown.text == "f vfs_re", pilot)
+        assert len(heights) > 5 and len(set(heights)) == 1
 
 
 @pytest.mark.parametrize("size", [SIZE, (80, 24)])

@@ -43,7 +43,7 @@ def unread(words: list[str]) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 def waits(pid: int, pipe: int) -> bool:
-    """Whether the pipe is full and the main thread is within a system call on standard output (proc_pid_syscall(5))."""
+    """Whether the pipe is full and the main thread in a system call on standard output: proc_pid_syscall(5)."""
     full = not select.select([], [pipe], [], 0.05)[1]
     return full and Path(f"/proc/{pid}/syscall").read_text().split()[1:2] == ["0x1"]
 
