@@ -138,7 +138,17 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("words", CASES.values(), ids=CASES)
+LIKE_OTHERS = {"text", "times of day", "CSV", "text in a file", "folded"}
+"""Cases whose code is that of another one for the most part; each takes some 8 s."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(words, id=name, marks=pytest.mark.matrix if name in LIKE_OTHERS else ())
+        for name, words in CASES.items()
+    ],
+)
 def test_nothing_is_kept_of_what_was_given_out(words, target, tmp_path, command):
     done = command(*(word.replace("FOLDER", str(tmp_path)) for word in words), "--reconnect", "0")
     assert len(getattr(target, "eager", target).held) == 2, done.err

@@ -31,7 +31,7 @@ from probes.plan import Plan, PlannedEvent
 from probes.probe import Place, Probe
 from tests.real.processes import sshs, until
 
-DIALECTS = ["agent", "sh"]
+DIALECTS = ["agent", pytest.param("sh", marks=pytest.mark.matrix)]
 TRACEFS = "/sys/kernel/tracing"
 
 

@@ -93,8 +93,18 @@ def ssh_over(line: SlowLine, guest: Guest, folder: Path) -> dict[str, str]:
     return env
 
 
-def test_a_recording_is_made_wherever_its_line_is_cut(guest_72: Guest, tmp_path: Path) -> None:
-    """While keys are exchanged, the agent is sent, the kernel is looked at, its symbols come, a probe is armed."""
+@pytest.mark.parametrize(
+    "parts",
+    [(6_000, 0.5), pytest.param((1_500, 40_000, 0.95), marks=pytest.mark.matrix)],
+    ids=["two", "more"],
+)
+def test_a_recording_is_made_wherever_its_line_is_cut(
+    guest_72: Guest, tmp_path: Path, parts: tuple[float, ...]
+) -> None:
+    """While keys are exchanged, the agent is sent, the kernel is looked at, its symbols come, a probe is armed.
+
+    Parts below one are of all bytes, the others bytes.
+    """
     with SlowLine(guest_72.port) as line:
         env = ssh_over(line, guest_72, tmp_path)
 
@@ -111,7 +121,7 @@ def test_a_recording_is_made_wherever_its_line_is_cut(guest_72: Guest, tmp_path:
             done = recorded(name, 0)
             assert done.status == 0 and "trying again" not in done.err, done
         all_of_it = line.carried
-        for part in (1_500, 6_000, 40_000, all_of_it // 2, all_of_it * 19 // 20):
+        for part in (int(part if part > 1 else part * all_of_it) for part in parts):
             done = recorded(f"{part}.pwr", part)
             assert done.status == 0 and "trying again for 300 s" in done.err, (part, all_of_it, done)
             recording = Recording.open(tmp_path / f"{part}.pwr")
