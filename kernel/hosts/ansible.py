@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +29,8 @@ _BY_SSH = ("ssh", "smart", "paramiko", "paramiko_ssh")
 """Values of ansible_connection, without `ansible.builtin.`, for what our own ssh reaches too."""
 _MOST_HOSTS = 10_000
 _AS_JSON = "have it as JSON: ansible-inventory -i FILE --list > FILE.json"
-_REACHING = ("ansible_host", "ansible_port", "ansible_user", "ansible_connection")
+_PRIORITY = "ansible_group_priority"
+_REACHING = ("ansible_host", "ansible_port", "ansible_user", "ansible_connection", _PRIORITY)
 _OF_SSH = {"ansible_ssh_host": "ansible_host", "ansible_ssh_port": "ansible_port", "ansible_ssh_user": "ansible_user"}
 """Names that count more than the others, wherever they stand (lib/ansible/plugins/connection/ssh.py)."""
 
@@ -59,7 +61,8 @@ class Inventory:
 
     def targets(self, group: str) -> tuple[str, ...]:
         """What `--target` takes, for each host of a group. Raises GroupError."""
-        return tuple(dict.fromkeys(self._target(host) for host in self.members(group)))
+        depths = self._depths()
+        return tuple(dict.fromkeys(self._target(host, depths) for host in self.members(group)))
 
     def _within(self, group: str) -> list[str]:
         """A group and all that are in it; a circle ends where it began."""
@@ -71,8 +74,27 @@ class Inventory:
                 waiting += self.children.get(one, ())
         return found
 
-    def _target(self, host: str) -> str:
-        own = self._variables(host)
+    def _rank(self, group: str, depths: Mapping[str, int]) -> tuple[int, int, str]:
+        """Return the sort key of a group, as `get_group_vars` of Ansible has it: depth, priority, name."""
+        priority = self.variables.get(group, {}).get(_PRIORITY, "1")
+        return depths.get(group, 1), int(priority) if re.fullmatch(r"-?\d{1,9}", priority) else 1, group
+
+    def _depths(self) -> dict[str, int]:
+        """Return by group the number of groups on the longest way from `all` to it; a circle is not gone around."""
+        inside = {group: {*inner} - {group} for group, inner in self.children.items() if group != "all"}
+        holders = Counter(inner for found in inside.values() for inner in found)
+        depths = dict.fromkeys((*self.groups, *self.children, *holders), 1)
+        free = [group for group in depths if not holders[group]]
+        for group in free:
+            for inner in inside.get(group, ()):
+                depths[inner] = max(depths[inner], depths[group] + 1)
+                holders[inner] -= 1
+                if not holders[inner]:
+                    free.append(inner)
+        return depths
+
+    def _target(self, host: str, depths: Mapping[str, int]) -> str:
+        own = self._variables(host, depths)
         connection = own.get("ansible_connection", "smart").removeprefix("ansible.builtin.")
         if connection == "local":
             return "local"
@@ -88,12 +110,12 @@ class Inventory:
         port = f":{own['ansible_port']}" if own.get("ansible_port") else ""
         return f"ssh://{user}{f'[{where}]' if ':' in where else where}{port}"
 
-    def _variables(self, host: str) -> dict[str, str]:
-        """How it is reached: its own word counts most, then that of the groups that lie deepest."""
+    def _variables(self, host: str, depths: Mapping[str, int]) -> dict[str, str]:
+        """Return how it is reached: its own variables win over those of groups, and of these the last in `_rank`."""
         found = dict(self.variables.get("all", {}))
         holding = [group for group in {*self.groups, *self.children} if group != "all"]
         holding = [one for one in holding if any(host in self.groups.get(part, ()) for part in self._within(one))]
-        for group in sorted(holding, key=lambda one: (-len(self._within(one)), one)):
+        for group in sorted(holding, key=lambda one: self._rank(one, depths)):
             found |= self.variables.get(group, {})
         found |= self.hosts[host]
         return found | {plain: found[name] for name, plain in _OF_SSH.items() if name in found}

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -65,14 +66,35 @@ ANSIBLE = shutil.which("ansible-inventory", path=f"{Path(sys.executable).parent}
 
 @pytest.mark.skipif(ANSIBLE is None, reason="Ansible is not installed")
 def test_ansible_reads_the_same_hosts(tmp_path):
-    file = tmp_path / "inventory.ini"
-    file.write_text(INVENTORY)
-    assert ANSIBLE is not None
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(tmp_path / "home")}
-    words = [ANSIBLE, "-i", str(file), "--list"]
-    told = subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
+    told = listed_by_ansible(INVENTORY, tmp_path)
     for group in ("web", "db", "site", "all"):
         assert set(read_json(told).targets(group)) == set(read_ini(INVENTORY).targets(group)), group
+
+
+def listed_by_ansible(inventory: str, folder: Path) -> str:
+    """Return what `ansible-inventory --list` prints of an inventory in INI."""
+    file = folder / "inventory.ini"
+    file.write_text(inventory)
+    assert ANSIBLE is not None
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "home")}
+    words = [ANSIBLE, "-i", str(file), "--list"]
+    return subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+@pytest.mark.skipif(ANSIBLE is None, reason="Ansible is not installed")
+def test_of_several_groups_the_one_counts_that_counts_for_ansible(tmp_path):
+    """Groups within groups, each with a port of its own, some with a priority; each host is in several of them."""
+    chosen, lines = Random(4), []
+    for number in range(60):
+        lines += [f"[g{number}]", *(f"h{host}" for host in chosen.sample(range(40), 3))]
+        lines += [f"[g{number}:vars]", f"ansible_port={1000 + number}"]
+        if not number % 7:
+            lines.append(f"ansible_group_priority={chosen.randrange(-3, 12)}")
+        inner = [f"g{one}" for one in range(number + 1, 60) if not chosen.randrange(12)]
+        lines += [f"[g{number}:children]", *inner] if inner else []
+    inventory = "\n".join(lines)
+    told = read_json(listed_by_ansible(inventory, tmp_path))
+    assert sorted(told.targets("all")) == sorted(read_ini(inventory).targets("all"))
 
 
 def test_what_ansible_inventory_lists():
