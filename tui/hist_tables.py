@@ -73,10 +73,11 @@ def _title(key: Key) -> str:
     return safe(f"{key.name}.{key.modifier}" if key.modifier else key.name)
 
 
-def object_of(table: Table) -> dict[str, Any]:
-    """Return a table as an object for JSON."""
+def object_of(table: Table, cuts: int = 0, host: str = "") -> dict[str, Any]:
+    """Return a table as an object for JSON; `cuts`: how often the line was cut, with what was counted before."""
     found = table.histogram
     return {
+        **({"host": host} if host else {}),
         "summary": "hist",
         "event": exported_name(table.event),
         "trigger": found.trigger,
@@ -88,6 +89,7 @@ def object_of(table: Table) -> dict[str, Any]:
         "hits": found.hits,
         "entries_taken": found.room_taken,
         "without_room": found.dropped,
+        "cuts": cuts,
     }
 
 

@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from events.export.formats import format_named
+from events.export.formats import OF_TABLES, format_named
 from kernel.bounds import SCREEN
 from kernel.connection import Connection
 from kernel.open import open_target
@@ -18,18 +18,24 @@ from tests.json_reader import read_line
 from tests.pure.commands import command
 from tests.pure.test_cli_filter import HERE, PROBES
 from tests.pure.test_json_exact import for_people
-from tui.cli.options import VIEWS
+from tui.cli import options
 from tui.event_export import load_symbols
 from tui.filter import Filter
-from tui.view_tables import FORMATS, TABLES, SummaryTable, ViewJob
+from tui.view_job import ViewJob
+from tui.view_tables import OF_KERNEL, TABLES, SummaryTable
 
 __all__ = ["command"]
 
 TEXTS = ("", "comm == cat && latency > 1ms", "ret < 0", "comm == nobody")
 
 
+VIEWS = tuple(name for name in TABLES if name not in OF_KERNEL)
+"""Those of events."""
+
+
 def test_the_words_for_views_are_those_of_their_tables():
-    assert tuple(TABLES) == VIEWS
+    """`kernel-summary` is the summary of --hist, and the table of hosts is made of no watch."""
+    assert {*TABLES, "hosts"} == {*options.VIEWS, "kernel-summary"}
 
 
 @pytest.fixture(scope="module", params=["calls", "graph", "cut", "empty"])
@@ -63,7 +69,7 @@ def in_steps(watch: Watch, view: str, name: str, text: str) -> tuple[bytes, str]
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_command_writes_what_steps_do(path, view, command, tmp_path):
     watch = watched(path)
-    for name in FORMATS:
+    for name in OF_TABLES:
         for text in ("", "comm == cat"):
             data, said = in_steps(watch, view, name, text)
             file = tmp_path / f"{name}{len(text)}"

@@ -52,7 +52,7 @@ def _print(tables: Sequence[Table], host: str, cuts: int, *, as_json: bool, asid
 
     if as_json and not aside:
         for table in tables:
-            emit(({"host": host} if host else {}) | object_of(table) | {"cuts": cuts})
+            emit(object_of(table, cuts, host))
         return
     out = sys.stderr if aside else sys.stdout
     if host:

@@ -14,6 +14,7 @@ from events.export.formats import FORMATS, Format, format_named
 from events.export.job import Job, prepare, writer_of
 from events.export.parquet import NoPyarrow
 from events.export.passing import Passing
+from kernel.errors import KernelError
 from tui.event_export import load_symbols, source_of_rows
 from tui.export_file import ExportFile, FileRefused
 from tui.filter import Counted, Filter
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from events.selected import Selected
     from events.store import Store
     from kernel.watch import Watch
-    from tui.view_tables import ViewJob
+    from tui.view_job import ViewJob
+    from tui.view_table import ViewTable
 
 _BUDGET = 0.02
 """Seconds of a step."""
@@ -40,8 +42,16 @@ _COUNT_EVERY = 0.5
 
 _OF_VIEW = " of "
 """Stands between the name of a format and that of the view whose table is written."""
-_TITLES = {"calls": "calls", "hot-spots": "hot spots", "summary": "summary"}
 _KEEPS = "the table of this view, with all digits; --view writes the same"
+_COUNTED = "what the kernel has counted when it is written; {} writes the same"
+_TABLES = {
+    "calls": ("calls", _KEEPS),
+    "hot-spots": ("hot spots", _KEEPS),
+    "summary": ("summary", _KEEPS),
+    "kernel-summary": ("summary", _COUNTED.format("run --hist --view summary")),
+    "histograms": ("histograms", _COUNTED.format("run --view histograms")),
+}
+"""Titles of the tables of `tui.view_tables`, and what is in them."""
 
 
 class EventExportScreen(EventExportDialog):
@@ -118,19 +128,37 @@ class EventExportScreen(EventExportDialog):
         if self._file is None:  # given up meanwhile
             return
         self.say_of_what(self._of_what())
+        if self._of_view:
+            from tui.view_tables import TABLES
+
+            self._read(TABLES[self._view](self._watching, self._store, self._filter), form)
+            return
         try:
-            self._job = self._made(form, self._file.out)
+            self._job = self._of_events(form, self._file.out)
         except OSError as error:
             self._fail(error)
             return
         self._step()
 
-    def _made(self, form: Format, out: BinaryIO) -> Job | ViewJob:
-        """Return what writes the file. Raises OSError."""
-        if self._of_view:
-            from tui.view_tables import TABLES, ViewJob
+    @work(thread=True, group="export", exit_on_error=False)
+    def _read(self, table: ViewTable, form: Format) -> None:
+        """Read what the kernel holds of a table."""
+        try:
+            table.read()
+        except KernelError as error:
+            self.app.call_from_thread(self._fail, error)
+        else:
+            self.app.call_from_thread(self._begin_table, table, form)
 
-            return ViewJob(TABLES[self._view](self._watching, self._store, self._filter), form, out)
+    def _begin_table(self, table: ViewTable, form: Format) -> None:
+        from tui.view_job import ViewJob
+
+        if self._file is not None:  # else given up meanwhile
+            self._job = ViewJob(table, form, self._file.out)
+            self._step()
+
+    def _of_events(self, form: Format, out: BinaryIO) -> Job:
+        """Return what writes the events. Raises OSError."""
         passes = None if self._selected is None else partial(_passes, self._selected)
         source = replace(source_of_rows(self._watching), passes=passes)
         return Job(self._store, writer_of(form, source, out), Passing(passes, pairs=form.whole_calls))
@@ -180,11 +208,13 @@ class EventExportScreen(EventExportDialog):
 
 def _tables_of(view: str) -> list[Offered]:
     """Return the formats of a view's table; none where it has none."""
-    forms = [form for form in FORMATS if form.columns or form.name == "jsonl"] if view else []
+    if not view:
+        return []
+    title, keeps = _TABLES[view]
     return [
-        Offered(f"{form.name}{_OF_VIEW}{view}", f"{_TITLES[view]}: {form.title}", form.suffix, _KEEPS)
-        for form in forms
-        if not form.binary
+        Offered(f"{form.name}{_OF_VIEW}{view}", f"{title}: {form.title}", form.suffix, keeps)
+        for form in FORMATS
+        if form.of_tables
     ]
 
 
