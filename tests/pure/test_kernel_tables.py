@@ -182,7 +182,7 @@ def test_where_the_kernel_does_not_let_them_be_read_no_file_is_begun(host, comma
         (("--view", "histograms"), "--view is what --export gives out"),
         (("--view", "histograms", "--export", "perfetto:x"), "perfetto holds events"),
         (("--view", "histograms", "--export", "csv", "--filter", "count > 1"), "this table is of none"),
-        (("--view", "calls", "--export", "csv", "--count", "3"), "--for or Ctrl+C"),
+        (("--view", "calls", "--export", "csv", "--count", "3"), "--for says when"),
         (("--view", "hosts", "--export", "csv"), "-t more than once"),
         (("--view", "calls", "--export", "csv", "--hist"), "--view summary"),
         (("--view", "summary", "--export", "csv", "--summary", "count"), "has the values of every field"),

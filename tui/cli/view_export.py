@@ -21,9 +21,7 @@ from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, check_view
 from tui.cli.watching import account, follow
 from tui.event_export import load_symbols
 from tui.export_file import ExportFile
-from tui.kernel_tables import KernelSummaryTable
 from tui.view_job import ViewJob
-from tui.view_tables import TABLES
 
 if TYPE_CHECKING:
     from events.store import Store
@@ -64,7 +62,7 @@ def run_view(
     """
     view = arguments.view
     if arguments.hist:
-        view = KernelSummaryTable.name
+        view = f"kernel-{view}"
         count_in_kernel(watch, "")
     ended_by: KernelError | None = None
     try:
@@ -86,6 +84,8 @@ def run_view(
 
 def _give(watch: Watch, store: Store, wanted: Wanted, view: str, chosen: Filter, *, as_json: bool = False) -> int:
     """Write the table of a view of what a store holds. Raises `REFUSALS`, and of the kernel what `read` does."""
+    from tui.view_tables import TABLES  # what measures text for a screen comes with it
+
     load_symbols(watch, wanted.form)
     return give_table(TABLES[view](watch, store, chosen), wanted, as_json=as_json, filtered=bool(chosen.text))
 

@@ -12,8 +12,8 @@ from tui.cli.outlets import OTLP, BadSetting, WantedOutlet, wanted_outlet
 from tui.export_file import FileRefused, require_free
 
 STDOUT = "-"
-_UNFILTERED = ("histograms", "hosts")
-"""Views that are made of no events."""
+_OF_SEVERAL = ("histograms", "hosts")
+"""Views that there are of several hosts."""
 
 
 class NotWanted(Exception):
@@ -77,8 +77,8 @@ def _is_timed(arguments: argparse.Namespace, form: Format) -> bool:
     return getattr(arguments, "clock", None) not in (None, "kernel") and form.name in ("jsonl", "csv", "parquet")
 
 
-def check_view(arguments: argparse.Namespace, wanted: Wanted | None, hosts: int = 1) -> None:
-    """Raise NotWanted where --view can't be meant with the other arguments; `hosts`: their number."""
+def check_view(arguments: argparse.Namespace, wanted: Wanted | None, *, several: bool = False) -> None:
+    """Raise NotWanted where --view can't be meant with the other arguments; `several`: hosts are named."""
     view = arguments.view
     sums = next((name for name in ("summary", "hist") if getattr(arguments, name, None) not in (None, False)), "")
     if not view:
@@ -95,15 +95,15 @@ def check_view(arguments: argparse.Namespace, wanted: Wanted | None, hosts: int 
     if wanted.timed:
         raise NotWanted("--view: a table has the kernel's own times; without --view --clock adds those of day")
     if getattr(arguments, "count", None):
-        raise NotWanted("--view: a table is of all that came; --for or Ctrl+C says when it is made, --count can't")
-    if arguments.filter.strip() and view in _UNFILTERED:
+        raise NotWanted("--view: a table is of all that came; --for says when it is made, --count can't")
+    if arguments.filter.strip() and view == "histograms":
         raise NotWanted(f"--view {view}: --filter chooses among recorded events, and this table is of none")
     if sums == "summary" or (sums and view != "summary"):
         raise NotWanted(f"--{sums} prints; its table is --view summary, which has the values of every field")
-    if hosts == 1 and view == "hosts":
+    if not several and view == "hosts":
         raise NotWanted("--view hosts is of several hosts: -t more than once, or -g")
-    if hosts > 1 and view not in _UNFILTERED:
-        raise NotWanted(f"--view {view} is of one host; of several there are {' and '.join(_UNFILTERED)}")
+    if several and view not in _OF_SEVERAL:
+        raise NotWanted(f"--view {view} is of one host; of several there are {' and '.join(_OF_SEVERAL)}")
 
 
 def words_of(error: FileRefused) -> str:
