@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from events.cut_mark import is_mark
 from tui.chosen_calls import ChosenCalls
 from tui.ends import ends_of
 from tui.event_export import source_of_rows
@@ -29,11 +30,13 @@ class CallsTable(EventsTable):
 
     name = "calls"
     _HEADS: Final = ("ts", "cpu", "pid", "comm", "call", "latency", "note")
+    _OF_MARKS: Final = ("lost", "back", "seconds")
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
         super().__init__(watch, store, chosen)
         self._calls = ChosenCalls(watch, store, chosen)
         self._ends = ends_of(watch.known.plans)
+        self._source = source_of_rows(watch)
 
     @property
     def behind(self) -> int:
@@ -47,32 +50,42 @@ class CallsTable(EventsTable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of all calls, then the fields of entries and exits."""
-        source = source_of_rows(self.watch)
+        """Columns of all calls, then the fields of entries and exits; of a line that was cut those of its mark."""
+        source = self._source
         fields = (
             f"{'exit' if self._ends[fmt.path].at_exit else 'entry'}.{name}"
             for fmt in source.formats
             if fmt.path in self._ends
             for name in source.fields(fmt)
         )
-        return (*self._HEADS, *dict.fromkeys(fields))
+        calls = self._calls.every.calls
+        has_cuts = source.cuts or calls.marks_before(calls.next) > 0
+        return (*self._HEADS, *dict.fromkeys(fields), *(self._OF_MARKS if has_cuts else ()))
 
     def tick(self, budget: float) -> None:
         """Pair, and choose."""
         self._calls.tick(budget)
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Yield the calls of which an event is kept."""
+        """Yield the calls of which an event is kept, and the marks of a cut line as all events are given out."""
+        from events.export.jsonlines import json_object
         from tui.calls import object_of_call
 
         for row in range(self._calls.first, self._calls.next):
             try:
-                yield object_of_call(self.watch, self._calls.call(row), *self._calls.records(row))
+                entry, leave = self._calls.records(row)
+                if leave is not None and is_mark(leave):
+                    yield json_object(self._source, leave)
+                else:
+                    yield object_of_call(self.watch, self._calls.call(row), entry, leave)
             except IndexError:  # its events were dropped meanwhile
                 continue
 
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
         """Yield one row, with values as numbers."""
+        if "call" not in row:
+            yield {**row, "call": row["event"], **row["values"]}
+            return
         ends = row["values"].items()
         values = {f"{end}.{name}": value for end, fields in ends for name, value in (fields or {}).items()}
         yield {**{name: row[name] for name in self._HEADS}, **values}
