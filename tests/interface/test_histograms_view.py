@@ -13,10 +13,12 @@ from kernel.open import Choice, shipped_recording
 from tests.fake_hist import HistKernel
 from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_guards import Kernel, ask_for
+from tests.interface.test_typing import paste
 from tests.interface.widget_host import screen_text, until
 from tui.screens.event_export import EventExportScreen
 from tui.screens.triggers import TriggerScreen
 from widgets.search_line import SearchLine
+from widgets.spec_editor import SpecEditor
 
 
 class HistLiving(HistKernel, Kernel):
@@ -125,6 +127,28 @@ async def test_what_the_kernel_counts_is_given_out_as_it_is_shown(living, tmp_pa
         living.hit(event.path)
         sums = await given_out("summary: JSON lines")
         assert [one["events"] for one in sums if one["summary"] == "hits"] == [1]
+    app.watching.close()
+
+
+async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_shown(living):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        await paste(pilot, "kprobe:vfs_read { @[tid] = count(); }")
+        await until(lambda: said(app, "put right (tab): p vfs_read"), pilot)
+        await pilot.press("tab")
+        await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
+        await pilot.press(*" $comm")
+        await until(lambda: not said(app, "armed with"), pilot)
+        await pilot.press(*["backspace"] * 6)
+        await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
+        await pilot.press("enter")
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: said(app, "[histograms]") and said(app, "hist:keys=common_pid:vals=hitcount"), pilot)
+        event = app.watching.armed[0].plan.events[0]
+        assert [hist.written for hist in living.on(event.path)] == ["hist:keys=common_pid"]
     app.watching.close()
 
 

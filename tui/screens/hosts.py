@@ -199,7 +199,7 @@ class HostsScreen(Screen[None]):
 
         probe = self.bench.compose_place.current
         if probe is not None:
-            self.order(Order((str(probe),)))
+            self.order(Order((str(probe),), triggers=self.bench.compose_place.triggers_of(probe)))
         else:
             self.notify(f"no probe is built yet: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 
