@@ -1,5 +1,6 @@
 """The calls that a store's events belong to, as rows in the order in which they ended.
 
+Between them stand the marks of a cut line: what came before one is no call with what came after.
 Rows of the store are paired when somebody looks at calls, in bounded steps.
 """
 
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import time
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 from events.call_matching import CallMatching, Ended
 from events.columns import Columns
+from events.cut_mark import EVENT
 from events.pairing import Alone, Call, EndOf
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 _NONE = -1
 _REASONS = (None, *Alone)
+_MARK = len(_REASONS)
+"""In the place of a reason."""
 _PIECE = 1 << 13
 """Events between two looks at the clock."""
 
@@ -38,6 +43,8 @@ class Numbers(NamedTuple):
     """Nanoseconds from entry to exit, of pairs."""
     paired: NDArray[np.bool_]
     """Whether they are proven."""
+    marks: NDArray[np.bool_]
+    """Those that are marks of a cut line, and no calls."""
 
     @property
     def last(self) -> NDArray[np.int64]:
@@ -57,6 +64,8 @@ class Calls:
         self._exits = array("q")
         self._reasons = bytearray()
         self._took = array("q")
+        self._marks: list[int] = []
+        """Rows of marks."""
 
     @property
     def next(self) -> int:
@@ -117,8 +126,18 @@ class Calls:
 
     def take(self, columns: Columns) -> None:
         """Look at rows that are there as columns already; they follow what was looked at."""
+        marks = _marks_among(self._store, columns)
         for ended in self._matching.take(columns):
-            self._add(ended)
+            last = max((*ended.shown_by, *ended.exits.tolist()), default=_NONE)
+            self._add(ended, [mark for mark in marks if mark < last])
+            marks = [mark for mark in marks if mark > last]
+        if marks:
+            none = np.empty(0, np.int64)
+            self._add(Ended(none, none, none, none, [], []), marks)
+
+    def marks_before(self, row: int) -> int:
+        """Return how many of the rows before one are marks of a cut line, of those that are kept."""
+        return bisect_left(self._marks, row)
 
     def call(self, row: int) -> Call:
         """What a row is. Raises IndexError where it was dropped, or there is none yet."""
@@ -129,23 +148,25 @@ class Calls:
         return Call(
             None if entry == _NONE else entry,
             None if leave == _NONE else leave,
-            _REASONS[reason],
+            None if reason == _MARK else _REASONS[reason],
         )
 
     def numbers(self, start: int, stop: int) -> Numbers:
         """Of the rows from `start` to before `stop`, as far as they are kept, what they are."""
         part = slice(max(start - self.first, 0), max(stop - self.first, 0))
-        paired = np.frombuffer(bytes(self._reasons[part]), np.uint8) == 0
+        reasons = np.frombuffer(bytes(self._reasons[part]), np.uint8)
         entries, exits, took = (
             np.array(column[part], np.int64) for column in (self._entries, self._exits, self._took)
         )
-        return Numbers(entries, exits, took, paired)
+        return Numbers(entries, exits, took, reasons == 0, reasons == _MARK)
 
-    def _add(self, ended: Ended) -> None:
-        """Add rows behind the event that showed a call to be over, in the order of those."""
-        others = np.array([_row(call) for call in ended.alone], np.int64).reshape(-1, 3)
+    def _add(self, ended: Ended, marks: list[int]) -> None:
+        """Add rows behind the event that showed a call to be over, in the order of those, and marks."""
+        rows_of_marks = [(_NONE, mark, _MARK) for mark in marks]
+        others = np.array([*map(_row, ended.alone), *rows_of_marks], np.int64).reshape(-1, 3)
         # What an exit shows to be alone comes before the call that it ends.
-        order = np.argsort(np.concatenate((np.array(ended.shown_by, np.int64), ended.exits)), kind="stable")
+        shown_by = np.array([*ended.shown_by, *marks], np.int64)
+        order = np.argsort(np.concatenate((shown_by, ended.exits)), kind="stable")
         paired = np.zeros(len(ended.took), np.int64)
         rows = (
             (others[:, 0], ended.entries),
@@ -154,6 +175,7 @@ class Calls:
             (0 * others[:, 0], ended.took),
         )
         entries, exits, reasons, took = (np.concatenate(both)[order] for both in rows)
+        self._marks += (self.next + np.flatnonzero(reasons == _MARK)).tolist()
         self._entries.frombytes(entries.tobytes())
         self._exits.frombytes(exits.tobytes())
         self._reasons += reasons.astype(np.uint8).tobytes()
@@ -172,6 +194,7 @@ class Calls:
                 break
         del self._entries[:gone], self._exits[:gone], self._reasons[:gone], self._took[:gone]
         self.first += gone
+        del self._marks[: self.marks_before(self.first)]
 
 
 def _row(call: Call) -> tuple[int, int, int]:
@@ -181,3 +204,14 @@ def _row(call: Call) -> tuple[int, int, int]:
         _NONE if call.exit is None else call.exit,
         _REASONS.index(call.alone),
     )
+
+
+def _marks_among(store: Store, columns: Columns) -> list[int]:
+    """Return the sequence numbers of the marks of a cut line among some rows."""
+    places = np.flatnonzero(columns.is_text)
+    if not len(places):
+        return []
+    numbers = columns.run.ids[places]
+    marks = [number for number in np.unique(numbers).tolist() if store.event(number) == EVENT]
+    found: list[int] = (places[np.isin(numbers, marks)] + columns.first).tolist()
+    return found

@@ -105,6 +105,11 @@ class Call(NamedTuple):
     alone: Alone | None = None
     """None: a proven pair."""
 
+    @property
+    def is_mark(self) -> bool:
+        """Whether it is no call, but stands for the row `exit`: the mark of a cut line."""
+        return self.entry is None and self.alone is None
+
 
 def function_of(probe: int, address: int = 0) -> int:
     """One number for a probe and the function, where it is on several; with a sign, as columns have it."""

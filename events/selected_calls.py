@@ -42,6 +42,11 @@ class SelectedCalls:
         return self._kept.next
 
     @property
+    def marks(self) -> int:
+        """Rows that are marks of a cut line: they always pass."""
+        return self._calls.marks_before(self._looked)
+
+    @property
     def behind(self) -> int:
         """Calls that were not looked at yet."""
         return self._calls.next - max(self._looked, self._calls.first)

@@ -167,6 +167,9 @@ class Probewright(LineApp):
         self.switch_mode("live")
         self.call_after_refresh(place.show_armed, probe)
 
+    def triggers_of(self, probe: Armable) -> tuple[str, ...]:
+        return self.compose_place.triggers_of(probe)
+
     def edit_filter(self, probe: Armable) -> None:
         """Go where the filter of a probe is written."""
         self.switch_mode("compose")

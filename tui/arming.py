@@ -25,16 +25,24 @@ from tui.messages import Disarmed, FoundTooFast, ProbeArmed, ProbeRejected, Reco
 
 
 def arm(
-    watching: Watch, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False
+    watching: Watch,
+    probe: Armable,
+    *,
+    at_any_rate: bool = False,
+    count_only: bool = False,
+    triggers: Sequence[str] = (),
 ) -> ProbeArmed | ProbeRejected | FoundTooFast:
-    """Arm a probe; waits for the kernel."""
+    """Arm a probe, with triggers for its events; waits for the kernel."""
     there = armed_but_for_its_filter(watching, probe)
     try:
         if there is not None and isinstance(probe, Probe | UserProbe):
             watching.change_filter(there, probe.filter)
             return ProbeArmed(probe, ("it was armed already: only its filter is another one now",))
         armed = watching.arm(
-            probe, at_any_rate=at_any_rate or count_only, mode=Mode.COUNT if count_only else Mode.RECORD
+            probe,
+            at_any_rate=at_any_rate or count_only,
+            mode=Mode.COUNT if count_only else Mode.RECORD,
+            triggers=triggers,
         )
     except TooFast as error:
         found, plan = error.measured, error.plan

@@ -60,6 +60,10 @@ class ArmingApp(TargetApp):
     def show_armed(self, probe: Armable) -> None:
         """Go where the events of a probe come that was armed just now."""
 
+    @abstractmethod
+    def triggers_of(self, probe: Armable) -> tuple[str, ...]:
+        """Return the hist triggers that are armed with a probe."""
+
     def not_elsewhere(self, probe: Armable) -> str:  # noqa: ARG002 - one target is all there is, here
         """What is to be said of other machines on which a probe was not armed; empty: nothing."""
         return ""
@@ -98,17 +102,21 @@ class ArmingApp(TargetApp):
             self._say_until(f"arming {probe} …", f"arm {probe}")
             self.keyboard.begins(f"arm {probe}")
             self._being_armed = (*self._being_armed, probe)
-            self._arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only)
+            triggers = self.triggers_of(probe)
+            self._arm(self.watching, probe, at_any_rate=at_any_rate, count_only=count_only, triggers=triggers)
 
     def _say_until(self, doing: str, topic: str) -> None:
         """Say what a worker does, for as long as it does it: who hears of its end forgets the topic, or has news."""
         self.notify(doing, markup=False, timeout=_WHOLE_DAY, topic=topic)
 
     @work(thread=True, group="arm")
-    def _arm(self, watching: Watch, probe: Armable, *, at_any_rate: bool, count_only: bool) -> None:
+    def _arm(
+        self, watching: Watch, probe: Armable, *, at_any_rate: bool, count_only: bool, triggers: Sequence[str]
+    ) -> None:
         from tui import arming
 
-        self.post_message(arming.arm(watching, probe, at_any_rate=at_any_rate, count_only=count_only))
+        found = arming.arm(watching, probe, at_any_rate=at_any_rate, count_only=count_only, triggers=triggers)
+        self.post_message(found)
 
     @on(ProbeArmed)
     def _armed(self, event: ProbeArmed) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from events.cut_mark import cut_of_record, is_mark, task_text
 from events.event_names import exported_name
 from events.export.escape import exact_values
 from events.pairing import MOST_OPEN, Alone, Call
@@ -52,6 +53,9 @@ def detail_of_call(
     last = leave or entry
     if last is None:
         raise IndexError
+    if is_mark(last):
+        task = task_text(last.comm, last.pid, last.event)
+        return f"{seconds(last.ts)}  {last.event} of {task}", tuple(detail_of(watching, last))
     ends = (("entry", entry), ("exit", leave))
     found = [(end, field) for end, record in ends if record for field in detail_of(watching, record)]
     places = {name: n for n, name in enumerate(dict.fromkeys(field.name for _, field in found))}
@@ -154,6 +158,10 @@ class ShownCalls:
         last = leave or entry
         if last is None:
             raise IndexError(call)
+        if call.is_mark:
+            cut = cut_of_record(last)
+            note = cut.text if cut is not None else last.text
+            return CallText(last.ts, last.comm, last.event, None, "", False, (), note, last.seq)
         function, columns = self._columns[exported_name(last.event)]
         before, after = self._values(entry), self._values(leave)
         returned = next((name for name, column in columns.items() if column.is_retval), "")

@@ -69,7 +69,12 @@ class ChosenCalls:
     @property
     def counts(self) -> tuple[int, int]:
         """How many calls are shown, and how many there are."""
-        return self.next - self.first, self.every.next - self.every.first
+        every = self.every.next - self.every.first - self.every.calls.marks_before(self.every.next)
+        if self._ordered is not None:
+            return len(self._ordered), every
+        if self._chosen is not None:
+            return self._chosen.next - self._chosen.first - self._chosen.marks, every
+        return every, every
 
     def choose(self, text: str) -> None:
         """Set the filter; empty: none. Raises ConditionError."""
@@ -104,7 +109,8 @@ class ChosenCalls:
         paired = numbers.paired.tolist() if numbers else []
         timed = [row for row in shown if paired[row - shown[0]]]
         timed.sort(key=lambda row: took[row - shown[0]], reverse=descending)
-        self._ordered = [*timed, *(row for row in shown if not paired[row - shown[0]])]
+        marks = numbers.marks.tolist() if numbers else []
+        self._ordered = [*timed, *(row for row in shown if not (paired[row - shown[0]] or marks[row - shown[0]]))]
         self.order = EventColumn(LATENCY), descending
 
     def unsort(self) -> None:

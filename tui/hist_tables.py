@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -23,7 +23,7 @@ class TableLine(NamedTuple):
 
     text: str
     look: str = ""
-    """`title`, `dim` or none; see `widgets.line_paint`."""
+    """`name`, `dim` or none; see `widgets.line_paint`."""
 
 
 def lines_of(tables: Iterable[Table]) -> Iterator[TableLine]:
@@ -37,6 +37,23 @@ def lines_of(tables: Iterable[Table]) -> Iterator[TableLine]:
         yield from _entries(found)
         dropped = f", {grouped(found.dropped)} without room" if found.dropped else ""
         yield TableLine(f"  {grouped(found.hits)} hits, {grouped(found.room_taken)} entries{dropped}", "dim")
+
+
+CUT: Final = "  (counted since the line came back: what was counted before went with it)"
+
+
+def lines_of_watch(tables: Sequence[Table], cuts: int, host: str = "") -> Iterator[TableLine]:
+    """Yield the lines of the tables of one watch, and of several hosts its host above; none where it has no table.
+
+    `cuts`: how often its line was cut.
+    """
+    if not tables:
+        return
+    if host:
+        yield TableLine(safe(f"{host}:"), "name")
+    yield from lines_of(tables)
+    if cuts:
+        yield TableLine(CUT, "dim")
 
 
 def _entries(found: Histogram) -> Iterator[TableLine]:
@@ -73,10 +90,11 @@ def _title(key: Key) -> str:
     return safe(f"{key.name}.{key.modifier}" if key.modifier else key.name)
 
 
-def object_of(table: Table) -> dict[str, Any]:
-    """Return a table as an object for JSON."""
+def object_of(table: Table, cuts: int = 0, host: str = "") -> dict[str, Any]:
+    """Return a table as an object for JSON; `cuts`: how often the line was cut, with what was counted before."""
     found = table.histogram
     return {
+        **({"host": host} if host else {}),
         "summary": "hist",
         "event": exported_name(table.event),
         "trigger": found.trigger,
@@ -88,6 +106,7 @@ def object_of(table: Table) -> dict[str, Any]:
         "hits": found.hits,
         "entries_taken": found.room_taken,
         "without_room": found.dropped,
+        "cuts": cuts,
     }
 
 

@@ -176,12 +176,14 @@ class LiveCommands(Screen[None]):
     def action_export(self) -> None:
         """Give the events out in a format of other tools."""
         from tui.screens.event_export import EventExportScreen
+        from tui.view_tables import OF_KERNEL
 
         watching = self.seen
-        if watching is None or watching.store is None or not len(watching.store):
+        table = self.view.table_name
+        if watching is None or watching.store is None or not (len(watching.store) or table in OF_KERNEL):
             self.notify("there are no events that could be given out", markup=False)
         else:
-            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, self.view.table_name))
+            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, table))
 
     def action_probe(self) -> None:
         """Build a probe on the function under the cursor; without a cursor on one that is chosen."""

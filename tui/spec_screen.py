@@ -46,6 +46,8 @@ class SpecScreen(WhyScreen):
         self._typed: Typed | None = None
         """What was typed, where that is not what is ticked."""
         self._asked = ""
+        self._meant: tuple[Armable, tuple[str, ...]] | None = None
+        """The probe that the last text of another tool came to, with the hist triggers that belong to it."""
 
     @abstractmethod
     def panes(self) -> tuple[ProbeEditor, SpecPane]:
@@ -74,6 +76,12 @@ class SpecScreen(WhyScreen):
         """What stands in the specification."""
         editor = self.panes()[0]
         return editor.probe if self._typed is None else self._typed.probe
+
+    def triggers_of(self, probe: Armable) -> tuple[str, ...]:
+        """Return the hist triggers that are armed with a probe: what another tool's text counts, as long as it stands
+        here unchanged.
+        """
+        return self._meant[1] if self._meant is not None and probe == self._meant[0] == self.current else ()
 
     # -- what is ticked --------------------------------------------------------------------------------------------
 
@@ -162,6 +170,8 @@ class SpecScreen(WhyScreen):
 
         connection = self.open_connection()
         self._asked = text
+        if (counted := specification.counted_by(connection, text)) is not None:
+            self._meant = counted
         found = specification.unchecked(connection, text)
         if found.function is not None:
             self._tick(found.function)
@@ -231,8 +241,11 @@ class SpecScreen(WhyScreen):
         spec.shown = self._with_others(spec.shown)
 
     def _with_others(self, shown: Specification) -> Specification:
-        """Add what the other kernels would be given, where that is looked at."""
+        """Add the triggers that go with it, and what the other kernels would be given, where that is looked at."""
         probe, connection = self.current, self.open_connection()
+        if probe is not None and (triggers := self.triggers_of(probe)):
+            note = f"armed with {', '.join(triggers)}, whose table is shown then"
+            shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
         if probe is None or self.unread() or not self.panes()[1].lowered:
             return shown
         from tui.kernels import kernels

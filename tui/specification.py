@@ -122,6 +122,13 @@ def _explained(connection: Connection, checked: Checked) -> Checked:
     return checked._replace(verdict=with_reason(checked.verdict, about, near))
 
 
+def counted_by(connection: Connection, text: str) -> tuple[Armable, tuple[str, ...]] | None:
+    """Return the probe of another tool's text that counts, with its hist triggers; None: it is no such text."""
+    meant = translate(text, connection.facts.machine)
+    probe = _probe_of(meant.probes[0]) if meant is not None and len(meant.probes) == 1 else None
+    return (probe, meant.triggers) if probe is not None and meant is not None and meant.triggers else None
+
+
 def _of_another_tool(text: str, meant: Translated) -> Verdict:
     """A refusal of what another tool says, with the same in our words; of several probes the first."""
     more = f"{len(meant.probes)} probes: paste it for all" if len(meant.probes) > 1 else ""

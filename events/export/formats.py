@@ -29,13 +29,17 @@ class Format(NamedTuple):
     """Fields have columns, which are made before the first event."""
     partial: bool = False
     """Some events have no place in it: they are counted, and told with the formats that have one."""
+    of_tables: bool = False
+    """It holds the table of a view, too."""
     one_host: str = ""
     """Why it can't hold events of several hosts; empty: it can."""
 
 
 FORMATS = (
-    Format("jsonl", "JSON lines", ".jsonl", "every field of every event as a number and by its name"),
-    Format("csv", "CSV", ".csv", "a row an event, a column a field; no names of values", columns=True),
+    Format("jsonl", "JSON lines", ".jsonl", "every field of every event as a number and by its name", of_tables=True),
+    Format(
+        "csv", "CSV", ".csv", "a row an event, a column a field; no names of values", columns=True, of_tables=True
+    ),
     Format(
         "parquet",
         "Parquet",
@@ -77,6 +81,8 @@ FORMATS = (
 
 OF_EVENTS = tuple(one.name for one in FORMATS if one.of_events)
 """Names of the formats that are made of events."""
+OF_TABLES = tuple(one.name for one in FORMATS if one.of_tables)
+"""Names of the formats that hold the table of a view."""
 
 
 def left_out_note(number: int, why: str) -> str:

@@ -125,15 +125,22 @@ def sections(text: str) -> tuple[Section, ...]:
 def parse_hist(text: str) -> tuple[Histogram, ...]:
     """Read a `hist` file; what is cut off has no totals and is left out."""
     return tuple(
-        Histogram(one.trigger, one.active, _entries(text[one.body], _keys_of(one.trigger)), *one.totals)
+        Histogram(one.trigger, one.active, _entries(text[one.body], keys_of(one.trigger)), *one.totals)
         for one in sections(text)
     )
 
 
-def _keys_of(trigger: str) -> list[tuple[str, str]]:
+def keys_of(trigger: str) -> list[tuple[str, str]]:
     """Names and modifiers of the keys of a trigger."""
     listed = trigger.partition("keys=")[2].split(":", 1)[0]
     return [_named(term) for term in listed.split(",")]
+
+
+def values_of(trigger: str) -> list[str]:
+    """Names of the values that the entries of a trigger have, as `Entry.shown` has them."""
+    listed = trigger.partition(":vals=")[2].split(":", 1)[0]
+    named = map(_named, filter(None, listed.split(",")))
+    return [f"{name} (%)" if modifier == "percent" else name for name, modifier in named]
 
 
 def _named(term: str) -> tuple[str, str]:

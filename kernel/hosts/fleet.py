@@ -53,6 +53,8 @@ class Fleet:
         self.events = Merged(window, min(ROWS_BYTES, bounds.rows))
         self.on_change: Callable[[], None] = lambda: None
         """Called from any thread when there is something to tick for, or a host is in another state."""
+        self.wants_tables = False
+        """Whether `look` reads the tables of hist triggers, too."""
         self._limits = limits
         self._bounds = bounds.shared(max(1, len(specs)))
         self._patience = PATIENCE if patience is None else patience
@@ -250,7 +252,7 @@ class Fleet:
 
     def _look(self, host: Host) -> None:
         try:
-            host.look(self.now)
+            host.look(self.now, tables=self.wants_tables)
         finally:
             self._tell()
 

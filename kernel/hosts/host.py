@@ -98,7 +98,7 @@ class Host:
         self.left: tuple[str, ...] = ()
         """What could not be taken away at the end."""
         self.tables: tuple[Table, ...] = ()
-        """Tables of hist triggers of its probes, read when it was closed."""
+        """Tables of hist triggers of its probes, as they were read last: when it was closed at the latest."""
         self.tables_error = ""
         """Why that could not be read, where there was something."""
         self.clock = Clock()
@@ -218,8 +218,11 @@ class Host:
             except KernelError:  # the pump tells of a line that is gone
                 return None
 
-    def look(self, now: Callable[[], int]) -> None:
-        """Ask for what was lost, the names of tasks and the clock; not while another worker is here."""
+    def look(self, now: Callable[[], int], *, tables: bool = False) -> None:
+        """Ask for what was lost, the names of tasks and the clock; not while another worker is here.
+
+        `tables`: read those of hist triggers too.
+        """
         if not self._busy.acquire(blocking=False):
             return
         try:
@@ -229,6 +232,8 @@ class Host:
             self.counts = self.watch.counts() or self.counts
             self.names = self.watch.names()
             self.stopped += tuple(stopped.text for stopped in self.watch.guard.take())
+            if tables:
+                self._read_tables(self.watch)
         except TargetLost:
             pass  # the pump says so, when all is read that came
         except KernelError as error:
@@ -322,12 +327,11 @@ class Host:
                 self.state = self.state if self.state.failed else State.CLOSED
 
     def _read_tables(self, watch: Watch) -> None:
-        if not events_with_tables(watch):
-            return
+        """Read the tables as they are; where that can't be, those of before stay."""
         try:
-            if self.state is State.LOST:
+            if self.state is State.LOST and events_with_tables(watch):
                 raise KernelError(self.why)
-            self.tables = tuple(read_tables(watch))
+            self.tables, self.tables_error = tuple(read_tables(watch)), ""
         except KernelError as error:
             self.tables_error = str(error)
 

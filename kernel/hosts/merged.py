@@ -98,6 +98,12 @@ class Merged:
         """Events of a host that its store had to drop before they could be shown."""
         return sum(one.unshown for one in self._sources if one is not None and one.host is host)
 
+    def kept_of(self, host: Host) -> int:
+        """Return the number of rows of a host that are kept."""
+        sources, _ = self._rows.part(self.first_seq, self.next_seq)
+        numbers = [number for number, one in enumerate(self._sources) if one is not None and one.host is host]
+        return int(np.isin(sources, numbers).sum())
+
     def collect(self, host: Host, now: int) -> None:
         """Take what is new in a host's store; as long as its clock is not known it stays there."""
         watch = host.watch

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kernel.arming import Mode
 from kernel.connection import Connection
-from kernel.errors import KernelError, ProbeRefused
+from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
@@ -25,7 +25,7 @@ class Order:
     """The same for all hosts."""
 
     wanted: tuple[Chosen | str, ...]
-    """Presets, and specifications as they were typed."""
+    """Presets, and specifications as they were typed; empty: the triggers are for what is armed already."""
     at_any_rate: bool = False
     mode: Mode = Mode.RECORD
     triggers: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Order:
     @property
     def title(self) -> str:
         """In a few words."""
-        return ", ".join(one if isinstance(one, str) else one.preset.name for one in self.wanted)
+        return ", ".join(one if isinstance(one, str) else one.preset.name for one in self.wanted or self.triggers)
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,8 @@ def carry_out(watch: Watch, order: Order) -> Done:
 
     Raises ProbeRefused, PresetError, TooFast, TargetUnusable, TargetLost; what was armed of it is taken away then.
     """
+    if not order.wanted:
+        return Done(notes=tuple(_give_trigger(watch, text) for text in order.triggers))
     probes, notes = probes_for(watch.connection, order, [armed.plan.probe for armed in watch.armed])
     done = []
     together = not watch.armed  # else those that are armed would miss what happens meanwhile
@@ -125,3 +127,23 @@ def carry_out(watch: Watch, order: Order) -> Done:
     # Plan.lines: an event that the kernel has already is made by none.
     lines = tuple(line for armed in done for line in armed.plan.lines)
     return Done(lines, tuple(dict.fromkeys(notes)))
+
+
+def _give_trigger(watch: Watch, text: str) -> str:
+    """Give a trigger to each event of what is armed that takes it; gives a line about it.
+
+    Raises ProbeRefused where none takes it, TargetUnusable where none is armed, and what `Watch.add_trigger` does.
+    """
+    if not watch.armed:
+        raise TargetUnusable(f"no probe is armed here that could take the trigger {text}")
+    verdicts = {
+        (armed, event): watch.connection.trigger_verdict(armed.plan, event, text)
+        for armed in watch.armed
+        for event in armed.plan.events
+    }
+    takers = [place for place, verdict in verdicts.items() if verdict.ok]
+    if not takers:
+        raise ProbeRefused(next(iter(verdicts.values())))
+    for armed, event in takers:
+        watch.add_trigger(armed, event, text)
+    return f"{text} on {', '.join(event.event for _, event in takers)}"

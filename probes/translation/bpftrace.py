@@ -36,6 +36,8 @@ _PRINTED: Final = re.compile(r"(?:printf|print)\s*+\((.*)\)", re.DOTALL)
 _KEYS: Final = {"pid": "common_pid", "tid": "common_pid", "cpu": "common_cpu"}
 _STACK: Final = {"kstack": "common_stacktrace"}
 _REGISTERS: Final = "arguments are taken from the registers of x86-64"
+_LOG2: Final = "hist: the kernel's ~ 2^n counts what is above 2^(n-1) up to 2^n (bpftrace's bucket begins at 2^n)"
+_BOUNDS: Final = "lhist: what is out of its bounds has buckets of the same width here"
 _THREAD: Final = "pid is the thread here (bpftrace's tid)"
 
 
@@ -149,10 +151,7 @@ class _Clause:
         values = [value.strip() for value in pieces(found["values"], ",")]
         function, vals = found["function"], ""
         if function in ("hist", "lhist"):
-            bucket = "log2" if function == "hist" else f"buckets={values[3]}" if len(values) > 3 else ""
-            if not bucket:
-                raise Untranslatable(found[0])
-            keys.append(f"{self._key(values[0])}.{bucket}")
+            keys.append(f"{self._key(values[0])}.{self._buckets(found[0], function, values)}")
         elif function == "sum":
             vals = f":vals={self._key(values[0])}"
         elif function != "count":
@@ -160,6 +159,20 @@ class _Clause:
         if not keys:
             raise Untranslatable(f"{found[0]}: a histogram has keys; --count-only counts hits")
         self.triggers.append(f"hist:keys={','.join(keys)}{vals}")
+
+    def _buckets(self, statement: str, function: str, values: list[str]) -> str:
+        """Return the modifier of a key; the kernel's buckets begin at 0."""
+        if function == "hist":
+            if len(values) > 1:  # hist(x, bits): 2^bits buckets for each power of two
+                raise Untranslatable(statement)
+            self.left_out.append(_LOG2)
+            return "log2"
+        if len(values) != 4 or not all(value.isdecimal() for value in values[1:]) or not int(values[3]):
+            raise Untranslatable(statement)
+        if int(values[1]) % int(values[3]):
+            raise Untranslatable(f"{statement}: the kernel's buckets begin at 0, and not at {values[1]}")
+        self.left_out.append(_BOUNDS)
+        return f"buckets={values[3]}"
 
     def _filter(self, text: str) -> None:
         """`pid == 1 && comm == "sh"`: all of it, or none."""

@@ -18,7 +18,7 @@ from tests.interface.widget_host import screen_text, until
 from tui.__main__ import main
 from tui.app import Probewright
 from tui.export_file import ExportFile
-from tui.screens import event_export
+from tui.screens import export_dialog
 from tui.screens.event_export import EventExportScreen
 from widgets.progress import ProgressBar
 from widgets.search_line import SearchLine
@@ -186,7 +186,7 @@ async def test_a_full_disk_is_said(recording, tmp_path, monkeypatch):  # noqa: F
             self.out.close()
             self.out = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
 
-    monkeypatch.setattr(event_export, "ExportFile", Full)
+    monkeypatch.setattr(export_dialog, "ExportFile", Full)
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         dialog = await opened(app, pilot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pytest
@@ -12,8 +13,12 @@ from kernel.open import Choice, shipped_recording
 from tests.fake_hist import HistKernel
 from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_guards import Kernel, ask_for
+from tests.interface.test_typing import paste
 from tests.interface.widget_host import screen_text, until
+from tui.screens.event_export import EventExportScreen
 from tui.screens.triggers import TriggerScreen
+from widgets.search_line import SearchLine
+from widgets.spec_editor import SpecEditor
 
 
 class HistLiving(HistKernel, Kernel):
@@ -80,6 +85,71 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
         await until(lambda: not said(app, "counting in the kernel"), pilot)
     app.watching.close()
     assert not living.traces and not living.guarded
+
+
+async def test_what_the_kernel_counts_is_given_out_as_it_is_shown(living, tmp_path):
+    """Also where no event came: counting in the kernel is what one does instead."""
+
+    async def given_out(title: str) -> list[dict[str, object]]:
+        await pilot.press("o")
+        await until(lambda: isinstance(app.screen, EventExportScreen), pilot)
+        dialog = app.screen
+        place = [one.title for one in dialog._offered].index(title)
+        path = tmp_path / f"{title.partition(':')[0]}.jsonl"
+        dialog.query_one(SearchLine).value = str(path)
+        await pilot.press(*["down"] * place)
+        await until(lambda: dialog._list.cursor == place, pilot)
+        await pilot.press("enter")
+        await until(lambda: app.screen is app.live_place and path.exists(), pilot)
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        event = app.watching.armed[0].plan.events[0]
+        await pilot.press("b")
+        await until(lambda: said(app, "[histograms]") and said(app, "T gives it one"), pilot)
+        await pilot.press("o")
+        await until(lambda: any("no events that could be given out" in one.text for one in app.said), pilot)
+        await pilot.press("T")
+        await until(lambda: isinstance(app.screen, TriggerScreen), pilot)
+        await pilot.press(*"hist:keys=common_pid", "enter")
+        await until(lambda: living.on(event.path), pilot)
+        await pilot.press("escape")
+        await until(lambda: said(app, "hist:keys=common_pid:vals=hitcount"), pilot)
+        for _ in range(12):
+            living.hit(event.path)
+        (table,) = await given_out("histograms: JSON lines")
+        assert (table["summary"], table["hits"], table["cuts"]) == ("hist", 12, 0)
+        await pilot.press("s", "k")
+        await until(lambda: said(app, "in the kernel: 0 hits since it began"), pilot)
+        living.hit(event.path)
+        sums = await given_out("summary: JSON lines")
+        assert [one["events"] for one in sums if one["summary"] == "hits"] == [1]
+    app.watching.close()
+
+
+async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_shown(living):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        await paste(pilot, "kprobe:vfs_read { @[tid] = count(); }")
+        await until(lambda: said(app, "put right (tab): p vfs_read"), pilot)
+        await pilot.press("tab")
+        await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
+        await pilot.press(*" $comm")
+        await until(lambda: not said(app, "armed with"), pilot)
+        await pilot.press(*["backspace"] * 6)
+        await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
+        await pilot.press("enter")
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await until(lambda: said(app, "[histograms]") and said(app, "hist:keys=common_pid:vals=hitcount"), pilot)
+        event = app.watching.armed[0].plan.events[0]
+        assert [hist.written for hist in living.on(event.path)] == ["hist:keys=common_pid"]
+    app.watching.close()
 
 
 async def test_a_recording_has_no_tables():

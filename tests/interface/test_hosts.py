@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from kernel.errors import TargetUnusable
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import State
 from kernel.hosts.order import Order
+from tests.fake_hist import HistKernel
 from tests.interface.test_help import held
 from tests.interface.widget_host import screen_text, until
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
@@ -23,9 +27,12 @@ from tui.app import Probewright
 from tui.hosting import LentOpening
 from tui.screens.detail import DetailScreen
 from tui.screens.hosts import HostsScreen
+from tui.screens.hosts_export import HostsExportScreen
+from tui.screens.hosts_triggers import HostsTriggerScreen
 from widgets.confirm import Confirm
 from widgets.help import HelpScreen
 from widgets.host_table import HostLine, HostTable, detail_lines
+from widgets.search_line import SearchLine
 from widgets.status_bar import Losses
 from widgets.tail_table import TailTable
 
@@ -214,6 +221,55 @@ async def test_what_was_built_is_armed_on_all_and_each_kernel_says_its_own(lan, 
         assert "f:" not in lan.hosts["web1"].files["/sys/kernel/tracing/dynamic_events"].decode()
 
 
+class HistHost(HistKernel, FakeHost):
+    """A host with hist triggers."""
+
+
+async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_out(tmp_path):
+    lan = Lan(HistHost("web1"), HistHost("web2"))
+    async with running(lan, "web1", "web2") as (app, pilot):
+        fleet = app.hosting.fleet
+
+        async def given_out(title: str) -> str:
+            await pilot.press("o")
+            await until(lambda: isinstance(app.screen, HostsExportScreen), pilot)
+            dialog = app.screen
+            place = [one.title for one in dialog._offered].index(title)
+            dialog.query_one(SearchLine).value = str(tmp_path / title.replace(":", ""))
+            await pilot.press(*["down"] * place)
+            await until(lambda: dialog._list.cursor == place, pilot)
+            path = Path(dialog.query_one(SearchLine).value)
+            await pilot.press("enter")
+            await until(lambda: isinstance(app.screen, HostsScreen) and path.exists(), pilot)
+            return path.read_bytes().decode()
+
+        await pilot.press("b")
+        await until(lambda: "[histograms]" in text(app) and "T gives all one" in text(app), pilot)
+        await pilot.press("T")
+        await until(lambda: any("no host has a probe" in one.text for one in app.said), pilot)
+        fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: "2 of 2 armed" in text(app), pilot)
+        await pilot.press("T")
+        await until(lambda: isinstance(app.screen, HostsTriggerScreen), pilot)
+        await pilot.press(*"hist:keys=nosuch", "enter")
+        await until(lambda: "✗" in text(app) or "nosuch" in text(app), pilot)
+        assert isinstance(app.screen, HostsTriggerScreen), "no kernel takes it"
+        await pilot.press("ctrl+u", *"hist:keys=common_pid", "enter")
+        await until(lambda: text(app).count("hist:keys=common_pid:vals=hitcount") == 2, pilot)
+        for host, hits in zip(fleet.hosts, (3, 4), strict=True):
+            for _ in range(hits):
+                lan.hosts[host.name].hit(host.watch.armed[0].plan.events[0].path)
+        await until(lambda: "3 hits, 1 entries" in text(app) and "4 hits, 1 entries" in text(app), pilot)
+        assert "not filtered" not in text(app), "there is no filter"
+        found = [json.loads(line) for line in (await given_out("histograms: JSON lines")).splitlines()]
+        assert [(one["host"], one["hits"]) for one in found] == [("web1", 3), ("web2", 4)]
+        rows = list(csv.DictReader((await given_out("hosts: CSV")).splitlines()))
+        assert [(row["host"], row["state"]) for row in rows] == [("web1", "armed"), ("web2", "armed")]
+        await pilot.press("e")
+        await until(lambda: "[histograms]" not in text(app) and app.focused is app.screen._events.table, pilot)
+        assert not fleet.wants_tables
+
+
 async def test_keys_hold_the_list_search_it_and_lead_away(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         fleet = app.hosting.fleet
@@ -290,7 +346,7 @@ async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         await pilot.press("o")
         await until(lambda: "run … -t A -t B -o FILE" in text(app), pilot)
-        await pilot.press("f3")
+        await pilot.press("escape", "f3")
         await until(lambda: "2 hosts have probes; F9 shows the hosts" in text(app), pilot)
         built = armable("f vfs_open")
         monkeypatch.setattr(ComposeScreen, "current", property(lambda self: built))

@@ -23,6 +23,7 @@ from tests.interface.widget_host import until
 from tui import dialogs, ways_out
 from tui.hosting import host_line
 from tui.screens.hosts import HostsScreen
+from tui.screens.hosts_triggers import HostsTriggerScreen
 from tui.screens.losses import LossScreen
 from tui.screens.presets import PresetScreen
 from tui.screens.targets import TargetScreen
@@ -284,6 +285,7 @@ OF_HOSTS = {
     "HOSTS_RECONNECT",
     "HOSTS_BUILD",
     "HOSTS_PRESET",
+    "HOSTS_TRIGGER",
     "ARM_BUILT_EVERYWHERE",
     "ARM_PRESET_EVERYWHERE",
 }
@@ -308,6 +310,11 @@ async def test_where_there_are_several_hosts(lan):
         app.compose_place.pick("vfs_read")
         await take(pilot, ways_out.ARM_BUILT_EVERYWHERE)
         await until(lambda: says(app, "2 of 2 armed"), pilot)
+        await pilot.press("b")
+        await until(lambda: says(app, str(ways_out.HOSTS_TRIGGER)), pilot)
+        await take(pilot, ways_out.HOSTS_TRIGGER)
+        await until(shows(app, HostsTriggerScreen), pilot)
+        await pilot.press("escape", "e")
         app.screen.order(Order(("f vfs_read",)))
         await until(lambda: says(app, str(ways_out.HOSTS_DISARM)), pilot)
         await take(pilot, ways_out.HOSTS_DISARM)

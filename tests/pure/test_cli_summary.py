@@ -16,6 +16,7 @@ from tests.pure.commands import command
 from tui.__main__ import main
 from tui.cli import summary
 from tui.cli.watching import follow
+from tui.summary_objects import objects_of_kernel
 
 __all__ = ["command"]
 
@@ -80,7 +81,7 @@ def test_processes_that_found_no_room_in_the_kernel_are_not_said_to_be_counted(w
     kept = Kept("vfs_read", TASK, event, "hist:keys=common_pid.execname")
     assert kept.is_task
     read = Read(kept, Histogram(kept.trigger, True, there, 60 + without_room, 1, without_room))
-    _, processes = summary._of_kernel(SimpleNamespace(), (read,), exact=True)
+    _, processes = objects_of_kernel(SimpleNamespace(), (read,), exact=True)
     assert processes["summary"] == "processes" and processes["others"] == without_room
     assert processes["exact"] is (without_room == 0)
     assert next(summary._lines(processes)).endswith(", approximate") is (without_room > 0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,3 +139,44 @@ def test_of_a_host_that_is_lost_nothing_is_read_and_that_is_said(lan, capsys):
     tell_tables_of(host, as_json=True)
     told = capsys.readouterr()
     assert not told.out and "three: the tables of hist triggers can't be read: " in told.err
+
+
+def given_out(tmp_path: Path, view: str, form: str) -> str:
+    path = tmp_path / f"{view}.{form}"
+    assert run(parse(arguments("--view", view, "--export", f"{form}:{path}"))) == 0
+    return path.read_bytes().decode()
+
+
+def test_the_tables_of_all_are_one_file_that_has_what_json_prints(lan, capsys, tmp_path):
+    assert run(parse(arguments("--json"))) == 0
+    printed = tables(capsys.readouterr().out)
+    assert tables(given_out(tmp_path, "histograms", "jsonl")) == printed
+    told = capsys.readouterr()
+    assert not told.out and "2 histograms, 2 entries" in told.err and "3 hits" not in told.err
+    rows = list(csv.DictReader(io.StringIO(given_out(tmp_path, "histograms", "csv"), newline="")))
+    assert [(row["host"], row["key.common_pid"], row["hits"]) for row in rows] == [
+        ("one", "812", ""),
+        ("one", "", "3"),
+        ("two", "812", ""),
+        ("two", "", "4"),
+    ]
+
+
+def test_how_each_host_was_is_a_table_too(lan, capsys, tmp_path):
+    objects = [json.loads(line) for line in given_out(tmp_path, "hosts", "jsonl").splitlines()]
+    assert [(one["host"], one["state"], one["lost"]) for one in objects] == [
+        ("one", "closed", 0),
+        ("two", "closed", 0),
+    ]
+    told = capsys.readouterr()
+    assert "hosts.jsonl: 2 hosts, " in told.err and "3 hits, 1 entries" in told.err, "the tables are told beside it"
+    (first, _) = csv.DictReader(io.StringIO(given_out(tmp_path, "hosts", "csv"), newline=""))
+    assert (first["target"], first["events"], first["cuts"], first["gap"]) == ("ssh://one", "0", "0", "0.000")
+    assert first["lowered"].startswith("f:pw_") and int(first["uncertainty"]) >= 0
+
+
+def test_where_nothing_was_armed_there_is_no_file(lan, capsys, tmp_path):
+    path = tmp_path / "x.csv"
+    words = ["run", "f vfs_read", "-t", "ssh://gone", "-t", "ssh://away", "--view", "hosts", "-o", str(path)]
+    assert run(parse(words)) == 3
+    assert not path.exists() and "Connection refused" in capsys.readouterr().err

@@ -382,9 +382,9 @@ def test_who_does_not_answer_is_not_asked_again_meanwhile_and_the_others_are(lan
     looks: Counter[str] = Counter()
     look = Host.look
 
-    def counted(self: Host, now: Callable[[], int]) -> None:
+    def counted(self: Host, now: Callable[[], int], *, tables: bool) -> None:
         looks[self.name] += 1
-        look(self, now)
+        look(self, now, tables=tables)
 
     monkeypatch.setattr(Host, "look", counted)
     fleet = fleets("one", "three")

@@ -18,9 +18,9 @@ from probes.plan import PlannedEvent
 from tests.json_reader import read_line
 from tests.pure.commands import command
 from tests.pure.test_live_fields import LATENCY, id_of, target, watch
-from tui.cli import summary
 from tui.cli.summary import summarize
 from tui.filter import Filter
+from tui.summary_objects import objects_of_kernel
 
 __all__ = ["command", "target", "watch"]
 
@@ -124,9 +124,7 @@ def test_times_of_the_kernels_histograms_are_exact(watch):
         Entry((Key("lat", "log2", "~ 2^4"),), {"hitcount": 2.0}, (("hitcount", "2"), ("lat", "25"))),
     )
     kept = Kept("vfs_read", OF_CALLS, event, "hist:keys=lat.log2:vals=lat")
-    found = list(
-        summary._of_kernel(watch, (Read(kept, Histogram(kept.trigger, True, entries, 3, 2, 0)),), exact=True)
-    )
+    found = list(objects_of_kernel(watch, (Read(kept, Histogram(kept.trigger, True, entries, 3, 2, 0)),), exact=True))
     assert (found[0]["calls"], found[0]["total"], found[0]["mean"]) == (3, most + 25, (most + 25) // 3)
 
 

@@ -70,6 +70,10 @@ WHOLE = [
 ]
 """Text, probe, trigger."""
 IN_PART = [
+    ("kprobe:vfs_read { @ = hist(arg2, 3); }", ("p vfs_read arg2=$arg3",), "@ = hist(arg2, 3)"),
+    ("kprobe:vfs_read { @ = lhist(arg2, 50, 2000, 100); }", ("p vfs_read arg2=$arg3",), "begin at 0, and not at 50"),
+    ("kprobe:vfs_read { @ = lhist(arg2, 0, 2000, 0); }", ("p vfs_read arg2=$arg3",), "lhist(arg2, 0, 2000, 0)"),
+    ("kprobe:vfs_read { @ = lhist(arg2); }", ("p vfs_read arg2=$arg3",), "lhist(arg2)"),
     ('kprobe:vfs_read /@s[tid]/ { printf("%d", arg2); }', ("p vfs_read arg2=$arg3",), "/@s[tid]/"),
     ("kprobe:vfs_read /uid == 0/ { }", ("p vfs_read",), "/uid == 0/"),
     ("kprobe:vfs_read /arg2 & 5 == 4/ { }", ("p vfs_read",), "/arg2 & 5 == 4/"),
@@ -149,6 +153,18 @@ def test_what_is_simple_is_translated(connection: Connection, text: str, probe: 
     assert shown is not None and shown.error is not None
     assert (shown.error.code, shown.error.corrected) == ("of_another_tool", probe)
     assert trigger in shown.error.hint
+    counted = specification.counted_by(connection, text)
+    assert (counted is not None) == bool(trigger)
+    if counted is not None and verdict.ok:
+        plan = connection.check(counted[0]).plan
+        assert counted == (armable(probe), (trigger,)) and plan is not None
+        assert connection.with_triggers(plan, counted[1]).events[0].triggers, "this kernel takes it"
+
+
+def test_where_buckets_differ_is_told() -> None:
+    for function, told in (("hist(arg2)", "up to 2^n"), ("lhist(arg2, 0, 2000, 200)", "out of its bounds")):
+        found = translate(f"kprobe:vfs_read {{ @ = {function}; }}")
+        assert found is not None and found.whole and told in found.told
 
 
 @pytest.mark.parametrize(("text", "probes", "missing"), IN_PART)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from events.export.formats import format_named
+from events.export.formats import OF_TABLES, format_named
 from kernel.bounds import SCREEN
 from kernel.connection import Connection
 from kernel.open import open_target
@@ -18,18 +19,26 @@ from tests.json_reader import read_line
 from tests.pure.commands import command
 from tests.pure.test_cli_filter import HERE, PROBES
 from tests.pure.test_json_exact import for_people
-from tui.cli.options import VIEWS
+from tui.calls import detail_of_call
+from tui.chosen_calls import ChosenCalls
+from tui.cli import options
 from tui.event_export import load_symbols
 from tui.filter import Filter
-from tui.view_tables import FORMATS, TABLES, SummaryTable, ViewJob
+from tui.view_job import ViewJob
+from tui.view_tables import OF_KERNEL, TABLES, SummaryTable
 
 __all__ = ["command"]
 
 TEXTS = ("", "comm == cat && latency > 1ms", "ret < 0", "comm == nobody")
 
 
+VIEWS = tuple(name for name in TABLES if name not in OF_KERNEL)
+"""Those of events."""
+
+
 def test_the_words_for_views_are_those_of_their_tables():
-    assert tuple(TABLES) == VIEWS
+    """`kernel-summary` is the summary of --hist, and the table of hosts is made of no watch."""
+    assert {*TABLES, "hosts"} == {*options.VIEWS, "kernel-summary"}
 
 
 @pytest.fixture(scope="module", params=["calls", "graph", "cut", "empty"])
@@ -63,7 +72,7 @@ def in_steps(watch: Watch, view: str, name: str, text: str) -> tuple[bytes, str]
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_command_writes_what_steps_do(path, view, command, tmp_path):
     watch = watched(path)
-    for name in FORMATS:
+    for name in OF_TABLES:
         for text in ("", "comm == cat"):
             data, said = in_steps(watch, view, name, text)
             file = tmp_path / f"{name}{len(text)}"
@@ -132,6 +141,73 @@ def test_a_summary_is_what_run_counts(command, text):
         if one["summary"] == "values":
             assert fields[one["event"], one["field"]] == one
     assert len(fields) > 5
+
+
+@pytest.fixture(params=["cut", "untold-cut"])
+def cut(request, tmp_path_factory):
+    return recording(request.param, tmp_path_factory.mktemp("cut"))
+
+
+@pytest.mark.parametrize("text", ["", "comm == cat", "comm == nobody"])
+def test_where_the_line_was_cut_a_row_stands_between_the_calls(cut, command, text):
+    """As `run` prints it there, as the events have it, and whatever the filter: it says what is missing."""
+    (mark,) = (one for one in command(str(cut), "--export", "jsonl").objects if one["event"] == "line_cut")
+    lines = command(str(cut), "--export", "jsonl", "--view", "calls", "--filter", text).objects
+    (place,) = (n for n, one in enumerate(lines) if one.get("event") == "line_cut")
+    assert lines[place] == mark
+    pairs = [(n, one["ts"]) for n, one in enumerate(lines) if one.get("latency") is not None]
+    assert all((n < place) == (ts <= mark["ts"]) for n, ts in pairs), "in the order of time"
+    rows = list(
+        csv.DictReader(
+            io.StringIO(command(str(cut), "--export", "csv", "--view", "calls", "--filter", text).out, newline="")
+        )
+    )
+    assert [row["call"] for row in rows].index("line_cut") == place
+    assert (rows[place]["seconds"], rows[place]["note"], rows[place]["comm"]) == (
+        f"{mark['values']['seconds']:.3f}",
+        mark["values"]["note"],
+        "",
+    )
+    assert not any(row["seconds"] for n, row in enumerate(rows) if n != place)
+
+
+@pytest.mark.parametrize("text", ["", "comm == cat"])
+def test_the_calls_of_a_line_that_was_cut_are_those_that_run_prints(cut, command, tmp_path, text):
+    preset = tmp_path / "all.toml"
+    probes = ", ".join(f"'{one}'" for one in PROBES if "%both" in one)
+    preset.write_text(f'version = 1\nname = "all"\ntitle = "all"\nview = "calls"\nprobes = [{probes}]\n')
+    printed = command("run", "-t", str(cut), str(preset), "--json", "--filter", text)
+    given = command(str(cut), "--export", "jsonl", "--view", "calls", "--filter", text)
+    assert sorted(given.out.splitlines()) == sorted(printed.out.splitlines())
+
+
+def test_the_row_of_a_cut_is_no_call(cut, monkeypatch):
+    watch, chosen = watched(cut), Filter()
+    assert watch.store is not None
+    shown = ChosenCalls(watch, watch.store, chosen)
+    while shown.tick(60.0):
+        pass
+    every = shown.counts[1]
+    (place,) = (row for row in range(shown.first, shown.next) if shown.call(row).function == "line_cut")
+    assert shown.counts == (shown.next - shown.first - 1, every)
+    assert "the line was cut for " in shown.call(place).note and shown.call(place).latency is None
+    assert shown.find("the line was cut", shown.first, 1, 60.0).seq == place
+    title, fields = detail_of_call(watch, *shown.records(place))
+    assert "line_cut" in title and any(one.name == "seconds" for one in fields)
+    texts = [shown.call(row) for row in range(shown.first, shown.next)]
+    assert sum(call.note == "" for call in texts) == shown.every.calls.paired
+    shown.sort(descending=True)
+    assert all(shown.call(row).function != "line_cut" for row in range(shown.first, shown.next))
+    assert shown.counts == (every, every)
+    shown.choose("comm == cat")
+    while shown.tick(60.0):
+        pass
+    assert 0 < shown.counts[0] < every and shown.counts[0] == shown.next - shown.first - 1
+    calls = shown.every.calls
+    monkeypatch.setattr(calls, "_store", SimpleNamespace(first_seq=watch.store.next_seq))
+    calls.drop()
+    assert calls.first == calls.next and calls.marks_before(calls.next) == 0
+    watch.close()
 
 
 def test_hot_spots_are_the_sums_of_the_calls(command):

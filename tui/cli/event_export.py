@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.view:
             from tui.cli.view_export import give_view
 
-            return give_view(connection, wanted, arguments.view, arguments.filter)
+            return give_view(connection, wanted, arguments)
         return _all_of(connection, wanted, arguments.filter)
     finally:
         connection.close()

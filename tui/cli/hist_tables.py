@@ -32,10 +32,15 @@ def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
     _print(tables, "", len(watch.cuts), as_json=as_json, aside=aside)
 
 
-def tell_tables_of(host: Host, *, as_json: bool, aside: bool = False) -> None:
-    """Print what the histograms of one of several hosts held when it was closed; as `tell_tables`."""
+def tell_tables_of(host: Host, *, as_json: bool, aside: bool = False, given_out: bool = False) -> None:
+    """Print what the histograms of one of several hosts held when it was closed; as `tell_tables`.
+
+    `given_out`: they are in a file, and only what is missing there is told.
+    """
     if host.tables_error:
         _tell_unread(host.name, host.tables_error)
+    if given_out:
+        return
     cuts = len(host.watch.cuts) if host.watch is not None else 0
     _print(host.tables, host.name, cuts, as_json=as_json, aside=aside)
 
@@ -46,18 +51,11 @@ def _tell_unread(host: str, why: str) -> None:
 
 
 def _print(tables: Sequence[Table], host: str, cuts: int, *, as_json: bool, aside: bool) -> None:
-    if not tables:
-        return
-    from tui.hist_tables import lines_of, object_of  # what measures text for a screen comes with it
+    from tui.hist_tables import lines_of_watch, object_of  # what measures text for a screen comes with it
 
     if as_json and not aside:
         for table in tables:
-            emit(({"host": host} if host else {}) | object_of(table) | {"cuts": cuts})
+            emit(object_of(table, cuts, host))
         return
-    out = sys.stderr if aside else sys.stdout
-    if host:
-        print(line(f"{host}:"), file=out)
-    for one in lines_of(tables):
-        print(line(one.text), file=out)
-    if cuts:
-        print("  (counted since the line came back: what was counted before went with it)", file=out)
+    for one in lines_of_watch(tables, cuts, host):
+        print(line(one.text), file=sys.stderr if aside else sys.stdout)

@@ -34,7 +34,7 @@ from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.cli.output import plain
 from tui.cli.presets import asked_for, of_any_duration
 from tui.cli.stopping import Forced, Stopped, give_out, stoppable, tell_forced
-from tui.cli.wanted_export import STDOUT, NotWanted, Wanted
+from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, check_view
 from tui.cli.watching import how_of, limits_of
 from tui.clock_face import Face
 
@@ -53,12 +53,13 @@ class _NothingArmed(Exception):
 def run(arguments: argparse.Namespace) -> int:
     """Arm on all, print or give out what comes, take it away from all."""
     alone = [name for name in _ALONE if getattr(arguments, name) not in (None, False)]
-    if alone:
+    if alone and not arguments.view:
         print(f"probewright: --{alone[0]} is for one host: give one --target, or take --json", file=sys.stderr)
         return USAGE
     try:
         wanted = wanted_of_hosts(arguments)
         check_words(arguments)
+        check_view(arguments, wanted, several=True)
     except NotWanted as error:
         return refuse(error, USAGE)
     except FilterRefused as error:
@@ -75,12 +76,18 @@ def run(arguments: argparse.Namespace) -> int:
     )
     utc = face_of(arguments) is Face.UTC  # the kernels' own seconds say nothing beside each other
     stream = Stream(
-        fleet, order, as_json=arguments.json, most=arguments.count or 0, utc=utc, text=arguments.filter.strip()
+        fleet,
+        order,
+        as_json=arguments.json,
+        most=arguments.count or 0,
+        utc=utc,
+        text=arguments.filter.strip(),
+        view=arguments.view or "",
     )
     failed = DONE
     try:
         with stoppable():
-            if wanted is None:
+            if wanted is None or arguments.view:
                 _show(fleet, order, stream, arguments.seconds)
             else:
                 failed = _give(fleet, order, stream, arguments, wanted)
@@ -91,6 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
         fleet.close()
     if failed and all(host.watch is None for host in fleet.hosts):
         return failed  # it was refused before any was opened
+    if wanted is not None and arguments.view and not failed:
+        failed = _give_table(fleet, stream, wanted, arguments)
     stream.account(as_json=arguments.json and (wanted is None or wanted.path != STDOUT))
     return failed or status_of(fleet.hosts)
 
@@ -124,6 +133,21 @@ def _give(fleet: Fleet, order: Order, stream: Stream, arguments: argparse.Namesp
     except REFUSALS as error:
         return refused(wanted, error)
     return export.tell(as_json=arguments.json)
+
+
+def _give_table(fleet: Fleet, stream: Stream, wanted: Wanted, arguments: argparse.Namespace) -> int:
+    """Write the table of a view of hosts that are closed; gives the exit status."""
+    from tui.cli.view_export import give_table
+    from tui.hosts_tables import HostsTable, histograms_of  # what measures text for a screen comes with it
+
+    if not any(host.done.lines for host in fleet.hosts):
+        return DONE  # why was told of each host; a file would be in the way of the next attempt
+    is_hosts = arguments.view == HostsTable.name
+    table = HostsTable(stream.accounts()) if is_hosts else histograms_of(fleet.hosts)
+    try:
+        return give_table(table, wanted, as_json=arguments.json)
+    except REFUSALS as error:
+        return refused(wanted, error)
 
 
 def window_of(seconds: float | None) -> int:

@@ -54,9 +54,19 @@ class Stream:
     """Prints events as they get their rows, and what becomes of hosts when it does."""
 
     def __init__(
-        self, fleet: Fleet, order: Order, *, as_json: bool, most: int, utc: bool = False, text: str = ""
+        self,
+        fleet: Fleet,
+        order: Order,
+        *,
+        as_json: bool,
+        most: int,
+        utc: bool = False,
+        text: str = "",
+        view: str = "",
     ) -> None:
+        """Take what is shown; `view`: the table of that view is given out in place of events."""
         self._fleet = fleet
+        self._view = view
         self._filter = HostsFilter(fleet, text)
         self._utc = utc
         self._json = as_json
@@ -119,13 +129,18 @@ class Stream:
                 emit(about.json(host))
             else:
                 print(line(f"probewright: {host.name}: {about.text}"), file=sys.stderr)
-            tell_tables_of(host, as_json=as_json, aside=self.export is not None)
+            aside = self.export is not None or bool(self._view)
+            tell_tables_of(host, as_json=as_json, aside=aside, given_out=self._view == "histograms")
             tell_left(host)
             if self._counting:
                 self._tell_hits(host, {} if as_json else about.hits)
 
         if self._filter.is_set and self._filter.of and self.export is None:
             print(f"probewright: {self._filter.text}", file=sys.stderr)
+
+    def accounts(self) -> list[tuple[Host, Account]]:
+        """Return what every host gave."""
+        return [(host, self._account_of(host)) for host in self._fleet.hosts]
 
     def _account_of(self, host: Host) -> Account:
         of = self._filter.of[host.name] if self._filter.is_set else None
@@ -164,6 +179,8 @@ class Stream:
 
     def _show(self, event: MergedEvent) -> None:
         passes = self._filter.passes(event)
+        if self._view:
+            return
         if self.export is not None:
             record = self._whole(event, passes=passes)
             passing = self.export.passing

@@ -7,8 +7,8 @@ import argparse
 from events.export.formats import OF_EVENTS
 from tui.cli import argument_types as types
 
-VIEWS = ("calls", "hot-spots", "summary")
-"""Names of `tui.view_tables.TABLES`, which takes longer to import than all of this."""
+VIEWS = ("calls", "hot-spots", "summary", "histograms", "hosts")
+"""Names of tables that `tui.cli.view_export` writes, which takes longer to import than all of this."""
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +61,8 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--view",
         choices=VIEWS,
-        help="of a recording, with --export jsonl or csv: give out the table of a view in place of its events, as o "
-        "does in that view",
+        help="with --export jsonl or csv: give out the table of a view in place of events, as o does in that view; "
+        "histograms are those of hist triggers, hosts how each of several hosts was",
     )
 
 

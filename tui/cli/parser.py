@@ -191,6 +191,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_summary(sub)
     add_export(sub)
     add_filter(sub)
+    add_view(sub)
     add_clock(sub)
     add_limits(sub)
     add_line(sub)

@@ -12,7 +12,7 @@ from events.export.jsonlines import json_object
 from events.export.source import Source
 from events.record import Record
 from kernel.allocator import give_back_memory
-from kernel.bounds import HEADLESS
+from kernel.bounds import HEADLESS, SCREEN
 from kernel.watch import Watch
 from tui.cli.clock import face_of, know_clock
 from tui.cli.comeback import despite_cuts
@@ -24,7 +24,7 @@ from tui.cli.output import connect, emit, line, plain
 from tui.cli.presets import ToArm, asked_for, expand, of_any_duration
 from tui.cli.stopping import stoppable
 from tui.cli.summary import summarize
-from tui.cli.wanted_export import NotWanted, Wanted, wanted_of
+from tui.cli.wanted_export import NotWanted, Wanted, check_view, wanted_of
 from tui.cli.watching import (
     account,
     arm,
@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         wanted = wanted_of(arguments)
         check_words(arguments)
+        check_view(arguments, wanted)
     except NotWanted as error:
         return refuse(error, USAGE)
     except FilterRefused as error:
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = asked_for(arguments)
     importing_store()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
-    watch = Watch(connection, HEADLESS, limits_of(arguments))
+    watch = Watch(connection, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
     unread: BrokenPipeError | None = None
     try:
@@ -74,7 +75,11 @@ def run(arguments: argparse.Namespace) -> int:
             events = arm(watch, probes, how_of(arguments), arguments)
             know_clock(watch, arguments)
             chosen = filter_of(watch, arguments.filter)
-            if arguments.summary is not None or arguments.hist:
+            if wanted is not None and arguments.view:
+                from tui.cli.view_export import run_view
+
+                status = run_view(watch, arguments, events, wanted, chosen)
+            elif arguments.summary is not None or arguments.hist:
                 summarize(watch, arguments, events, chosen)
             elif wanted is not None:
                 status = _export(watch, arguments, wanted, events, chosen)
@@ -82,7 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
                 unprinted = _print(watch, arguments, events, armed, chosen)
         if arguments.count_only:
             tell_counts(watch)
-        tell_tables(watch, as_json=arguments.json, aside=wanted is not None)
+        if arguments.view != "histograms":
+            tell_tables(watch, as_json=arguments.json, aside=wanted is not None)
         account(watch, unprinted, unshown=watch.unshown)
     except FilterRefused as error:
         tell_refused(error)

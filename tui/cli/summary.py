@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from events.event_names import exported_name
 from kernel.errors import KernelError
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY, NO_IDLE
@@ -16,15 +15,14 @@ from probes.regrouped import moved
 from tui.cli.output import emit, line, plain
 from tui.cli.watching import follow
 from tui.ends import ends_of
-from tui.summary_objects import log2, objects_of, values_object
-from tui.summed import QUANTILES, Subject, kernel_tasks, kernel_values, powers_of, quantile_of, subjects_of
+from tui.summary_objects import objects_of, objects_of_kernel
+from tui.summed import Subject, subjects_of
 from widgets.figures import duration, grouped, short
 
 if TYPE_CHECKING:
     from events.store import Store
     from events.summary.summary import Summary
     from events.summary.values import FieldValues
-    from kernel.histogram import Read
     from tui.filter import Filter
 
 _BAR: Final = 40
@@ -121,49 +119,25 @@ class _Counting:
         )
 
 
-def _in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:
-    field = arguments.summary or ""
+def count_in_kernel(watch: Watch, field: str) -> None:
+    """Let the kernel count what is armed, and the values of a field, in place of recording; closing ends it.
+
+    Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
+    """
     paths = [event.path for armed in watch.armed for event in armed.plan.events]
     formats = {fmt.path: fmt for armed in watch.armed for fmt in armed.formats.values()}
     has = [path for path in paths if path in formats and field in formats[path].names]
-    histograms = watch.histograms
-    histograms.begin(watch.armed, tuple((path, field) for path in has))  # closing takes them away
+    watch.histograms.begin(watch.armed, tuple((path, field) for path in has))
+
+
+def _in_kernel(watch: Watch, arguments: argparse.Namespace, events: Collection[str]) -> None:
+    count_in_kernel(watch, arguments.summary or "")
     follow(watch, arguments, events, lambda _: None, lambda: 0)
-    reads = histograms.read()
-    for found in _of_kernel(watch, reads, exact=arguments.json):
+    reads = watch.histograms.read()
+    for found in objects_of_kernel(watch, reads, exact=arguments.json):
         _print(found, as_json=arguments.json)
     if any(read.kept.what == LATENCY for read in reads):
         print(f"probewright: {NO_IDLE}", file=sys.stderr)
-
-
-def _of_kernel(watch: Watch, reads: tuple[Read, ...], *, exact: bool) -> Iterator[dict[str, Any]]:
-    for read in reads:
-        if read.kept.what == LATENCY:
-            powers = powers_of(read.histogram.entries)
-            calls = sum(power.hits for power in powers)
-            total = sum(int(dict(entry.shown).get("lat", 0)) for entry in read.histogram.entries)
-            yield {
-                "summary": "latency",
-                "function": read.kept.subject,
-                "in_kernel": True,
-                "calls": calls,
-                **{name: 1 << quantile_of(powers, part) for name, part in (*QUANTILES, ("max", 100)) if calls},
-                "mean": total // max(1, calls),
-                "total": total,
-                "log2": log2(powers),
-                "without_room": read.histogram.dropped,
-            }
-    hits = 0
-    for read in reads:
-        if read.kept.is_task:
-            hits += read.histogram.hits
-            yield {"summary": "hits", "event": exported_name(read.kept.event.path), "events": read.histogram.hits}
-        elif read.kept.what != LATENCY:
-            subject = Subject(read.kept.event.path, read.kept.what)
-            shown = kernel_values(watch, read, subject, exact=exact)
-            yield values_object(subject, shown, read.histogram.hits, exact=not read.histogram.dropped)
-    had_room = not any(read.histogram.dropped for read in reads if read.kept.is_task)
-    yield values_object(Subject(), kernel_tasks(reads), hits, exact=had_room)
 
 
 def _print(found: dict[str, Any], *, as_json: bool) -> None:

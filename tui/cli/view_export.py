@@ -1,41 +1,43 @@
-"""`probewright FILE.pwr --export FORMAT --view VIEW`: the table of a view, of all that the screen would hold."""
+"""`--export FORMAT --view VIEW`: the table of a view, of all that the screen would hold."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from events.export.formats import format_named
+from kernel.errors import KernelError
 from kernel.watch import Watch
 from tui.cli.event_export import REFUSALS, refuse, refused
 from tui.cli.filtering import filter_of
-from tui.cli.main import DONE, REFUSED, USAGE
-from tui.cli.output import PlainTerminal, plain, size_of
-from tui.cli.wanted_export import STDOUT, Wanted
-from tui.cli.watching import account
+from tui.cli.main import DONE, REFUSED, UNUSABLE, USAGE
+from tui.cli.output import PlainTerminal, emit, plain, size_of
+from tui.cli.summary import count_in_kernel
+from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, check_view
+from tui.cli.watching import account, follow
 from tui.event_export import load_symbols
 from tui.export_file import ExportFile
+from tui.view_job import ViewJob
 
 if TYPE_CHECKING:
+    from events.store import Store
     from kernel.connection import Connection
+    from tui.filter import Filter
+    from tui.view_table import ViewTable
 
 
-def give_view(connection: Connection, wanted: Wanted, view: str, text: str) -> int:
+def give_view(connection: Connection, wanted: Wanted, arguments: argparse.Namespace) -> int:
     """Write the table of a view of a recording, of the events that pass a filter; gives the exit status."""
-    from tui.view_tables import FORMATS, TABLES, ViewJob
-
-    if wanted.form.name not in FORMATS or wanted.outlet is not None:
-        titles = " and ".join(FORMATS)
-        what = "a row of files or a collector" if wanted.outlet is not None else wanted.form.name
-        return refuse(
-            f"--view: {what} holds events; the table of a view is given out as {titles}, in one file", USAGE
-        )
-    if wanted.timed:
-        return refuse("--view: a table has the kernel's own times; without --view --clock adds those of day", USAGE)
+    try:
+        check_view(arguments, wanted)
+    except NotWanted as error:
+        return refuse(error, USAGE)
+    if arguments.view == "histograms":
+        return refuse("--view histograms: a recording holds events and no histogram; `run` gives those out", UNUSABLE)
     watch = Watch(connection)
     watch.begin()
     while not watch.ended:
@@ -43,24 +45,70 @@ def give_view(connection: Connection, wanted: Wanted, view: str, text: str) -> i
     if watch.store is None:
         return REFUSED
     watch.store.flush()
-    form = format_named(wanted.form.name)
-    assert form is not None  # noqa: S101 - it is one of FORMATS
-    load_symbols(watch, form)
     try:
-        table = TABLES[view](watch, watch.store, filter_of(watch, text))
-        with _opened(wanted) as out:
-            job = ViewJob(table, form, out)
-            while not job.step(math.inf):
-                pass
+        return _give(watch, watch.store, wanted, arguments.view, filter_of(watch, arguments.filter))
     except REFUSALS as error:
         return refused(wanted, error)
-    account(watch)
+    finally:
+        account(watch)
+
+
+def run_view(
+    watch: Watch, arguments: argparse.Namespace, events: Collection[str], wanted: Wanted, chosen: Filter
+) -> int:
+    """Follow what is armed until it is time to stop, then write the table of a view; gives the exit status.
+
+    Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
+    """
+    view = arguments.view
+    if arguments.hist:
+        view = f"kernel-{view}"
+        count_in_kernel(watch, "")
+    ended_by: KernelError | None = None
+    try:
+        follow(watch, arguments, events, lambda _: None, lambda: 0, chosen=chosen)
+    except KernelError as error:  # of a line that was cut: what came by then is given out all the same
+        ended_by = error
+    with contextlib.suppress(KernelError):
+        watch.know_names(watch.names())
+    status = DONE
+    if watch.store is not None:
+        try:
+            status = _give(watch, watch.store, wanted, view, chosen, as_json=arguments.json)
+        except REFUSALS as error:
+            status = refused(wanted, error)
+    if ended_by is not None:
+        raise ended_by
+    return status
+
+
+def _give(watch: Watch, store: Store, wanted: Wanted, view: str, chosen: Filter, *, as_json: bool = False) -> int:
+    """Write the table of a view of what a store holds. Raises `REFUSALS`, and of the kernel what `read` does."""
+    from tui.view_tables import TABLES  # what measures text for a screen comes with it
+
+    load_symbols(watch, wanted.form)
+    return give_table(TABLES[view](watch, store, chosen), wanted, as_json=as_json, filtered=bool(chosen.text))
+
+
+def give_table(table: ViewTable, wanted: Wanted, *, as_json: bool = False, filtered: bool = False) -> int:
+    """Write a table where it is wanted, and say so; gives the exit status.
+
+    Raises what `ViewTable.read` and `tui.export_file.ExportFile` do.
+    """
+    table.read()
+    with _opened(wanted) as out:
+        job = ViewJob(table, wanted.form, out)
+        while not job.step(math.inf):
+            pass
     for note in job.notes:
         print(plain(f"probewright: {note}"), file=sys.stderr)
     if wanted.path != STDOUT:
-        size = size_of(Path(wanted.path).stat().st_size)
-        print(plain(f"{wanted.path}: {job.text}, {size}"), file=sys.stderr)
-    elif text:
+        size = Path(wanted.path).stat().st_size
+        if as_json:
+            emit({"file": wanted.path, "format": wanted.form.name, "rows": job.rows, "bytes": size})
+        else:
+            print(plain(f"{wanted.path}: {job.text}, {size_of(size)}"), file=sys.stderr)
+    elif filtered:
         print(f"probewright: {job.text} pass the filter", file=sys.stderr)
     return REFUSED if job.notes else DONE
 

@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from events.export.formats import OF_EVENTS, Format, format_named, format_of_file
+from events.export.formats import OF_EVENTS, OF_TABLES, Format, format_named, format_of_file
 from tui.cli.outlets import OTLP, BadSetting, WantedOutlet, wanted_outlet
 from tui.export_file import FileRefused, require_free
 
 STDOUT = "-"
+_OF_SEVERAL = ("histograms", "hosts")
+"""Views that there are of several hosts."""
 
 
 class NotWanted(Exception):
@@ -73,6 +75,35 @@ def wanted_of(arguments: argparse.Namespace) -> Wanted | None:
 def _is_timed(arguments: argparse.Namespace, form: Format) -> bool:
     """Whether times of day are asked for, in a format that has columns."""
     return getattr(arguments, "clock", None) not in (None, "kernel") and form.name in ("jsonl", "csv", "parquet")
+
+
+def check_view(arguments: argparse.Namespace, wanted: Wanted | None, *, several: bool = False) -> None:
+    """Raise NotWanted where --view can't be meant with the other arguments; `several`: hosts are named."""
+    view = arguments.view
+    sums = next((name for name in ("summary", "hist") if getattr(arguments, name, None) not in (None, False)), "")
+    if not view:
+        if sums and wanted is not None:
+            raise NotWanted(f"--{sums} prints what it counts; --view summary gives the table of it out")
+        return
+    if wanted is None:
+        raise NotWanted("--view is what --export gives out: --export csv:FILE")
+    if not wanted.form.of_tables or wanted.outlet is not None:
+        what = "a row of files or a collector" if wanted.outlet is not None else wanted.form.name
+        raise NotWanted(
+            f"--view: {what} holds events; the table of a view is given out as {' and '.join(OF_TABLES)}, in one file"
+        )
+    if wanted.timed:
+        raise NotWanted("--view: a table has the kernel's own times; without --view --clock adds those of day")
+    if getattr(arguments, "count", None):
+        raise NotWanted("--view: a table is of all that came; --for says when it is made, --count can't")
+    if arguments.filter.strip() and view == "histograms":
+        raise NotWanted(f"--view {view}: --filter chooses among recorded events, and this table is of none")
+    if sums == "summary" or (sums and view != "summary"):
+        raise NotWanted(f"--{sums} prints; its table is --view summary, which has the values of every field")
+    if not several and view == "hosts":
+        raise NotWanted("--view hosts is of several hosts: -t more than once, or -g")
+    if several and view not in _OF_SEVERAL:
+        raise NotWanted(f"--view {view} is of one host; of several there are {' and '.join(_OF_SEVERAL)}")
 
 
 def words_of(error: FileRefused) -> str:

@@ -1,23 +1,23 @@
-"""Give events out, from the live place: in steps between its ticks, on the thread that feeds the store."""
+"""Give events out, from the live place, or the table of the view that is on the screen."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from textual import on, work
+from textual import work
 
-from events.export.formats import FORMATS, Format, format_named
+from events.export.formats import FORMATS, Format
 from events.export.job import Job, prepare, writer_of
 from events.export.parquet import NoPyarrow
 from events.export.passing import Passing
 from tui.event_export import load_symbols, source_of_rows
 from tui.export_file import ExportFile, FileRefused
 from tui.filter import Counted, Filter
-from widgets.event_export_dialog import EventExportDialog, Offered
+from tui.screens.export_dialog import BUDGET, ExportScreen, tables_of, why
+from widgets.event_export_dialog import Offered
 from widgets.figures import grouped
 from widgets.safe_text import safe
 
@@ -28,39 +28,22 @@ if TYPE_CHECKING:
     from events.selected import Selected
     from events.store import Store
     from kernel.watch import Watch
-    from tui.view_tables import ViewJob
 
-_BUDGET = 0.02
-"""Seconds of a step."""
-_PAUSE = 0.01
-"""Seconds for everything else between two of them."""
 _COUNT_EVERY = 0.5
 """Seconds between two looks at how many events there are."""
 
 
-_OF_VIEW = " of "
-"""Stands between the name of a format and that of the view whose table is written."""
-_TITLES = {"calls": "calls", "hot-spots": "hot spots", "summary": "summary"}
-_KEEPS = "the table of this view, with all digits; --view writes the same"
-
-
-class EventExportScreen(EventExportDialog):
+class EventExportScreen(ExportScreen):
     """Writes what the store held when it was asked to; what comes meanwhile goes on coming."""
 
     def __init__(self, watching: Watch, store: Store, chosen: Filter, view: str = "") -> None:
         """Take whose events they are, their store, the filter, and whose table is offered (`tui.view_tables`)."""
         self._filter = chosen
-        self._view = view
         self._selected = chosen.of(watching, store)
         offered = [Offered(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
-        offered += _tables_of(view)
-        super().__init__("", offered, time.strftime("probewright-%Y%m%d-%H%M%S"))
+        super().__init__("", [*offered, *tables_of(view)], time.strftime("probewright-%Y%m%d-%H%M%S"))
         self._watching = watching
         self._store = store
-        self._job: Job | ViewJob | None = None
-        self._of_view = False
-        """The table of the view is written, and not events."""
-        self._file: ExportFile | None = None
 
     def on_mount(self) -> None:
         """Until something is written, what would be grows."""
@@ -70,7 +53,7 @@ class EventExportScreen(EventExportDialog):
     def _count(self) -> None:
         if not self.running:
             if self._selected is not None:
-                self._selected.tick(_BUDGET)
+                self._selected.tick(BUDGET)
             self.say_of_what(self._of_what())
 
     def _of_what(self) -> str:
@@ -83,119 +66,50 @@ class EventExportScreen(EventExportDialog):
         few = Counted(selected.next - selected.first, len(store), every, selected.behind).text
         return f"{few}{dropped}; filter {safe(self._filter.text)}"
 
-    @on(EventExportDialog.Requested)
-    def _requested(self, event: EventExportDialog.Requested) -> None:
-        event.stop()
-        name, _, of_view = event.name.partition(_OF_VIEW)
-        form, self._of_view = format_named(name), bool(of_view)
-        if form is None:
-            return
-        try:
-            self._file = ExportFile(Path(event.path).expanduser(), overwrite=event.overwrite)
-        except (FileRefused, OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
-            self.refuse(_why(error), taken=isinstance(error, FileRefused) and error.taken)
-            return
+    def begin(self, form: Format, view: str) -> None:
+        """Have read what is needed; a picture is taken when the dialog is gone."""
         if form.of_events:
-            self.report("getting ready", None)
-            self._get_ready(form)
-        else:
-            file, self._file = self._file, None
-            self.dismiss(None)
+            self._get_ready(form, view)
+            return
+        file = self.take_file()
+        self.dismiss(None)
+        if file is not None:
             self.app.call_after_refresh(_save_picture, self.app, file)
 
     @work(thread=True, group="export", exit_on_error=False)
-    def _get_ready(self, form: Format) -> None:
+    def _get_ready(self, form: Format, view: str) -> None:
         """What takes long at the first time: modules to import, symbols to read."""
         try:
             prepare(form)
             load_symbols(self._watching, form)
         except NoPyarrow as error:
-            self.app.call_from_thread(self._fail, error)
+            self.app.call_from_thread(self.fail, error)
         else:
-            self.app.call_from_thread(self._begin, form)
+            self.app.call_from_thread(self._begin, form, view)
 
-    def _begin(self, form: Format) -> None:
-        if self._file is None:  # given up meanwhile
+    def _begin(self, form: Format, view: str) -> None:
+        if self.file is None:  # given up meanwhile
             return
         self.say_of_what(self._of_what())
-        try:
-            self._job = self._made(form, self._file.out)
-        except OSError as error:
-            self._fail(error)
+        if view:
+            from tui.view_tables import TABLES
+
+            self.start_table(TABLES[view](self._watching, self._store, self._filter), form)
             return
-        self._step()
+        try:
+            self.start(self._of_events(form, self.file.out))
+        except OSError as error:
+            self.fail(error)
 
-    def _made(self, form: Format, out: BinaryIO) -> Job | ViewJob:
-        """Return what writes the file. Raises OSError."""
-        if self._of_view:
-            from tui.view_tables import TABLES, ViewJob
-
-            return ViewJob(TABLES[self._view](self._watching, self._store, self._filter), form, out)
+    def _of_events(self, form: Format, out: BinaryIO) -> Job:
+        """Return what writes the events. Raises OSError."""
         passes = None if self._selected is None else partial(_passes, self._selected)
         source = replace(source_of_rows(self._watching), passes=passes)
         return Job(self._store, writer_of(form, source, out), Passing(passes, pairs=form.whole_calls))
 
-    def _step(self) -> None:
-        job, file = self._job, self._file
-        if job is None or file is None:
-            return
-        try:
-            finished = job.step(_BUDGET)
-            if not finished:
-                self.report(f"{grouped(job.done)} of {grouped(job.total)} events", job.done / max(1, job.total))
-                self.set_timer(_PAUSE, self._step)
-                return
-            file.keep()
-        except (OSError, FileRefused) as error:
-            self._fail(error)
-            return
-        self._job = self._file = None
-        size = file.path.stat().st_size / 1e6
-        for note in job.notes:
-            self.app.notify(note, title="left out", markup=False)
-        self.app.notify(f"{file.path}: {job.text}, {size:.1f} MB", markup=False)
-        self.dismiss(None)
-
-    def _fail(self, error: Exception) -> None:
-        if self._give_up():
-            self.refuse(_why(error))
-
-    @on(EventExportDialog.CancelRequested)
-    def _cancel_requested(self, event: EventExportDialog.CancelRequested) -> None:
-        event.stop()
-        if self._give_up():
-            self.refuse("stopped: nothing was written")
-
-    def on_unmount(self) -> None:
-        """The application may end in the middle."""
-        self._give_up()
-
-    def _give_up(self) -> bool:
-        """Take away what was begun; whether something was."""
-        file, self._file, self._job = self._file, None, None
-        if file is not None:
-            file.discard()
-        return file is not None
-
-
-def _tables_of(view: str) -> list[Offered]:
-    """Return the formats of a view's table; none where it has none."""
-    forms = [form for form in FORMATS if form.columns or form.name == "jsonl"] if view else []
-    return [
-        Offered(f"{form.name}{_OF_VIEW}{view}", f"{_TITLES[view]}: {form.title}", form.suffix, _KEEPS)
-        for form in forms
-        if not form.binary
-    ]
-
 
 def _passes(selected: Selected, record: Record) -> bool:
     return selected.passes(record.seq)
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return f"{error.filename or 'the file'}: {error.strerror or error}"
-    return str(error)
 
 
 def _save_picture(app: App[object], file: ExportFile) -> None:
@@ -204,6 +118,6 @@ def _save_picture(app: App[object], file: ExportFile) -> None:
         with file:
             file.out.write(app.export_screenshot(title="probewright").encode())
     except (OSError, FileRefused) as error:
-        app.notify(_why(error), title="no picture", severity="error", markup=False)
+        app.notify(why(error), title="no picture", severity="error", markup=False)
     else:
         app.notify(f"{file.path}: a picture of this screen", markup=False)

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
 from tui import dialogs
 from tui.commands import bindings
+from tui.hist_tables import TableLine
 from tui.hosting import host_line
 from tui.screens.detail import DetailScreen
 from tui.shown_hosts import ShownHosts
 from tui.views.filter_bar import FilterBar, HostsFilterBar
-from tui.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT
+from tui.views.histograms_pane import TableLines, TableList
+from tui.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
 from widgets.host_table import HostDetail, HostTable
 from widgets.key_line import KeyLine
 from widgets.status_bar import LiveLine, LiveState, Losses
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from kernel.hosts.order import Order
     from tui.app import Probewright
 
+_VIEWS: Final = ("events", "histograms")
+_NOT_FILTERED: Final = "not filtered: the kernels count all"
+_NONE: Final = f"no probe has a hist trigger: {HOSTS_TRIGGER}, e.g. hist:keys=common_pid"
 _BUDGET: Final = 0.01
 """Seconds that looking at events for the filter may take at once."""
 
@@ -35,7 +40,7 @@ _BUDGET: Final = 0.01
 class HostsScreen(Screen[None]):
     """See the module; a fleet (`kernel.hosts.fleet`) does what is asked for here."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("hosts"), Binding("o", "no_export", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("hosts")
     AUTO_FOCUS = "TailTable"
 
     def __init__(self, fleet: Fleet) -> None:
@@ -45,6 +50,9 @@ class HostsScreen(Screen[None]):
         self._detail = HostDetail()
         self._line = LiveLine()
         self._events = TablePane()
+        self._histograms = TableList(id="histograms")
+        self._histograms.display = False
+        self._lines: tuple[TableLine, ...] = ()
         self._shown = ShownHosts(fleet)
         self._filter_bar = HostsFilterBar(self._shown)
         self._fields: tuple[str, ...] | None = None
@@ -60,6 +68,7 @@ class HostsScreen(Screen[None]):
         yield self._detail
         yield self._line
         yield self._events
+        yield self._histograms
         yield self._filter_bar
         yield KeyLine("help")
 
@@ -73,6 +82,7 @@ class HostsScreen(Screen[None]):
             self._fields = fields
             self._show_rows(fields)
         self._look_on()
+        self._show_histograms()
         lines = [host_line(self._fleet, host) for host in self._fleet.hosts]
         self._table.show(lines)
         self._detail.host = self._table.current
@@ -90,6 +100,8 @@ class HostsScreen(Screen[None]):
             shown=max(0, self._shown.next_seq - self._shown.first_seq - table.new),
             of=self._shown.filtered.of if self._shown.filter.text else 0,
             losses=_together([line.losses for line in lines]),
+            views=_VIEWS if self.shows_histograms else (),
+            view=int(self.shows_histograms),
             note=f"{armed} of {len(lines)} armed"
             + f", {cut} cut" * bool(cut)
             + f", {silent} silent" * bool(silent)
@@ -104,12 +116,28 @@ class HostsScreen(Screen[None]):
         more = self._shown.tick(_BUDGET)
         self._looking = self.set_timer(_BUDGET, self._look_on) if more else None
         self._events.table.tick()
-        self._filter_bar.show(self._shown.filtered)
+        self._filter_bar.show(_NOT_FILTERED if self.shows_histograms else self._shown.filtered)
+
+    @property
+    def shows_histograms(self) -> bool:
+        """Whether the tables of hist triggers stand in the place of the events."""
+        return bool(self._histograms.display)
+
+    def _show_histograms(self) -> None:
+        """Show them as they were read last."""
+        if not self.shows_histograms:
+            return
+        from tui.hosts_tables import lines_of_hosts
+
+        lines = tuple(lines_of_hosts(self._fleet.hosts)) or (TableLine(_NONE, "dim"),)
+        if lines != self._lines:
+            self._lines = lines
+            self._histograms.show(TableLines(lines))
 
     @on(FilterBar.Done)
     def _filter_done(self, event: FilterBar.Done) -> None:
         event.stop()
-        self.set_focus(self._events.table)
+        self.set_focus(self._histograms if self.shows_histograms else self._events.table)
         if event.changed:
             self._events.table.show(self._shown.rows(self._fields or ()))
         self.tick()
@@ -171,7 +199,7 @@ class HostsScreen(Screen[None]):
 
         probe = self.bench.compose_place.current
         if probe is not None:
-            self.order(Order((str(probe),)))
+            self.order(Order((str(probe),), triggers=self.bench.compose_place.triggers_of(probe)))
         else:
             self.notify(f"no probe is built yet: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 
@@ -188,11 +216,30 @@ class HostsScreen(Screen[None]):
             self.notify(f"no host has failed{now}", markup=False)
         self.tick()
 
-    def action_no_export(self) -> None:
-        """It gives events out in the place of one host; of several the command line does."""
-        self.bench.notify(
-            "several hosts: probewright run … -t A -t B -o FILE writes their events", markup=False, topic="why not"
-        )
+    def action_view(self, view: str) -> None:
+        """Show the events of all hosts, or the tables of their hist triggers."""
+        histograms = view == "histograms"
+        self._fleet.wants_tables = histograms
+        self._histograms.display, self._events.display = histograms, not histograms
+        self.set_focus(self._histograms if histograms else self._events.table)
+        if histograms:
+            self._fleet.look()
+        self.tick()
+
+    def action_triggers(self) -> None:
+        """Give all probes of all hosts a trigger."""
+        from tui.screens.hosts_triggers import HostsTriggerScreen
+
+        if any(host.state == "armed" for host in self._fleet.hosts):
+            self.app.push_screen(HostsTriggerScreen(self._fleet, self.order))
+        else:
+            self.notify(f"no host has a probe: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
+
+    def action_export(self) -> None:
+        """Give the table of hosts, or their histograms, out; events are given out by the command line."""
+        from tui.screens.hosts_export import HostsExportScreen
+
+        self.app.push_screen(HostsExportScreen(self._fleet))
 
     def action_back(self) -> None:
         self.bench.switch_mode("compose")

@@ -303,13 +303,18 @@ class LiveScreen(LiveCommands):
         self.tick()
 
     async def show_armed(self, probe: Armable) -> None:
-        """Show the events of a probe that was armed just now; a view that can't gives way to the events."""
+        """Show the events of a probe that was armed just now; a view that can't gives way to the events.
+
+        One that was armed with a hist trigger is shown by its table.
+        """
         watching = self.bench.watching
         armed = watching.armed if watching is not None else ()
         plan = next((one.plan for one in armed if one.plan.probe == probe), None)
         if plan is None or watching is None:
             return
-        if not self._view.shows(plan):
+        if any(text.startswith("hist:") for event in plan.events for text in event.triggers):
+            await self.action_view("histograms")
+        elif not self._view.shows(plan):
             await self.action_view("events")
         if watching.store is not None:
             recorded = watching.connection.holds_events  # before it was asked for

@@ -60,6 +60,11 @@ class HistogramsView(View):
         return any(text.startswith("hist:") for event in plan.events for text in event.triggers)
 
     @property
+    def table_name(self) -> str:
+        """Its own, where there is one."""
+        return self.name if self._lines else ""
+
+    @property
     def filtered(self) -> str:
         """Counts of the kernel have no events."""
         return "not filtered: the kernel counts all"

@@ -41,7 +41,20 @@ class TableLines:
         return (Piece(fit(self.lines[row].text, columns), self.lines[row].look),)
 
 
-class HistogramsPane(LineList):
+class TableList(LineList):
+    """Shows lines of tables."""
+
+    def show(self, rows: TableLines) -> None:
+        """Show other lines; the cursor stays where it is."""
+        self._rows = rows
+        self.rows_changed()
+
+    def wanted_columns(self) -> int:
+        """Columns of the widest line: the list scrolls sideways."""
+        return self._rows.columns if isinstance(self._rows, TableLines) else 0
+
+
+class HistogramsPane(TableList):
     """Shows tables that it reads from the kernel each second while it is on the screen."""
 
     class Read(Message):
@@ -73,22 +86,14 @@ class HistogramsPane(LineList):
             self.reading = True
             self._read(self.watching)
 
-    def show(self, rows: TableLines) -> None:
-        """Show other lines; the cursor stays where it is."""
-        self._rows = rows
-        self.rows_changed()
-
-    def wanted_columns(self) -> int:
-        """Columns of the widest line: the list scrolls sideways."""
-        return self._rows.columns if isinstance(self._rows, TableLines) else 0
-
     @work(thread=True, group="hist tables")
     def _read(self, watching: Watch) -> None:
         from kernel.hist_tables import read_tables
-        from tui.hist_tables import lines_of
+        from tui.hist_tables import lines_of_watch
 
         try:
-            self.post_message(self.Read(watching, TableLines(tuple(lines_of(read_tables(watching))))))
+            lines = tuple(lines_of_watch(tuple(read_tables(watching)), len(watching.cuts)))
+            self.post_message(self.Read(watching, TableLines(lines)))
         except KernelError as error:
             self.post_message(self.Read(watching, TableLines(), str(error)))
 

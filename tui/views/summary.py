@@ -218,7 +218,7 @@ class SummaryView(View):
     @property
     def table_name(self) -> str:
         """Its own."""
-        return "" if self.in_kernel else self.name
+        return "kernel-summary" if self.in_kernel else self.name
 
     @property
     def filtered(self) -> Counted | str:
