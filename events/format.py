@@ -110,6 +110,11 @@ class EventFormat:
         return tuple(field for field in self.fields if field.name not in PROBE_FIELDS)
 
     @property
+    def texts(self) -> frozenset[str]:
+        """Names of the fields that are texts."""
+        return frozenset(field.name for field in (*self.common, *self.fields) if field.kind is FieldKind.STRING)
+
+    @property
     def is_probe(self) -> bool:
         """Whether it is an event of a kprobe, fprobe or tracepoint probe."""
         return "__probe_ip" in self.names or "__probe_func" in self.names

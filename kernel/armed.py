@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -39,6 +39,12 @@ class Armed:
     """How often its events happened just before; None: that is not known."""
     key: object = field(default_factory=object, repr=False)
     """Stays the same when it gets another filter, and when it is armed again as it was."""
+
+
+def text_fields(probes: Iterable[Armed], path: str) -> frozenset[str]:
+    """Return the names of the fields of an armed event that are texts, which processes may choose."""
+    formats = (fmt for armed in probes for fmt in armed.formats.values())
+    return frozenset(name for fmt in formats if fmt.path == path for name in fmt.texts)
 
 
 class ArmedProbes:

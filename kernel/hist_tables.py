@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from events.summary.hist_text import Histogram, parse_hist
+from kernel.armed import text_fields
 from kernel.errors import FileRefused
 from kernel.holder import Holder
 from kernel.session import Session
@@ -51,6 +52,6 @@ def read_tables(watching: Holder) -> Iterator[Table]:
             if event not in events_with_tables(watching):
                 continue  # its probe went meanwhile
             raise
-        for histogram in parse_hist(text):
+        for histogram in parse_hist(text, text_fields(session.armed, event.path)):
             if not is_own(histogram.trigger):
                 yield Table(event.path, histogram)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.summary.hist_text import Histogram, parse_hist
+from kernel.armed import text_fields
 from kernel.counting import Counting, Phase, Remove, Seen, Step, Switch, Write, Zero, next_step
 from kernel.errors import KernelError, TargetLost, TargetUnusable
 from kernel.session import Armed, Session
@@ -222,7 +223,8 @@ class Histograms:
                     continue  # an event that two probes share has the same counts twice
                 taken.add((path, kept.what))
                 if path not in texts:
-                    texts[path] = parse_hist(session.instance.read(f"events/{path}/hist"))
+                    told = session.instance.read(f"events/{path}/hist")
+                    texts[path] = parse_hist(told, text_fields(session.armed, path))
                 yield from [Read(kept, one) for one in texts[path] if is_of(one.trigger, kept.trigger)][:1]
 
     def _session(self) -> Session:

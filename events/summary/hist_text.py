@@ -9,6 +9,7 @@ the last ones below a head: who forges both has to know the whole of the form.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from foreign.text import whole_number
@@ -122,10 +123,15 @@ def sections(text: str) -> tuple[Section, ...]:
     return tuple(found)
 
 
-def parse_hist(text: str) -> tuple[Histogram, ...]:
-    """Read a `hist` file; what is cut off has no totals and is left out."""
+def parse_hist(text: str, texts: Collection[str] = ()) -> tuple[Histogram, ...]:
+    """Read a `hist` file; what is cut off has no totals and is left out.
+
+    Args:
+        text: of the file.
+        texts: names of the event's fields that are texts, which processes choose.
+    """
     return tuple(
-        Histogram(one.trigger, one.active, _entries(text[one.body], keys_of(one.trigger)), *one.totals)
+        Histogram(one.trigger, one.active, _entries(text[one.body], keys_of(one.trigger), texts), *one.totals)
         for one in sections(text)
     )
 
@@ -150,7 +156,7 @@ def _named(term: str) -> tuple[str, str]:
     return (half if half == "common_cpu" and half * 2 == name else name), modifier
 
 
-def _entries(text: str, names: list[tuple[str, str]]) -> tuple[Entry, ...]:
+def _entries(text: str, names: list[tuple[str, str]], texts: Collection[str]) -> tuple[Entry, ...]:
     entries: list[Entry] = []
     lines: list[str] = []
     for line in text.split("\n"):
@@ -163,26 +169,44 @@ def _entries(text: str, names: list[tuple[str, str]]) -> tuple[Entry, ...]:
             shown = tuple((name + percent, text) for name, percent, text in _VALUE.findall(line[end + 1 :]))
             values = {name: float(text) for name, text in shown if not text.startswith("#")}
             body = "\n".join([*lines[:-1], line[:end]])
-            entries.append(Entry(_keys(body.removeprefix("{ "), names), values, shown))
+            entries.append(Entry(_keys(body.removeprefix("{ "), names, texts), values, shown))
             lines = []
     return tuple(entries)
 
 
-def _keys(body: str, names: list[tuple[str, str]]) -> tuple[Key, ...]:
+def _keys(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> tuple[Key, ...]:
     """Take the keys of an entry apart; what does not read as they should stays with the key before."""
-    begins: list[tuple[int, int]] = []
-    at = 0
-    for number, (name, _) in enumerate(names):
-        before = ", " if number else ""
-        found = body.find(f"{before}{name}:", at)
-        if found < 0:
-            break
-        at = found + len(before) + len(name) + 1
-        begins.append((found, at))
-    if not begins:  # no kernel writes so; whoever reads entries may rely on a key
+    places = _places(body, names, texts)
+    if not places:  # no kernel writes so; whoever reads entries may rely on a key
         return (Key(*names[0], body.strip()),)
-    ends = [begin for begin, _ in begins[1:]] + [len(body)]
+    pairs = zip(names, zip(places, [*places[1:], len(body)], strict=True), strict=False)
     return tuple(
-        Key(name, modifier, body[start:end].strip())
-        for (name, modifier), (_, start), end in zip(names, begins, ends, strict=False)
+        Key(name, modifier, body[begin:end].partition(f"{name}:")[2].strip())
+        for (name, modifier), (begin, end) in pairs
     )
+
+
+def _places(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> list[int]:
+    """Return where the keys begin, as far as they are there.
+
+    The text of a process may look like the keys behind it: those that are numbers are looked for from the end.
+    """
+    chosen = {*texts, "comm", "common_comm"}
+    of_process = [n for n, (name, modifier) in enumerate(names) if name in chosen or modifier == "execname"]
+    last = max(of_process, default=len(names) - 1)
+    behind: list[int] = []
+    end = len(body)
+    for name, _ in reversed(names[last + 1 :]):
+        end = body.rfind(f", {name}:", 0, end)
+        behind.insert(0, end)
+    if end < 0:
+        last, end, behind = len(names) - 1, len(body), []
+    places: list[int] = []
+    at = 0
+    for number, (name, _) in enumerate(names[: last + 1]):
+        found = body.find(f"{', ' if number else ''}{name}:", at, end)
+        if found < 0:
+            return places
+        places.append(found)
+        at = found + len(name) + 1
+    return places + behind

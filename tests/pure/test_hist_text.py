@@ -102,6 +102,25 @@ def test_a_key_that_looks_like_a_histogram_is_none(forged):
     assert parse_hist(text[: text.rindex("\nTotals")]) == (comm,)
 
 
+NAMES = st.text(st.characters(exclude_characters="}\n"), max_size=20)
+LIKE_KEYS = st.lists(st.sampled_from([", pid:", ", path:", ", cpu:", "         77", "x"]), max_size=5).map("".join)
+
+
+@given(
+    st.permutations(["path", "pid", "cpu"]), st.one_of(NAMES, LIKE_KEYS), st.integers(0, 1 << 22), st.integers(0, 64)
+)
+def test_a_text_of_a_process_is_no_other_key(keys, path, pid, cpu):
+    """Wherever it stands among numbers, and whatever keys it looks like."""
+    printed = {"path": f"{path:<50}", "pid": f"{pid:10}", "cpu": f"{cpu:10}"}
+    line = ", ".join(f"{name}: {printed[name]}" for name in keys)
+    head = f"# event histogram\n#\n# trigger info: hist:keys={','.join(keys)}:vals=hitcount [active]\n#\n\n"
+    totals = "\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n"
+    (found,) = parse_hist(f"{head}{{ {line} }} hitcount: 1\n{totals}", {"path"})
+    assert [key.name for key in found.entries[0].keys] == keys
+    told = {key.name: key for key in found.entries[0].keys}
+    assert (told["path"].text, told["pid"].number, told["cpu"].number) == (path.strip(), pid, cpu)
+
+
 @given(st.text(max_size=200))
 def test_any_text_is_read_without_an_error(text):
     parse_hist(text)
