@@ -39,9 +39,10 @@ _OURS = {
     "StdinNull": "no",
     "LogLevel": "ERROR",
 }
-# An interrupt at our terminal goes to ssh too: it must outlive it, so that we can still undo. (An own session would
-# do, but ssh asks for passwords on the terminal.)
-_DEAF = ["sh", "-c", 'trap "" INT QUIT TSTP; exec "$@"', "sh"]
+# What is sent to our group, by a key or by timeout(1), goes to ssh too, which must outlive it: we still have to undo.
+# (An own session would do, but ssh asks for passwords on the terminal.) It ends by SIGHUP, as its jump hosts do.
+_DEAF = ["sh", "-c", 'trap "" INT QUIT TERM TSTP; exec "$@"', "sh"]
+_END = signal.SIGHUP
 _GRACE = 5.0
 FAREWELL = 0.5
 """Seconds for one that has nothing to finish."""
@@ -145,7 +146,7 @@ class Master:
         try:
             self.process.wait(FAREWELL)
         except subprocess.TimeoutExpired:
-            self.process.terminate()
+            self.process.send_signal(_END)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def close(self, grace: float = _GRACE) -> None:
@@ -156,7 +157,7 @@ class Master:
         with contextlib.suppress(OSError):
             if self.process.stdin:
                 self.process.stdin.close()
-        for sign in (signal.SIGTERM, signal.SIGKILL):
+        for sign in (_END, signal.SIGKILL):
             try:
                 self.process.wait(grace)
                 break

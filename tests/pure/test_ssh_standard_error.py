@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,28 @@ def test_a_flood_neither_holds_ssh_nor_is_kept(fake: Path) -> None:
     master.close()
     assert 1 < len(told) <= MOST_LINES
     assert max(map(len, told)) <= LONGEST_LINE
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
+def test_a_signal_to_our_group_leaves_the_line_up(fake: Path, sign: signal.Signals) -> None:
+    """As timeout(1) sends it: what was counted is still to come over the line."""
+    fake.write_text("#!/bin/sh\nexec cat\n")
+    master = Master(Address("box"), "exec sh")
+    assert master.process.stdin and master.process.stdout
+    for line in (b"it runs\n", b"it still does\n"):
+        master.process.stdin.write(line)
+        assert master.process.stdout.readline() == line
+        master.process.send_signal(sign)
+    master.close()
+    assert master.process.returncode == 0
+
+
+def test_a_line_that_does_not_end_by_itself_is_ended(fake: Path) -> None:
+    fake.write_text("#!/bin/sh\necho up; exec sleep 1000\n")
+    master = Master(Address("box"), "exec sh")
+    assert master.process.stdout and master.process.stdout.readline() == b"up\n"
+    master.close(0.01)
+    assert master.process.returncode == -signal.SIGHUP
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6))
