@@ -10,7 +10,7 @@ from events.clock import Offset
 from events.cut_mark import LineCut, gap_of
 from events.event_names import exported_name
 from kernel.hosts.fleet import Fleet
-from kernel.hosts.host import Host
+from kernel.hosts.host import Host, State
 from kernel.hosts.merged import Merged
 from tui.clock_face import wall_clock
 from tui.lost import Lost, lost_of
@@ -30,12 +30,15 @@ class Account(NamedTuple):
     """How often the line was cut."""
     of: int | None = None
     """Events of which those passed the filter; None: there is none."""
+    final: bool = True
+    """Whether losses and hits could be asked for at the end; else they are those of before."""
 
     @property
     def text(self) -> str:
         """In one line: four ways to lose an event, how long there was no line, then what came late."""
         of = "" if self.of is None else f" of {self.of:,}"
         parts = [f"{self.events:,}{of} events", self.losses.text]
+        parts += [] if self.final else ["losses and hits as of before it was lost"]
         parts += [f"gap {gap_of(self.gaps)}"] if self.gaps else []
         parts += [f"{self.late:,} late"] if self.late else []
         parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
@@ -87,6 +90,7 @@ def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> A
         host.counts.hits if host.counts else {},
         gaps_of(host),
         of,
+        host.state is not State.LOST,
     )
 
 

@@ -19,11 +19,12 @@ import tui.cli.hosts_stream
 from events.cut_mark import LineCut
 from kernel import reconnect
 from kernel.bounds import HEADLESS
-from kernel.errors import TargetUnusable
+from kernel.errors import TargetLost, TargetUnusable
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.hosts.order import Order
 from kernel.limits import Limits
+from kernel.target import Step
 from tests.json_reader import read_line
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost, is_clean
 from tests.pure.test_otlp import Collector, value_of
@@ -99,6 +100,29 @@ def test_text_has_the_host_as_a_column_and_says_what_became_of_each(lan, capsys)
     assert "probewright: gone: unreachable: ssh://gone: Connection refused\n  check that sshd runs there" in told.err
     assert "probewright: one: armed, Linux 6.12.0-fake x86-64, clock 0 at " in told.err
     assert "probewright: one: 1 events, lost 0, missed 0, dropped 0, unread 0" in told.err
+
+
+def test_a_host_that_is_silent_as_all_ends_is_not_told_as_whole(lan, capsys):
+    one = lan.hosts["one"]
+
+    def vanish(step: Step) -> None:
+        one.vanish()
+        raise TargetLost("ssh://one: no answer for 10 s")
+
+    def put() -> None:
+        feed(lan, ("one", 1))
+        while not one.pages.taken:
+            time.sleep(0.01)
+        one.before = vanish
+        one.event(time.time_ns(), pid=1)
+
+    threading.Thread(target=put, daemon=True).start()
+    assert run(parse(["run", "f vfs_read", *targets("one", "two"), "--count", "2", "--window", "0.1"])) == 4
+    told = capsys.readouterr().err
+    assert "probewright: one: lost: ssh://one: no answer for 10 s" in told
+    assert "losses and hits as of before it was lost" in next(
+        line for line in told.splitlines() if "one: 2 events" in line
+    )
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,8 @@ class Stream:
     def account(self, *, as_json: bool) -> None:
         """Say what every host gave, what its hist triggers counted, and what was lost there."""
         for host in self._fleet.hosts:
-            if host.state is State.LOST and self._told.get(host, _NOTHING).state is State.CUT:
-                _tell_why(host)  # it was given up with all the others
+            if host.state is State.LOST and self._told.get(host, _NOTHING).state is not State.LOST:
+                _tell_why(host)  # given up with all the others, or silent as its probes were to be taken away
             about = self._account_of(host)
             if as_json:
                 emit(about.json(host))
