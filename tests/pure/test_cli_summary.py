@@ -104,3 +104,10 @@ def test_a_preset_of_calls_ends_after_so_many_calls(command, number, tmp_path):
     preset.write_text(f'version = 1\nname = "writes"\ntitle = "writes"\nview = "calls"\nprobes = ["{SPEC}"]\n')
     rows = command("run", str(preset), "-t", str(shipped_recording()), "--json", "--count", str(number)).objects
     assert len(rows) == min(number, 52)
+
+
+@pytest.mark.parametrize("words", [("--hist",), ("--count-only",), ("--count-only", "-t", "ssh://elsewhere")])
+def test_a_number_of_events_ends_nothing_that_records_none(command, words):
+    done = command(*RUN, *words, "--count", "5")
+    assert done.status == 2
+    assert f"with {words[0]} the kernel records none: --for SECONDS ends it" in done.err

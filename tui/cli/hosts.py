@@ -34,7 +34,7 @@ from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.cli.output import plain
 from tui.cli.presets import asked_for, of_any_duration
 from tui.cli.stopping import Forced, Stopped, give_out, stoppable, tell_forced
-from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, check_view
+from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, check_count, check_view
 from tui.cli.watching import how_of, limits_of
 from tui.clock_face import Face
 
@@ -58,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     try:
         wanted = wanted_of_hosts(arguments)
+        check_count(arguments)
         check_words(arguments)
         check_view(arguments, wanted, several=True)
     except NotWanted as error:

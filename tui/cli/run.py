@@ -24,7 +24,7 @@ from tui.cli.output import connect, emit, line, plain
 from tui.cli.presets import ToArm, asked_for, expand, of_any_duration
 from tui.cli.stopping import stoppable
 from tui.cli.summary import summarize
-from tui.cli.wanted_export import NotWanted, Wanted, check_view, wanted_of
+from tui.cli.wanted_export import NotWanted, Wanted, check_count, check_view, wanted_of
 from tui.cli.watching import (
     account,
     arm,
@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         return hosts.run(arguments)
     try:
         wanted = wanted_of(arguments)
+        check_count(arguments)
         check_words(arguments)
         check_view(arguments, wanted)
     except NotWanted as error:

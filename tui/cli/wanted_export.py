@@ -77,6 +77,16 @@ def _is_timed(arguments: argparse.Namespace, form: Format) -> bool:
     return getattr(arguments, "clock", None) not in (None, "kernel") and form.name in ("jsonl", "csv", "parquet")
 
 
+def check_count(arguments: argparse.Namespace) -> None:
+    """Raise NotWanted where --count waits for events that are not recorded."""
+    for name in ("hist", "count_only"):
+        if arguments.count and getattr(arguments, name):
+            raise NotWanted(
+                f"--count ends after so many recorded events, and with --{name.replace('_', '-')} the kernel records "
+                "none: --for SECONDS ends it"
+            )
+
+
 def check_view(arguments: argparse.Namespace, wanted: Wanted | None, *, several: bool = False) -> None:
     """Raise NotWanted where --view can't be meant with the other arguments; `several`: hosts are named."""
     view = arguments.view
