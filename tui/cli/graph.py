@@ -23,7 +23,7 @@ from tui.cli.output import connect, emit, line, plain
 from tui.cli.silence import telling_silence
 from tui.cli.stopping import Stopped, give_out, stoppable, whole
 from tui.cli.waiting import told, waiting
-from tui.cli.watching import account, take_away
+from tui.cli.watching import account, importing, take_away
 from tui.clock_face import Face, day_in_front, offset_of_row
 from tui.export_file import FileRefused, require_free
 from widgets.figures import duration
@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         if word.endswith(".pwr"):  # which the application takes without -t, and no function is called so
             print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
             return USAGE
+    imported = importing("tui.graph", "tui.calls", "tui.graph_objects")
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     if not connection.holds_events and not arguments.functions:
         print("probewright: say a function whose calls shall be traced", file=sys.stderr)
@@ -65,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with waiting("reading symbols"):
             despite_cuts(watch, arguments, connection.load_symbols)
+        imported.join()  # while it waited for that, many a call would come
         with stoppable(watch.hurry):
             failed = _armed(watch, arguments, path)
             if not failed:

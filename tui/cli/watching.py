@@ -94,12 +94,13 @@ def how_of(arguments: argparse.Namespace) -> How:
     return How(arguments.force, mode, tuple(arguments.triggers))
 
 
-def importing_store() -> threading.Thread:
-    """Import what keeps events, numpy with it, while the target is being reached.
+def importing(*modules: str) -> threading.Thread:
+    """Import what keeps events, numpy with it, while the target is being reached: ahead of the first event.
 
     In a thread, where no signal raises: numpy tells of an interrupted import as of a broken installation.
     """
-    thread = threading.Thread(target=importlib.import_module, args=("events.store",), daemon=True)
+    names = modules or ("events.store",)
+    thread = threading.Thread(target=lambda: list(map(importlib.import_module, names)), daemon=True)
     thread.start()
     return thread
 
@@ -115,7 +116,7 @@ def arm(
     Gives the paths of their events, each with the fields that nobody asked for: a recording holds more.
     Raises ProbeRefused, TooFast, TargetUnusable, TargetLost.
     """
-    importing_store().join()
+    importing().join()
     # What takes long is to arm: `follow` has all of them recorded from one time on, and counts its own from there.
     despite_cuts(watch, arguments, partial(_held, watch))
     events: dict[str, frozenset[str]] = {}
