@@ -35,6 +35,7 @@ from tui.cli.attach import told
 from tui.cli.clock import keep_clock
 from tui.cli.comeback import comes_back, despite_cuts, tell_cuts
 from tui.cli.journal import Level, saying
+from tui.cli.once import is_news
 from tui.cli.output import plain
 from tui.cli.showing import Showing
 from tui.cli.silence import telling_silence
@@ -273,7 +274,8 @@ def last_counts(watch: Watch) -> Counts | None:
     try:
         return watch.counts()
     except TargetLost as error:
-        print(f"probewright: {plain(str(error))}: losses are told as of before", file=sys.stderr)
+        why = f"{plain(str(error))}: " if is_news(error) else ""
+        print(f"probewright: {why}losses are told as of before", file=sys.stderr)
         return watch.last_counts
 
 
@@ -303,8 +305,8 @@ def take_away(watch: Watch) -> int:
     lost = [failure.error for failure in failures if isinstance(failure.error, TargetLost)]
     with contextlib.suppress(OSError), saying(Level.ERROR):  # the terminal may be gone
         if lost:
-            print(f"probewright: {plain(str(lost[0]))}", file=sys.stderr)
-            print(f"  {plain(what_becomes(watch.connection.target))}", file=sys.stderr)
+            why = f"{plain(str(lost[0]))}\n  " if is_news(lost[0]) else ""
+            print(f"probewright: {why}{plain(what_becomes(watch.connection.target))}", file=sys.stderr)
         for failure in failures:
             if isinstance(failure.error, LeftAlone):
                 print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)
