@@ -252,9 +252,8 @@ class Store:
 
     @property
     def lacks_returns(self) -> bool:
-        """Whether there are calls of the function_graph tracer, and it recorded no return values."""
-        formats = self.decoder.formats
-        return lacks_returns(formats[number] for number in self.totals if number in formats)
+        """Whether the function_graph tracer writes here, and records no return values."""
+        return lacks_returns(self.decoder.formats.values())
 
     def lost_between(self, start: int, end: int) -> bool:
         """Whether events of the times from `start` to `end` may have been lost, in the kernel or on the way."""

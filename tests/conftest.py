@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from kernel.lab import cache
 from tests import schedule
-from tui.cli import waiting
+from tui.cli import once, waiting
 
 pytest_plugins = ["tests.second_try", "tests.lab_kernels"]
 
@@ -77,6 +77,7 @@ def a_command_of_its_own() -> Iterator[None]:
     """Have a command for the lab print its progress in lines, and none that runs in this process after it."""
     yield
     waiting._prints_lines = False
+    once.forget_said()
 
 
 @pytest.fixture(autouse=True)

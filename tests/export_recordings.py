@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from events.batch import Batch
+from events.batch import Batch, Chunk
 from events.cut_mark import LineCut
 from events.decode import Decoder
 from events.recording import Recording, RecordingWriter
 from events.store import Store
 from kernel.open import shipped_recording
 from kernel.recorder import CUTS
+from tests.events_data import entry, event, page
 from tests.graph_recordings import graph_recording
 
 Change = Callable[[Recording, list[Batch]], list[Batch]]
@@ -24,6 +25,12 @@ def recording(kind: str, folder: Path) -> Path:
     """Write a recording of a kind; gives its path."""
     path = folder / f"{kind}.pwr"
     KINDS[kind](path)
+    return path
+
+
+def late_graph(path: Path, kernel: str) -> Path:
+    """Write a recording whose first pass has a task switch and no call; gives its path."""
+    _copied(path, _graph(path, kernel), _with_switch_first)
     return path
 
 
@@ -70,6 +77,16 @@ def _with_overrun(_: Recording, passes: list[Batch]) -> list[Batch]:
     data[11] |= 0x80
     changed = passes[at]._replace(chunks=(first._replace(data=bytes(data)), *others))
     return [*passes[:at], changed, *passes[at + 1 :]]
+
+
+def _with_switch_first(whole: Recording, passes: list[Batch]) -> list[Batch]:
+    """Return the passes behind one that has a task switch and no call."""
+    switch = next(fmt for fmt in whole.formats.values() if fmt.path == "sched/sched_switch")
+    store = Store(Decoder(whole.formats, whole.header))
+    store.feed(*passes)
+    record = entry(switch.id, 1, bytes(max(field.end for field in switch.fields) - 8))
+    made = page(store.row(store.first_seq).ts - 1000, event(record, 0), whole.header)
+    return [Batch((Chunk(0, made),), drained=True), *passes]
 
 
 def _graph(path: Path, kernel: str = "full") -> Path:

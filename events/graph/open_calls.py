@@ -18,7 +18,7 @@ class GivenUp(NamedTuple):
 
     rows: Ints
     counted: int
-    """Without the times off a CPU."""
+    """Without interrupts and times off a CPU."""
 
 
 class OpenCalls:
@@ -32,7 +32,7 @@ class OpenCalls:
 
     @property
     def count(self) -> int:
-        """Calls and interrupts."""
+        """Calls that are open, without interrupts and times off a CPU."""
         return 0 if self.begins is None else counted(self.begins)
 
     def of(self, tasks: NDArray[np.int32]) -> Mask:
@@ -72,5 +72,5 @@ class OpenCalls:
 
 
 def counted(begins: Brackets) -> int:
-    """How many calls and interrupts: a time off the CPU is none."""
-    return int((begins.what != What.SWITCH).sum())
+    """Return how many calls those are: a time off the CPU is none, nor is an interrupt."""
+    return int((begins.what == What.CALL).sum())

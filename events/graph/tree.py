@@ -81,7 +81,7 @@ class CallTree:
         """Take what proves a nesting, and the most rows to keep."""
         self.columns = CallColumns()
         self.counts: Counter[Flag] = Counter()
-        """Ends without a partner, by the reason; those of task switches do not count."""
+        """Calls with one end only, by the reason; interrupts and task switches do not count."""
         self.ended: Counter[What] = Counter()
         """Calls, interrupts and softirqs of which both ends were seen."""
         self.left_out = 0
@@ -111,7 +111,7 @@ class CallTree:
 
     @property
     def open(self) -> int:
-        """Calls and interrupts that have begun and not ended yet."""
+        """Calls that have begun and not ended yet."""
         return self._open.count
 
     def row(self, row: int) -> Row:
@@ -200,7 +200,7 @@ class CallTree:
                 "flags": flags,
             }
         )
-        self.counts[Flag.NO_ENTRY] += int(end.sum())
+        self.counts[Flag.NO_ENTRY] += int((end & (both.what[at] == What.CALL)).sum())
 
     @staticmethod
     def _returned(both: Brackets, at: Places) -> NDArray[np.uint8]:

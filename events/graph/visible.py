@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from events.graph.brackets import Ints, Mask, What
+from events.graph.brackets import Ints, Mask
+from events.graph.context import OutsideCalls, outside_calls
 from events.graph.tree import CallTree, Flag
-
-_INTERRUPTS = (What.IRQ, What.SOFTIRQ)
 
 
 class Wanted(NamedTuple):
@@ -85,12 +84,12 @@ class Visible:
             return
         start = max(self._upto, tree.first)
         if start < tree.next:
-            around = self._interrupt_around(start)
+            outside = outside_calls(tree.columns, start, tree.next)
+            around = self._left_out_around(outside.busy, start)
             if around is not None:
                 self.renew(around)
                 return
-            new = np.flatnonzero(self._seen(start, tree.next)) + start
-            self._append(new)
+            self._append(np.flatnonzero(self._seen(start, tree.next, outside)) + start)
             self._upto = tree.next
         gone = int(np.searchsorted(self.rows, tree.first))
         if gone:
@@ -145,20 +144,13 @@ class Visible:
             begin, step = begin + step, step * 8
         return False
 
-    def _seen(self, start: int, stop: int) -> Mask:
+    def _seen(self, start: int, stop: int, outside: OutsideCalls) -> Mask:
         """Which rows from `start` to before `stop` are on the list."""
         tree, wanted = self.tree, self._wanted
         part = slice(start - tree.first, stop - tree.first)
         level = tree.columns.column("level")[part]
         seen = level < wanted.levels
-        # Of a task that is in no call it is of no account when it is off its CPU, or interrupted and nothing inside.
-        what = tree.columns.column("what")[part]
-        seen &= (level > 0) | (what != What.SWITCH)
-        alone = (level == 0) & np.isin(what, _INTERRUPTS)
-        if alone.any():
-            around = tree.columns.column("parent")[part][level == 1] - start
-            alone[around[around >= 0]] = False
-            seen &= ~alone
+        seen &= ~outside.idle
         for row in sorted(self._turned):
             self._turn(seen, row, start, stop)
         if wanted.task is not None:
@@ -198,13 +190,10 @@ class Visible:
             parent = self.tree.row(parent).parent
         return True
 
-    def _interrupt_around(self, start: int) -> int | None:
-        """The first row before `start` that was left out as nothing was inside, and now something is; None: none."""
+    def _left_out_around(self, around: Ints, start: int) -> int | None:
+        """Return the first of some rows that is before `start` and was left out; None: there is none."""
         columns, first = self.tree.columns, self.tree.first
-        part = slice(start - first, None)
-        around = columns.column("parent")[part][columns.column("level")[part] == 1]
-        around = around[(around >= first) & (around < start)]
-        around = around[np.isin(columns.column("what")[around - first], _INTERRUPTS)]
+        around = around[around < start]
         if self._wanted.task is not None:
             around = around[columns.column("task")[around - first] == self._wanted.task]
         if not len(around):  # as most often: the list is not looked at

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import struct
+from typing import NoReturn
 
 from events.batch import Batch, Chunk
 from events.subbuffer import MISSED_EVENTS
+from kernel.errors import TargetLost
+from kernel.target import Effect, Step
+from kernel.undo import UndoFailure
 from tests.pure.test_kernel_watch import id_of, probe, rows, target, watch
-from tui.cli.watching import account
+from tui.cli.main import fail
+from tui.cli.watching import account, take_away
 from tui.shown import losses_of
 
 __all__ = ["target", "watch"]  # fixtures
@@ -43,3 +48,23 @@ def test_events_that_stand_behind_younger_ones_are_told(watch, target, capsys):
     assert rows(watch, 2) == ["vfs_read"] * 2
     account(watch)
     assert "1 events came late: they stand behind younger ones" in capsys.readouterr().err
+
+
+def test_why_a_line_was_lost_is_said_once_by_all_that_come_upon_it(watch, monkeypatch, capsys):
+    """The last look at the losses, what becomes of the probes, and the end of the command."""
+
+    def lost(*_: object) -> NoReturn:
+        raise TargetLost("no answer for 10 s")
+
+    step = Step(Effect.WRITE, "tracing_on", b"0")
+    watch.arm(probe("vfs_read"))
+    monkeypatch.setattr(watch, "counts", lost)
+    monkeypatch.setattr(watch, "close", lambda: [UndoFailure(step, TargetLost("no answer for 10 s"))])
+    account(watch)
+    assert take_away(watch) == 1
+    assert fail(TargetLost("no answer for 10 s"), 3) == 3
+    told = capsys.readouterr().err
+    assert told.count("no answer for") == 1
+    assert told.count("losses are told as of before") == told.count("takes its probes away by itself") == 1
+    assert fail(TargetLost("the line was cut"), 3) == 3
+    assert "the line was cut" in capsys.readouterr().err

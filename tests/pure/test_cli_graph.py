@@ -14,12 +14,13 @@ from events.graph import growing
 from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import CallTree
 from events.recording import Recording
+from kernel.bounds import SCREEN
 from kernel.connection import Connection
 from kernel.errors import TargetLost
 from kernel.open import open_target, shipped_recording
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
-from tests.export_recordings import SECONDS, recording
+from tests.export_recordings import SECONDS, late_graph, recording
 from tests.graph_recordings import graph_recording
 from tests.json_reader import read_line
 from tui.__main__ import main
@@ -99,6 +100,20 @@ def test_what_was_read_before_the_line_was_cut_is_printed(capsys, monkeypatch):
     monkeypatch.setattr(watch, "names", cut)
     Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0)).run()
     assert len(capsys.readouterr().out.splitlines()) == len(everything) > 0
+
+
+def test_calls_are_printed_though_other_events_came_alone_before_them(tmp_path, capsys):
+    """A task is switched, and no call comes until after a look."""
+    main(["graph", "--target", str(recording("graph-without-results", tmp_path))])
+    everything = capsys.readouterr()
+    bounds = SCREEN._replace(at_once=1)
+    watch = Watch(Connection(open_target(str(late_graph(tmp_path / "late.pwr", "7.2")))), bounds)
+    watch.connection.load_symbols()
+    watch.begin()
+    Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0)).run()
+    late = capsys.readouterr()
+    assert late.out == everything.out != ""
+    assert late.err == everything.err == f"probewright: {NO_RETURNS}\n"
 
 
 # -- for machines ----------------------------------------------------------------------------------------------------

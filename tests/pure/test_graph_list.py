@@ -34,15 +34,23 @@ class Plain(NamedTuple):
         rows = {n: tree.row(n) for n in range(tree.first, tree.next)}
         return [row.row for row in rows.values() if self.shows(row, rows)]
 
+    def matters(self, row: Row, rows: dict[int, Row]) -> bool:
+        """Whether it is a call or an event, or inside of a call, or around a call or an event."""
+        if row.what in (What.CALL, What.COMMENT):
+            return True
+        around = row
+        while around.parent >= 0:
+            around = rows[around.parent]
+            if around.what == What.CALL:
+                return True
+        return any(self.matters(one, rows) for one in rows.values() if one.parent == row.row)
+
     def shows(self, row: Row, rows: dict[int, Row]) -> bool:
         if self.wanted.task not in (None, row.task):
             return False
         if self.wanted.least and row.duration < self.wanted.least and not row.flags & Flag.OPEN:
             return False
-        if row.what == What.SWITCH and not row.level:
-            return False
-        is_interrupt = row.what in (What.IRQ, What.SOFTIRQ)
-        if is_interrupt and not row.level and not any(one.parent == row.row for one in rows.values()):
+        if not self.matters(row, rows):
             return False
         if row.parent < 0:
             return True

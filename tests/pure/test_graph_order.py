@@ -137,7 +137,6 @@ def test_rows_are_in_the_order_of_time(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("events.graph.growing._LEAST", piece)
         patch.setattr("tui.graph.ends_of", lambda _: ENDS)
-        store.totals.update(dict.fromkeys(TRACED if traced else (), 0))
         shown = ShownGraph(watching, store, names, limit=limit)  # type: ignore[arg-type]
         assert shown.growing.traced is traced
 

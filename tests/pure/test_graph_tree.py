@@ -122,11 +122,14 @@ def streams(draw: st.DrawFn, stack: bool = False) -> list[Event]:
         missing, broken = choice[2] < 6, choice[2] > 96
         event = None
         if choice[3] < 55 and len(calls) < 6:
-            what: int = What.CALL if choice[3] > 8 else What.SWITCH if choice[3] > 4 else What.IRQ
+            interrupt = What.IRQ if choice[1] % 2 else What.SOFTIRQ
+            what: int = What.CALL if choice[3] > 20 else What.SWITCH if choice[3] > 16 else interrupt
             function = 0 if what == What.SWITCH else choice[1] % FUNCTIONS
             # A function that another one jumps to has the place of that on the stack.
             level = len(calls) // (1 + choice[2] % 2)
-            place = (1 << 20) - 64 * level + (1 << 30) * (what == What.IRQ) if stack else 2 * len(calls)
+            place = (
+                (1 << 20) - 64 * level + (1 << 30) * (what in (What.IRQ, What.SOFTIRQ)) if stack else 2 * len(calls)
+            )
             calls.append((what, function, place))
             event = Event(ts, task, Edge.BEGIN, function, place, what)
         elif choice[3] < 95 and calls:
@@ -219,12 +222,12 @@ def check(events: list[Event], pieces: list[int], deeper: Deeper) -> None:
     assert told(tree) == of_plain(plain)
     own = [-1 if row.duration < 0 else max(row.duration - row.inside, 0) for row in plain.rows]
     assert [tree.row(row).own for row in range(tree.next)] == own
-    ends = [flag for row in plain.rows if row.what != What.SWITCH and (flag := Flag(row.flags)) and flag != Flag.OPEN]
+    ends = [flag for row in plain.rows if row.what == What.CALL and (flag := Flag(row.flags)) and flag != Flag.OPEN]
     assert {flag: n for flag, n in tree.counts.items() if n} == {flag: ends.count(flag) for flag in set(ends)}
     for what in (What.CALL, What.IRQ, What.SOFTIRQ):
         both = [row for row in plain.rows if row.what == what and row.leave >= 0 and row.flags & Flag.NO_ENTRY == 0]
         assert tree.ended[what] == len(both), "each is counted apart"
-    assert tree.open == sum(row.flags == Flag.OPEN and row.what != What.SWITCH for row in plain.rows)
+    assert tree.open == sum(row.flags == Flag.OPEN and row.what == What.CALL for row in plain.rows)
 
 
 @given(streams(), PIECES)

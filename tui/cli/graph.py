@@ -8,7 +8,7 @@ import fnmatch
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,7 @@ from tui.cli.output import connect, emit, line, plain
 from tui.cli.silence import telling_silence
 from tui.cli.stopping import Stopped, give_out, stoppable, whole
 from tui.cli.waiting import told, waiting
-from tui.cli.watching import account, take_away
+from tui.cli.watching import account, importing, take_away
 from tui.clock_face import Face, day_in_front, offset_of_row
 from tui.export_file import FileRefused, require_free
 from widgets.figures import duration
@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         if word.endswith(".pwr"):  # which the application takes without -t, and no function is called so
             print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
             return USAGE
+    imported = importing("tui.graph", "tui.calls", "tui.graph_objects")
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     if not connection.holds_events and not arguments.functions:
         print("probewright: say a function whose calls shall be traced", file=sys.stderr)
@@ -65,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with waiting("reading symbols"):
             despite_cuts(watch, arguments, connection.load_symbols)
+        imported.join()  # while it waited for that, many a call would come
         with stoppable(watch.hurry):
             failed = _armed(watch, arguments, path)
             if not failed:
@@ -286,9 +288,7 @@ class _Printer:
 
         tree = self._shown.tree
         self._dropped += max(0, tree.first - self._next)
-        for number in range(max(self._next, tree.first), tree.next):
-            if tree.row(number).level == 0:
-                self._roots.append(number)
+        self._roots += self._begun(max(self._next, tree.first))
         self._next = tree.next
         waiting = []
         for root in self._roots:
@@ -300,24 +300,46 @@ class _Printer:
             row = tree.row(root)
             if row.flags & Flag.OPEN:
                 waiting.append(root)
-            elif self._prints(row):
+            elif any(map(self._prints, self._outermost(row))):
                 self.printed += 1
                 self._print(row)
         self._roots = waiting
 
-    def _prints(self, row: Row) -> bool:
+    def _begun(self, start: int) -> list[int]:
+        """Rows from one on that are in nothing: calls, and interrupts, which may have calls in them."""
         from events.graph.brackets import What
 
-        if row.what != What.CALL or 0 <= row.duration < self._arguments.slower * 1000:
+        columns = self._shown.tree.columns
+        level, what = (columns.column(name)[start - columns.first :] for name in ("level", "what"))
+        rows: list[int] = (((level == 0) & (what <= What.SOFTIRQ)).nonzero()[0] + start).tolist()
+        return rows
+
+    def _outermost(self, root: Row) -> Iterator[Row]:
+        """Calls that are in no other call: a root itself, or those in an interrupt."""
+        from events.graph.brackets import What
+
+        number = root.row
+        while number < root.after:
+            row = self._shown.tree.row(number)
+            is_call = row.what == What.CALL and row.task == root.task
+            if is_call:
+                yield row
+            number = max(number + 1, row.after) if is_call else number + 1
+
+    def _prints(self, call: Row) -> bool:
+        if 0 <= call.duration < self._arguments.slower * 1000:
             return False
-        name = self._shown.lines.name(row).split(" ")[0]
+        name = self._shown.lines.name(call).split(" ")[0]
         wanted = self._arguments.functions
         return not wanted or any(fnmatch.fnmatchcase(name, word) for word in wanted)
 
     def _print(self, root: Row) -> None:
-        for number in range(root.row, root.after):
-            row = self._shown.tree.row(number)
-            if row.task == root.task:
+        from events.graph.context import outside_calls
+
+        tree = self._shown.tree
+        idle = outside_calls(tree.columns, root.row, root.after).idle
+        for row in map(tree.row, range(root.row, root.after)):
+            if row.task == root.task and not idle[row.row - root.row]:
                 self._print_row(row)
 
     def _print_row(self, row: Row) -> None:

@@ -269,7 +269,7 @@ def _tell_why(host: Host) -> None:
 def tell_left(host: Host) -> None:
     """Say on standard error what could not be taken away."""
     for left in host.left:
-        _say(host, f"left behind: {left}")
+        _say(host, f"left behind: {left.removeprefix(f'{host.why}: ')}")  # why it was lost was said
         print(plain(f"  `clean -t {host.spec}` tries again"), file=sys.stderr)
 
 

@@ -13,6 +13,7 @@ from kernel.errors import KernelError, NotAmongSeveral, ProbeRefused, TooFast
 from probes.presets.errors import PresetError
 from tui.cli.early import reaching
 from tui.cli.ending import Ending, keep_endings
+from tui.cli.once import forget_said, is_news
 
 if TYPE_CHECKING:
     import argparse
@@ -45,6 +46,7 @@ def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
 
 def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     keep_endings()
+    forget_said()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     status: int = DONE
@@ -133,7 +135,8 @@ def fail(error: KernelError, status: int) -> int:
     from tui.cli.output import plain
 
     with saying(Level.ERROR):
-        print(f"probewright: {plain(str(error))}", file=sys.stderr)
+        if is_news(error):
+            print(f"probewright: {plain(str(error))}", file=sys.stderr)
         if error.remedy:
             print(f"  {plain(error.remedy)}", file=sys.stderr)
     return status

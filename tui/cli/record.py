@@ -16,7 +16,7 @@ from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, plain, size_of
 from tui.cli.presets import asked_for, expand
 from tui.cli.stopping import Stopped, stoppable
-from tui.cli.watching import account, arm, follow, how_of, importing_store, limits_of, probes_of, take_away
+from tui.cli.watching import account, arm, follow, how_of, importing, limits_of, probes_of, take_away
 from tui.export_file import FileRefused, require_free
 from tui.outlet import counted
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"probewright: {plain(str(error))}", file=sys.stderr)
         return USAGE
     asked = asked_for(arguments)
-    importing_store()
+    importing()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     watch = Watch(connection, HEADLESS, limits_of(arguments))
     if arguments.count:

@@ -30,7 +30,7 @@ from tui.cli.watching import (
     arm,
     follow,
     how_of,
-    importing_store,
+    importing,
     limits_of,
     probes_of,
     take_away,
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         tell_refused(error)
         return USAGE
     asked = asked_for(arguments)
-    importing_store()
+    importing()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
     watch = Watch(connection, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0

@@ -35,6 +35,7 @@ from tui.cli.attach import told
 from tui.cli.clock import keep_clock
 from tui.cli.comeback import comes_back, despite_cuts, tell_cuts
 from tui.cli.journal import Level, saying
+from tui.cli.once import is_news
 from tui.cli.output import plain
 from tui.cli.showing import Showing
 from tui.cli.silence import telling_silence
@@ -94,12 +95,13 @@ def how_of(arguments: argparse.Namespace) -> How:
     return How(arguments.force, mode, tuple(arguments.triggers))
 
 
-def importing_store() -> threading.Thread:
-    """Import what keeps events, numpy with it, while the target is being reached.
+def importing(*modules: str) -> threading.Thread:
+    """Import what keeps events, numpy with it, while the target is being reached: ahead of the first event.
 
     In a thread, where no signal raises: numpy tells of an interrupted import as of a broken installation.
     """
-    thread = threading.Thread(target=importlib.import_module, args=("events.store",), daemon=True)
+    names = modules or ("events.store",)
+    thread = threading.Thread(target=lambda: list(map(importlib.import_module, names)), daemon=True)
     thread.start()
     return thread
 
@@ -115,7 +117,7 @@ def arm(
     Gives the paths of their events, each with the fields that nobody asked for: a recording holds more.
     Raises ProbeRefused, TooFast, TargetUnusable, TargetLost.
     """
-    importing_store().join()
+    importing().join()
     # What takes long is to arm: `follow` has all of them recorded from one time on, and counts its own from there.
     despite_cuts(watch, arguments, partial(_held, watch))
     events: dict[str, frozenset[str]] = {}
@@ -272,7 +274,8 @@ def last_counts(watch: Watch) -> Counts | None:
     try:
         return watch.counts()
     except TargetLost as error:
-        print(f"probewright: {plain(str(error))}: losses are told as of before", file=sys.stderr)
+        why = f"{plain(str(error))}: " if is_news(error) else ""
+        print(f"probewright: {why}losses are told as of before", file=sys.stderr)
         return watch.last_counts
 
 
@@ -302,8 +305,8 @@ def take_away(watch: Watch) -> int:
     lost = [failure.error for failure in failures if isinstance(failure.error, TargetLost)]
     with contextlib.suppress(OSError), saying(Level.ERROR):  # the terminal may be gone
         if lost:
-            print(f"probewright: {plain(str(lost[0]))}", file=sys.stderr)
-            print(f"  {plain(what_becomes(watch.connection.target))}", file=sys.stderr)
+            why = f"{plain(str(lost[0]))}\n  " if is_news(lost[0]) else ""
+            print(f"probewright: {why}{plain(what_becomes(watch.connection.target))}", file=sys.stderr)
         for failure in failures:
             if isinstance(failure.error, LeftAlone):
                 print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)
