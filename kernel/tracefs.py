@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from foreign.text import whole_number
+from foreign.text import encoded, whole_number
 from kernel.errors import FileRefused
 from kernel.target import Effect, Step, Target
 
@@ -160,7 +160,7 @@ class Tracefs(Instance):
 
 
 def encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    return encoded(text)
 
 
 def decode(data: bytes) -> str:
