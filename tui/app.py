@@ -333,7 +333,7 @@ class Probewright(LineApp):
         from tui.palette import Palette
 
         if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+            self.push_screen(Palette())
 
     def _make_live_place(self) -> LiveScreen:
         from tui.screens.live import LiveScreen
