@@ -57,7 +57,7 @@ class AbsentModules:
     def _paths(self) -> Mapping[str, str]:
         """Module that isn't loaded -> its file, below the folder or absolute."""
         loaded = set(re.findall(r"^(\S+) ", self._text("/proc/modules"), re.MULTILINE))
-        paths = re.findall(r"^(\S+\.ko\S*):", self._text(f"{self._folder}/modules.dep"), re.MULTILINE)
+        paths = re.findall(r"^((?>[^\s:]+?\.ko)[^\s:]*+):", self._text(f"{self._folder}/modules.dep"), re.MULTILINE)
         named = {posixpath.basename(path).partition(".ko")[0].replace("-", "_"): path for path in paths}
         return {name: path for name, path in named.items() if name not in loaded}
 

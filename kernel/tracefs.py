@@ -15,9 +15,9 @@ from foreign.text import encoded, whole_number
 from kernel.errors import FileRefused
 from kernel.target import Effect, Step, Target
 
-_LOG_HEAD = re.compile(r"^\[ *\d+\.\d+\] (.*?): error: (.*)$", re.MULTILINE)
+_LOG_HEAD = re.compile(r"^\[ *\d+\.\d+\] (?>(.*?): error: )(.*)$", re.MULTILINE)
 _LOG_COMMAND = "  Command: "
-_DYNAMIC = re.compile(r"^([a-z])\d*:([^/\s]+)/(\S+) ?(.*)$")
+_DYNAMIC = re.compile(r"^([a-z])\d*:([^/\s]+)/(\S++) ?(.*)$")
 _PROFILE = re.compile(r"\s*+(\S++)\s++(\d{1,20})\s++(\d{1,20})\s*+$", re.ASCII)
 
 
