@@ -53,7 +53,7 @@ fuzz: $(TOOLS)
 	$(BIN)/python -m tests.fuzz $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.monkey)
 
-# Random keys, words, pastes, clicks and sizes on every kind of recording, 20,000 of them (in make fuzz too): ARGS="--seed S --session N" for one again.
+# Keys, words, pastes, clicks and sizes by chance in every state, what was tried least first, 20,000 of them (in make fuzz too): ARGS="--replay LOG" for one again.
 monkey: $(TOOLS)
 	$(BIN)/python -m tests.monkey $(ARGS)
 

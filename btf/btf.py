@@ -19,6 +19,7 @@ from btf.header import ByteOrder, parse_header
 from btf.index import walk
 from btf.kinds import MAX_NAME, Kind
 from btf.types import Func, FuncProto, Int, Type, Void
+from foreign.text import encoded
 
 _VOID = Void(0, "void")
 UNREADABLE = "?"
@@ -116,7 +117,7 @@ class Btf:
 
     def has_name(self, name: str) -> bool:
         """Whether anything has it: a type, a member, an enumerator of an enum without a name, ...; not in `base`."""
-        return self._data.find(f"\0{name}\0".encode(), self._header.strings, self._header.strings_end) >= 0
+        return self._data.find(encoded(f"\0{name}\0"), self._header.strings, self._header.strings_end) >= 0
 
     def find(self, name: str, kind: Kind | None = None) -> int | None:
         """The lowest id of a type of this name, the base's before its own (like btf__find_by_name_kind); None."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from functools import cached_property
 
 from btf.kinds import MAX_NAME
+from foreign.text import encoded
 
 _FEW = 64
 """Questions that are answered without the table."""
@@ -46,7 +47,7 @@ class FunctionPlaces:
         """Return the word index of each FUNC of this name; empty: there is none."""
         if "_first" not in self.__dict__ and self._asked < _FEW:
             self._asked += 1
-            ends = self._offsets(name.encode("utf-8", "surrogateescape") + b"\0", _MOST + 1)
+            ends = self._offsets(encoded(name) + b"\0", _MOST + 1)
             # A text that stands for a name that can't be read, or is cut, stands in no string as it is.
             if name.isidentifier() and name.isascii() and len(name) < MAX_NAME and len(ends) <= _MOST:
                 return sorted(place for end in ends for place in self._at(end))

@@ -25,6 +25,7 @@ from btf.dwarf import (
     entries,
     units,
 )
+from foreign.text import encoded
 
 _TAGS = frozenset({SUBPROGRAM, INLINED_SUBROUTINE})
 _MOST_STRINGS = 2000
@@ -102,7 +103,7 @@ class DebugFile:
 
         Raises DwarfError.
         """
-        strings = list(itertools.islice(self._strings.places(name.encode() + b"\0"), _MOST_STRINGS))
+        strings = list(itertools.islice(self._strings.places(encoded(name) + b"\0"), _MOST_STRINGS))
         wanted = self._units_with(strings)
         known, found = False, set[int]()
         for done, unit in enumerate(wanted):

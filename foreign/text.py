@@ -15,6 +15,14 @@ def without_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def encoded(text: str) -> bytes:
+    """Return the bytes that a text was read from or stands for; those of any text, though no name may have them."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # the half of a pair that no byte was read as
+        return text.encode("utf-8", "surrogatepass")
+
+
 def lines_of(text: str, source: str, most: int) -> list[str]:
     """Return the lines of a text, each without its newline, like a file's of the kernel: only newlines end them.
 

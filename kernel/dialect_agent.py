@@ -6,6 +6,7 @@ import errno
 import subprocess
 from collections.abc import Mapping, Sequence
 
+from foreign.text import encoded
 from kernel import frames
 from kernel.errors import FileRefused
 from kernel.pagestream import AgentStream
@@ -84,7 +85,7 @@ def encode(path: str) -> bytes:
     """A path for the line. Raises FileRefused for NUL, which no path can hold."""
     if "\0" in path:
         raise FileRefused(path, errno.EINVAL)
-    return path.encode("utf-8", "surrogateescape")
+    return encoded(path)
 
 
 def decode(name: bytes) -> str:

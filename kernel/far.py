@@ -133,6 +133,8 @@ class FarTarget:
         self._ahead: Mapping[str, bytes | FileRefused] = {}
         self._closed = False
         self._ends = float("inf")
+        self._coming: Dialect | None = None
+        """Of a line that is made in place of one that was cut, and not looked at yet."""
         self._changing = threading.Lock()
 
     @property
@@ -171,8 +173,11 @@ class FarTarget:
         return TargetLost(self._far.loss) if self._far.loss else None
 
     def lose(self, why: str) -> None:
-        """Give up a line that stands and is silent, for a reason: it counts as cut from now on."""
-        self._far.lose(why)
+        """Give up a line that stands and is silent, and one in the making, for a reason: it counts as cut then."""
+        with self._changing:
+            lines = [self._far, *([self._coming] if self._coming is not None else [])]
+        for line in lines:
+            line.lose(why)
 
     def hurry(self, ends: float) -> None:
         """Have the command end at a time of time.monotonic(): a silent line is lost sooner then."""
@@ -204,6 +209,10 @@ class FarTarget:
         self._reached.hang_up()
         reached = self._again(cancel, asking)
         try:
+            with self._changing:
+                self._coming = reached.dialect
+            if cancel is not None and cancel.is_set():
+                raise TargetUnusable(f"{self._name} was given up")
             boot = self._same_kernel(reached.dialect)
             with self._changing:
                 if self._closed:
@@ -216,6 +225,9 @@ class FarTarget:
             reached.dialect.close()
             reached.hang_up()
             raise
+        finally:
+            with self._changing:
+                self._coming = None
         facts = self._facts
         if facts is None or not boot or boot == facts.boot_id:
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 
@@ -13,6 +14,11 @@ CHUNK = 1 << 16
 """Bytes asked of one read(2): seq_file gives less, sysfs BTF gives as much as it is asked for."""
 
 _FLAGS = {Effect.WRITE: os.O_WRONLY | os.O_TRUNC, Effect.APPEND: os.O_WRONLY | os.O_APPEND}
+
+
+def _refused(path: str, error: OSError | ValueError) -> FileRefused:
+    """Return the refusal of a path; one with a NUL or half of a surrogate pair is no path."""
+    return FileRefused(path, (error.errno or 0) if isinstance(error, OSError) else errno.ENOENT)
 
 
 def _open(path: str) -> int:
@@ -33,8 +39,8 @@ def read(path: str, limit: int = 64 << 20, offset: int = 0, opened: Callable[[st
                 left -= len(part)
         finally:
             os.close(fd)
-    except OSError as error:
-        raise FileRefused(path, error.errno or 0) from None
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from None
     return b"".join(parts)
 
 
@@ -53,13 +59,13 @@ def perform(step: Step) -> None:
                 write_lines(fd, step.data)
             finally:
                 os.close(fd)
-    except OSError as error:
-        raise FileRefused(step.path, error.errno or 0) from None
+    except (OSError, ValueError) as error:
+        raise _refused(step.path, error) from None
 
 
 def list_folder(path: str) -> list[str]:
     """Names in a folder, sorted. Raises FileRefused."""
     try:
         return sorted(os.listdir(path))
-    except OSError as error:
-        raise FileRefused(path, error.errno or 0) from None
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from None

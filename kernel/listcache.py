@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from foreign.text import encoded
 from kernel import btfcache
 from kernel.errors import FileRefused
 
@@ -60,7 +61,7 @@ def _key(far: Reader, target: str, known: Mapping[str, bytes | FileRefused]) -> 
         return ""
     if not isinstance(modules, bytes) and (modules is None or modules.errno != errno.ENOENT):
         return ""  # there are modules, and they are not told
-    parts = [target.encode("utf-8", "surrogateescape"), boot.strip()]
+    parts = [encoded(target), boot.strip()]
     if isinstance(modules, bytes):
         # NAME SIZE REFERENCES DEPENDENCIES STATE ADDRESS: the third and the fourth change with who uses it.
         rows = [line.split() for line in modules.splitlines()]
@@ -81,7 +82,7 @@ def _key(far: Reader, target: str, known: Mapping[str, bytes | FileRefused]) -> 
 
 
 def _name(target: str, path: str, key: str) -> str:
-    whose = hashlib.sha256(f"{target}\n{path}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    whose = hashlib.sha256(encoded(f"{target}\n{path}")).hexdigest()[:16]
     return f"list-{whose}-{key}"
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from foreign.packed import unpack
 from foreign.refusal import InputRefusal
+from foreign.text import encoded
 from kernel.errors import FileRefused
 from kernel.target import Target
 from probes.attaching.reasons import Absent
@@ -30,9 +31,9 @@ class AbsentModules:
         """Modules that have it: for sure where one exports it or it was found in the file, else by its name."""
         if not self._paths:
             return ()
-        exported = re.search(rb"^alias symbol:%s (\S+)$" % re.escape(name.encode()), self._exports, re.MULTILINE)
-        if exported and exported[1].decode() in self._paths:
-            return (Absent(exported[1].decode(), certain=True),)
+        exported = re.search(rb"^alias symbol:%s (\S+)$" % re.escape(encoded(name)), self._exports, re.MULTILINE)
+        if exported and (module := exported[1].decode("utf-8", "surrogateescape")) in self._paths:
+            return (Absent(module, certain=True),)
         found = ((module, self._has(module, name)) for module in self._called_like(name)[:_MOST])
         return sorted(
             (Absent(m, certain=bool(has)) for m, has in found if has is not False), key=lambda a: not a.certain
@@ -50,13 +51,13 @@ class AbsentModules:
             data = unpacked(self._target.read(posixpath.join(self._folder, self._paths[module]), _LARGEST))
         except FileRefused:
             return None
-        return None if data is None else b"\0%s\0" % name.encode() in data
+        return None if data is None else b"\0%s\0" % encoded(name) in data
 
     @cached_property
     def _paths(self) -> Mapping[str, str]:
         """Module that isn't loaded -> its file, below the folder or absolute."""
         loaded = set(re.findall(r"^(\S+) ", self._text("/proc/modules"), re.MULTILINE))
-        paths = re.findall(r"^(\S+\.ko\S*):", self._text(f"{self._folder}/modules.dep"), re.MULTILINE)
+        paths = re.findall(r"^((?>[^\s:]+?\.ko)[^\s:]*+):", self._text(f"{self._folder}/modules.dep"), re.MULTILINE)
         named = {posixpath.basename(path).partition(".ko")[0].replace("-", "_"): path for path in paths}
         return {name: path for name, path in named.items() if name not in loaded}
 

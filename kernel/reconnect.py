@@ -181,9 +181,13 @@ class Reconnecting:
         self._tried.wait()
 
     def give_up(self) -> None:
-        """End it; `run` raises GaveUp soon."""
+        """End it; `run` raises GaveUp soon, also where it waits for a line that was made and is silent."""
         self._over.set()
         self._wake.set()
+        target = self.watch.connection.target
+        with self._asked:
+            if not self.finished and isinstance(target, FarTarget):
+                target.lose("given up")
 
     def run(self) -> Back:
         """Try until it is back. Raises GaveUp."""

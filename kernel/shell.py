@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 
+from foreign.text import encoded
 from kernel.errors import FileRefused, TargetLost
 from kernel.patience import LOOK, Patience, write_patiently
 from kernel.shell_program import PROGRAM
@@ -84,7 +85,7 @@ class Shell:
                 raise TargetLost(self._lost)
             self.unanswered = time.monotonic()
             try:
-                self._send(f"{lines} {token}\n{command}\n".encode("utf-8", "surrogateescape"))
+                self._send(encoded(f"{lines} {token}\n{command}\n"))
                 output, status, words = self._answer(token.encode(), limit)
             finally:
                 self.unanswered = None

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from events.format import FormatError, parse_format
+from foreign.text import encoded
 from kernel.errors import FileRefused
 from kernel.far import FarTarget
 from kernel.local import LocalTarget
@@ -134,7 +135,7 @@ class Surroundings:
         return "NO_REGULAR_FILE"
 
     def _count(self, name: str) -> SymbolCount:
-        table, word = self._kallsyms, b" " + name.encode()
+        table, word = self._kallsyms, b" " + encoded(name)
         kernel, modules = table.count(word + b"\n"), table.count(word + b"\t[")
         if kernel + modules != 1:
             return SymbolCount(kernel, modules)
@@ -143,7 +144,11 @@ class Surroundings:
         if not address.strip(b"0"):
             return SymbolCount(kernel, modules)  # the kernel hides them
         names = re.findall(rb"\n" + address + rb" \S (\S+)", table)
-        return SymbolCount(kernel, modules, tuple(twin.decode() for twin in names if twin != name.encode()))
+        return SymbolCount(
+            kernel,
+            modules,
+            tuple(text for twin in names if (text := twin.decode("utf-8", "surrogateescape")) != name),
+        )
 
     def _read_event(self, group: str, event: str) -> tuple[EventField, ...] | None:
         if self._events is not None and f"{group}:{event}" not in self._events:

@@ -11,6 +11,7 @@ import threading
 import time
 
 from events.batch import Batch, Chunk
+from foreign.text import encoded
 from kernel.drain import write_all
 from kernel.errors import StreamClosed, TargetLost
 from kernel.quote import quote
@@ -43,7 +44,7 @@ class TextStream:
         token = secrets.token_hex(16)
         script = STREAM + f"t_run {quote(instance)} {token}\n"
         try:
-            write_all(self._to.fileno(), script.encode("utf-8", "surrogateescape"))
+            write_all(self._to.fileno(), encoded(script))
             self.pids = self._hello(self._from.fileno(), token.encode())
         except (OSError, TargetLost):
             self._process.kill()

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from foreign.text import whole_number
+from foreign.text import encoded, whole_number
 from kernel.errors import FileRefused
 from kernel.target import Effect, Step, Target
 
-_LOG_HEAD = re.compile(r"^\[ *\d+\.\d+\] (.*?): error: (.*)$", re.MULTILINE)
+_LOG_HEAD = re.compile(r"^\[ *\d+\.\d+\] (?>(.*?): error: )(.*)$", re.MULTILINE)
 _LOG_COMMAND = "  Command: "
-_DYNAMIC = re.compile(r"^([a-z])\d*:([^/\s]+)/(\S+) ?(.*)$")
+_DYNAMIC = re.compile(r"^([a-z])\d*:([^/\s]+)/(\S++) ?(.*)$")
 _PROFILE = re.compile(r"\s*+(\S++)\s++(\d{1,20})\s++(\d{1,20})\s*+$", re.ASCII)
 
 
@@ -160,7 +160,7 @@ class Tracefs(Instance):
 
 
 def encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    return encoded(text)
 
 
 def decode(data: bytes) -> str:

@@ -20,8 +20,8 @@ from probes.syntax.text import split
 
 _SEPARATOR = re.compile(r"(?<!\s)\s*+;\s*+")
 _OFFSET = re.compile(r"([0-9][0-9a-zA-Z]*)(%return)?(?:\(([^()]*)\))?")
-_STATIC = re.compile(r"(.*/.*):(sdt_[A-Za-z0-9_]+:[A-Za-z0-9_]+)()()")
-_FUNCTION = re.compile(r"(.*/.*):([A-Za-z_.$][^:%+()]*)(\+[0-9][0-9a-zA-Z]*)?(%return)?")
+_STATIC = re.compile(r"([^/\n]*+/.*):(sdt_[A-Za-z0-9_]+:[A-Za-z0-9_]+)()()")
+_FUNCTION = re.compile(r"([^/\n]*+/.*):([A-Za-z_.$][^:%+()]*)(\+[0-9][0-9a-zA-Z]*)?(%return)?")
 
 
 @dataclass(frozen=True, slots=True)

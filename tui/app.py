@@ -332,6 +332,12 @@ class Probewright(LineApp):
                 if node.check_action(name, parameters):
                     yield SystemCommand(command.label, command.help, partial(self.run_action, command.action, node))
 
+    def action_command_palette(self) -> None:
+        from tui.palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette())
+
     def _make_live_place(self) -> LiveScreen:
         from tui.screens.live import LiveScreen
 

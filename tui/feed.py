@@ -90,7 +90,7 @@ class Feed:
         now = time.thread_time()
         self._spent, self._cost = now, now - self._spent
         watching = self._watching
-        if watching is None:
+        if watching is None or not self._app.screen_stack:  # the application ends
             return
         watching.tick(BUDGET)
         # Where one tick is not enough for what came, there is one picture of several.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kernel.watch import Watch
 
 _TOKEN: Final = re.compile(
-    r"""\s*+(?:(?P<sign>&&|\|\||==|!=|<=|>=|[<>~&()!])|(?P<quoted>"[^"]*+"?|'[^']*+'?)"""
+    r"""(?<!\s)\s*+(?:(?P<sign>&&|\|\||==|!=|<=|>=|[<>~&()!])|(?P<quoted>"[^"]*+"?|'[^']*+'?)"""
     r"""|(?P<word>[^\s&|=!<>~()"']++)|(?P<odd>\S))"""
 )
 _MOST: Final = 60

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from widgets.matching import has_words
+
+
+class Palette(CommandPalette):
+    """The list of commands, which on a screen of few rows has none for them."""
+
+    def _action_command_list(self, action: str) -> None:
+        """Have the list do something; while no row of it is drawn it knows of no page (`widgets.option_rows`)."""
+        if self.query_one(CommandList).scrollable_content_region or not action.startswith("page_"):
+            super()._action_command_list(action)
 
 
 class CommandsByName(Provider):

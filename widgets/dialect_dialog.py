@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from widgets.dialog import Dialog
+from widgets.option_rows import OptionRows
 from widgets.safe_text import safe, safe_lines
 from widgets.search_line import SearchLine
 
@@ -70,7 +71,7 @@ class DialectDialog(Dialog[None]):
         super().__init__()
         self._subject = subject
         self._texts: tuple[DialectText, ...] = ()
-        self._list = OptionList(markup=False)
+        self._list = OptionRows()
         self._preview = Static("", markup=False)
         self._scroll = VerticalScroll(self._preview, can_focus=False)
         self._said = Static("", markup=False)

@@ -10,7 +10,7 @@ _WORD: Final = re.compile(r"\S+")
 _FILTER: Final = re.compile(r"(?<=\s)if(?=\s|$)")
 _HEAD: Final = re.compile(r"(?P<letter>[a-z]\d*)(?P<event>:\S*)?")
 _PLACE: Final = re.compile(r"(?P<place>[^%]+)?(?P<when>%\S*)?")
-_FETCHARG: Final = re.compile(r"(?P<name>\w*=)?(?P<variable>[$%]\$?\w*\*?)?(?P<path>[^:]*)(?P<type>:\S*)?")
+_FETCHARG: Final = re.compile(r"(?P<name>\w*=)?(?P<variable>[$%]\$?\w*+\*?+)?(?P<path>[^:]*+)(?P<type>:\S*)?")
 _CONDITION: Final = re.compile(r"""(?P<value>"[^"]*"?|'[^']*'?|\b\d\w*)|(?P<sign>[=!<>~&|]+)|(?P<path>\w+)""")
 _LOOKS: Final = {
     "letter": "bold $text-accent",

@@ -11,10 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
 from textual.widgets.option_list import Option
 
 from widgets.dialog import Dialog
+from widgets.option_rows import OptionRows
 from widgets.safe_text import safe
 from widgets.search_line import SearchLine
 
@@ -76,7 +77,7 @@ class TriggerDialog(Dialog[None]):
         self._judge = judge
         self._input = SearchLine(EXAMPLES)
         self._said = Static("", markup=False)
-        self._list = OptionList(markup=False)
+        self._list = OptionRows()
 
     def compose(self) -> ComposeResult:
         """The line, what the kernel says of it, what is there."""

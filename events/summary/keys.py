@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from events.columns import StringBytes, Table, is_number, is_string
 from events.decode import Value, text_of
 from events.format import Field, FieldKind
+from foreign.text import encoded
 
 Keys = NDArray[np.uint64]
 
@@ -66,7 +67,7 @@ def keyed(table: Table, field: Field) -> Keyed:
 
 def of_values(values: list[Value]) -> Keyed:
     """Keys of values of any kind."""
-    texts = [repr(value).encode("utf-8", "surrogateescape") + b"\0" for value in values]
+    texts = [encoded(repr(value)) + b"\0" for value in values]
     sizes = np.array([len(text) for text in texts], np.int64)
     begins = np.cumsum(sizes) - sizes
     return Keyed(_hashed(StringBytes(b"".join(texts), begins, np.zeros(len(texts), np.bool_))), values=values)

@@ -22,7 +22,7 @@ from kernel.hosts.errors import GroupError
 _SECTION = re.compile(r"\[([^:\]]+)(?::(\w+))?\]\s*(?:[#;].*)?")
 _RANGE = re.compile(r"\[(?:(\d+):(\d+)|([A-Za-z]):([A-Za-z]))(?::(\d+))?\]")
 _VALUE = re.compile(
-    r"""(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\s*(?:#.*)?|(?P<plain>.*?)(?:(?:^|(?<!\s)\s++)#.*)?"""
+    r"""(?s)(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\s*(?:#.*)?|(?P<plain>.*?)(?:(?:^|(?<!\s)\s++)#.*)?"""
 )
 """With a comment behind it, which begins after a space as in a shell."""
 _BY_SSH = ("ssh", "smart", "paramiko", "paramiko_ssh")

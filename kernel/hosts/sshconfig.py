@@ -52,7 +52,7 @@ def _aliases(path: Path, folder: Path, depth: int) -> Iterator[str]:
         raise GroupError(why, "name the hosts in the configuration instead") from None
     for line in text.splitlines():
         # A keyword and its words, with blanks or one `=` between them.
-        match = re.match(r"\s*(host|include)(?:\s*=\s*|\s+)(.*)", line, re.IGNORECASE)
+        match = re.match(r"\s*+(host|include)(?:\s*+=\s*+|\s++)(.*)", line, re.IGNORECASE)
         if match is None:
             continue
         try:

@@ -172,7 +172,7 @@ def _pick(members: Iterable[packages.Member]) -> Iterator[Entry]:
         wanted = (
             path in _PROGRAMS
             or re.fullmatch(r"usr/bin/python3\.\d+", path)
-            or re.match(r"usr/lib(64)?/([^/]+/)?[^/]+\.so[^/]*$", path)
+            or re.match(r"usr/lib(64)?/([^/]+/)?(?>[^/]+?\.so)[^/]*$", path)
             or (re.match(r"usr/lib/python3", path) and not _LEAVE_OUT.match(path))
         )
         if not wanted:

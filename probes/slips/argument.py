@@ -60,7 +60,7 @@ def brackets(slip: Slip) -> Iterator[str]:
     yield slip.worded(f"{name}{expression}{')' * (expression.count('(') - expression.count(')'))}{kind}")
     numbered = _NO_OFFSET.sub(r"\g<1>0(", expression)
     yield slip.worded(f"{name}{numbered}{kind}")
-    found = re.fullmatch(r"([+-]u?\d+)(.+)", expression)
+    found = re.fullmatch(r"([+-]u?\d++)(.+)", expression)
     if found is not None:
         yield slip.worded(f"{name}{found[1]}({found[2]}){kind}")
 

@@ -11,11 +11,11 @@ from probes.rules.predicate import TWO_FIELDS
 from probes.slips.slip import FILTER, Slip
 
 _BARE_VALUE = re.compile(r"[^\s\"'&|()]+")
-_COMPARED = re.compile(r"(\w+)\s*(?:==|!=|<=|>=|<|>|&)\s*$")
+_COMPARED = re.compile(r"(?<!\w)(\w++)\s*+(?:==|!=|<=|>=|<|>|&)\s*+$")
 _QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
 _UNQUOTED_WORD = re.compile(r"[^\s&|()]+")
 _UNSAID = re.compile(
-    r"(?P<before>\S+ \S+ (?:.*? )??)(?P<word>(?:(?P<name>\w+)=)?(?P<value>\$?\w+(?:(?:->|\.)\w+)*)(?::[\w%]+)?)"
+    r"(?s)(?P<before>\S+ \S+ (?:.*? )??)(?P<word>(?:(?P<name>\w+)=)?(?P<value>\$?\w+(?:(?:->|\.)\w+)*)(?::[\w%]+)?)"
     r"(?: *(?P<sign>==|!=|<=|>=|<|>)| (?P<single>=)) *(?P<rest>[^\s=<>!].*)"
 )
 _SLASHED = re.compile(r" /([^/]+)/ *$")

@@ -18,6 +18,7 @@ from kernel.graph_watch import GraphWatch
 from kernel.line_cut import EVENT
 from probes.graph_plan import GraphPlan
 from tests.interface.widget_host import screen_text, until
+from tests.pure.far_sides import eventually
 from tests.pure.test_kernel_watch import Anything, id_of, probe
 from tests.pure.test_ssh_reconnect import Side
 from tui.app import Probewright
@@ -53,6 +54,18 @@ async def live(side: Side) -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
         side.event(1000, id_of(armed))
         await until(lambda: "vfs_read" in shown(app), pilot)
         yield app, pilot
+
+
+async def test_nothing_is_shown_of_what_comes_while_the_application_ends() -> None:
+    side = Side()
+    async with live(side) as (app, _):
+        watching = app.watching
+        assert watching is not None
+    side.event(2000, id_of(watching.armed[0]))
+    side.cut()
+    assert eventually(lambda: watching.error is not None)
+    app._feed._tick()
+    assert watching.take_error() is not None, "nobody was told"
 
 
 def shown(app: Probewright) -> str:

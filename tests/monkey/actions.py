@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
@@ -11,7 +10,10 @@ from tui.commands import COMMANDS
 SIZES = ((20, 4), (40, 10), (80, 24), (120, 40), (200, 60), (300, 100))
 """Columns and rows that are common, or the least and the most that is tried."""
 
-_COMMAND_KEYS = sorted({key for command in COMMANDS for key in command.keys.split(",")} - {"ctrl+q", "ctrl+c"})
+LEAVING = frozenset({"ctrl+q", "ctrl+c"})
+"""Keys that end the application."""
+
+_COMMAND_KEYS = sorted({key for command in COMMANDS for key in command.keys.split(",")} - LEAVING)
 _MOVES = (
     "up", "down", "left", "right", "pageup", "pagedown", "home", "end", "ctrl+home", "ctrl+end", "tab", "shift+tab",
     "enter", "space", "escape", "escape", "backspace", "delete", "enter", "down", "tab",
@@ -36,22 +38,17 @@ class Action(NamedTuple):
     kind: str
     text: str = ""
     x: float = 0.0
-    """Share of the screen's width; of `size` the columns."""
+    """Share of the screen's width; of `size` the columns; of `key` and `wait` the seconds before."""
     y: float = 0.0
     """Share of the screen's height; of `size` the rows."""
 
 
-def random_actions(random: Random, count: int) -> Iterator[Action]:
-    """Return `count` actions, most of them keys that mean something."""
-    for _ in range(count):
-        yield _action(random)
-
-
-def _action(random: Random) -> Action:
+def random_action(random: Random) -> Action:
+    """Return one of all actions, most of them keys that mean something somewhere."""
     sort = random.random()
     if sort < 0.60:
         keys = random.choice((_COMMAND_KEYS, _COMMAND_KEYS, _MOVES, _MOVES, _MOVES, _SIGNS, _CONTROL))
-        return Action("key", random.choice(keys))
+        return Action("key", random.choice(keys), random.choice((0.0, 1.0)))
     if sort < 0.75:
         words = random.choice(_WORDS) if random.random() < 0.7 else "".join(random.choices(_SIGNS, k=12))
         return Action("burst", words + random.choice(("", "", "\n")))

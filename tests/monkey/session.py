@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import os
 import re
-import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from random import Random
@@ -20,12 +20,15 @@ from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
 import kernel.open
+import tui.keyboard
 from kernel.errors import TargetUnusable
 from kernel.open import Choice, choose, names_file
 from tests.interface.widget_host import screen_text
-from tests.monkey.actions import SIZES, Action, random_actions
+from tests.monkey.actions import SIZES, Action
+from tests.monkey.choice import Chooser, Tried
 from tests.monkey.materials import MATERIALS, Subject
 from tests.monkey.safety import Bounds
+from tests.monkey.unheard import hear_tasks, unheard_errors
 from tui.app import Probewright
 
 PATIENCE = 30.0
@@ -40,7 +43,28 @@ class Fault(AssertionError):
     """The application ended by itself, hung, or showed what no terminal may get."""
 
 
-def run_session(material: str, seed: str, count: int, folder: Path, bounds: Bounds | None = None) -> int:
+Chosen = Callable[[Any], Action | None]
+"""Gives the next action on an application; None: no more."""
+
+
+class TypingClock:
+    """Time of the keyboard, which can be put forward: as if nobody had typed for so long."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def put_forward(self, seconds: float) -> None:
+        """Let so many seconds have gone by."""
+        self._ahead += seconds
+
+    def __call__(self) -> float:
+        """Return seconds from some moment on."""
+        return time.monotonic() + self._ahead
+
+
+def run_session(
+    material: str, seed: str, count: int, folder: Path, bounds: Bounds | None = None, tried: Tried | None = None
+) -> int:
     """Do random actions until `count` of them are done or the application was left; return how many were.
 
     Args:
@@ -49,10 +73,20 @@ def run_session(material: str, seed: str, count: int, folder: Path, bounds: Boun
         count: of actions.
         folder: everything that is written goes there.
         bounds: of this process, which hear of each action; None: there are none.
+        tried: by earlier sessions, counted on; None: nothing was.
 
     Raises:
         Fault: with the number of the action that led there.
     """
+    chooser = Chooser(Random(f"{seed} actions"), material, Tried() if tried is None else tried)
+    left = iter(range(count))
+    return run_actions(
+        material, seed, lambda app: chooser.choose(app) if next(left, None) is not None else None, folder, bounds
+    )
+
+
+def run_actions(material: str, seed: str, choose: Chosen, folder: Path, bounds: Bounds | None = None) -> int:
+    """Do what is chosen, as `run_session`."""
     random = Random(seed)
     done: list[Action] = []
 
@@ -61,26 +95,33 @@ def run_session(material: str, seed: str, count: int, folder: Path, bounds: Boun
         if bounds is not None:
             bounds.begin(action)
 
-    threads: list[BaseException] = []
-    with _far_from_kernels(folder, threads), MATERIALS[material](folder, random) as subject:
+    where = f"{material}, seed {seed}"
+    with _far_from_kernels(folder) as (clock, unheard), MATERIALS[material](folder, random) as subject:
         try:
-            asyncio.run(_act(subject, random, random_actions(random, count), note, bounds))
+            asyncio.run(_act(subject, random, choose, note, clock, unheard, bounds))
         except Exception as error:
-            raise Fault(f"{material}, seed {seed}, action {len(done)}: {error!r}") from error
-    if threads:  # nobody would see them
-        raise Fault(f"{material}, seed {seed}: a thread ended by {threads[0]!r}") from threads[0]
+            raise Fault(f"{where}, action {len(done)}: {error!r}") from error
+    if unheard:
+        raise Fault(f"{where}: {unheard[0]!r}, and nobody would see it") from unheard[0]
     return len(done)
 
 
 async def _act(
-    subject: Subject, random: Random, actions: Iterable[Action], note: Callable[[Action], None], bounds: Bounds | None
+    subject: Subject,
+    random: Random,
+    choose: Chosen,
+    note: Callable[[Action], None],
+    clock: TypingClock,
+    unheard: list[BaseException],
+    bounds: Bounds | None,
 ) -> None:
     app = subject.app
+    hear_tasks(unheard)
     async with app.run_test(size=random.choice(SIZES)) as pilot:
-        for action in actions:
+        while (action := choose(app)) is not None:
             note(action)
-            await asyncio.wait_for(_do(pilot, action), PATIENCE)
-            if app._exception is not None or not app.is_running:
+            await asyncio.wait_for(_do(pilot, action, clock), PATIENCE)
+            if app._exception is not None or not app.is_running or unheard:
                 break
             if random.random() < 0.2:
                 await asyncio.to_thread(subject.disturb, random)
@@ -89,10 +130,11 @@ async def _act(
                 raise Fault(told)
 
 
-async def _do(pilot: Pilot[None], action: Action) -> None:
+async def _do(pilot: Pilot[None], action: Action, clock: TypingClock) -> None:
     """Do one action, and wait until the application has looked at it (not for what it began)."""
     app = pilot.app
     if action.kind == "key":
+        clock.put_forward(action.x)
         await pilot.press(action.text)
     elif action.kind == "burst":
         for letter in action.text:
@@ -138,12 +180,8 @@ def _require_safe_text(app: Probewright) -> None:
 
 
 @contextmanager
-def _far_from_kernels(folder: Path, threads: list[BaseException]) -> Iterator[None]:
-    """Let nothing leave the folder, open a kernel or start a program; `threads` gets what ends one."""
-
-    def ended(thread: threading.ExceptHookArgs) -> None:
-        if thread.exc_value is not None:
-            threads.append(thread.exc_value)
+def _far_from_kernels(folder: Path) -> Iterator[tuple[TypingClock, list[BaseException]]]:
+    """Let nothing leave the folder, open a kernel or start a program; the keyboard's clock, and unheard errors."""
 
     def choose_files_alone(spec: str, *rest: Any, **more: Any) -> Choice:
         if not names_file(spec) or not spec:
@@ -152,9 +190,10 @@ def _far_from_kernels(folder: Path, threads: list[BaseException]) -> Iterator[No
             raise TargetUnusable(f"{spec}: not here", "a recording")
         return choose(spec, *rest, **more)
 
-    with pytest.MonkeyPatch.context() as patch:
+    clock = TypingClock()
+    with pytest.MonkeyPatch.context() as patch, unheard_errors(patch) as unheard:
         patch.setattr(kernel.open, "choose", choose_files_alone)
-        patch.setattr(threading, "excepthook", ended)
+        patch.setattr(tui.keyboard, "CLOCK", clock)
         patch.setattr(Probewright, "suspend", lambda app: nullcontext())
         for name in (
             "HOME",
@@ -169,4 +208,4 @@ def _far_from_kernels(folder: Path, threads: list[BaseException]) -> Iterator[No
         for name in ("EDITOR", "VISUAL", "PROBEWRIGHT_TARGET"):
             patch.delenv(name, raising=False)
         patch.chdir(folder)
-        yield
+        yield clock, unheard

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from btf.btf import Btf
 from events.batch import Batch, Chunk
 from events.chunks import pack_batch, unpack_batches
 from events.format import FormatError, parse_format
@@ -25,12 +26,18 @@ from foreign.document import read_json, read_object
 from foreign.files import read_file
 from foreign.packed import gunzip, inflate, unpack, unxz
 from foreign.refusal import InputRefusal
-from foreign.text import lines_of, whole_number, without_surrogates
+from foreign.text import encoded, lines_of, whole_number, without_surrogates
+from kernel.errors import FileRefused
 from kernel.facts import gather
+from kernel.local import LocalTarget
+from kernel.modules import AbsentModules
+from kernel.surroundings import Surroundings
 from kernel.tracefs import parse_stats
 from tests import hostile
+from tests.btf_writer import every_kind
 from tests.fake_target import ROOT, FakeTarget
 from tests.fuzz import material
+from tests.pure.test_kernel_callers import DISK
 from tui.otlp_settings import BadSetting, settings_of
 
 PACKED = [(gunzip, gzip.compress), (inflate, zlib.compress), (unxz, lzma.compress)]
@@ -127,6 +134,36 @@ def test_json_has_no_lone_surrogates():
 @given(st.text(alphabet=st.characters(codec=None), max_size=20))
 def test_every_text_can_be_written(text):
     without_surrogates(text).encode()
+
+
+@given(st.text(alphabet=st.characters(codec=None), max_size=20))
+def test_every_text_has_bytes(text):
+    assert isinstance(encoded(text), bytes)
+
+
+@given(st.binary(max_size=20))
+def test_a_text_that_was_read_from_bytes_has_these_again(data):
+    assert encoded(data.decode("utf-8", "surrogateescape")) == data
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", "vfs_read\udcff", "\udcff\udc00x"])
+def test_a_name_that_no_kernel_has_is_looked_for_like_any(name):
+    """People paste such names, and arguments of a command that are no UTF-8 are such."""
+    btf = Btf.load(every_kind())
+    assert not btf.has_function(name) and not btf.has_name(name) and btf.find(name) is None
+    target = FakeTarget(
+        {
+            **DISK,
+            "/proc/kallsyms": b"ffffffff81000000 T one\nffffffff81001000 t \xff\nffffffff81001000 t two\n",
+        }
+    )
+    assert not AbsentModules(target, "6.12.0").with_function(name)
+    around = Surroundings(target, ROOT)
+    assert around._count(name)[:2] == (0, 0)
+    assert around._count("two").twins == ("\udcff",)
+    for ask in (target.read, LocalTarget().read):
+        with pytest.raises(FileRefused):
+            ask(f"/proc/{name}", 10)
 
 
 @given(st.text(max_size=50))

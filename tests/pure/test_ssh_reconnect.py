@@ -359,6 +359,32 @@ def test_who_asks_during_an_attempt_waits_for_the_one_that_may_ask(side: Side, w
     assert not reconnecting.wants_to_ask, "nobody is asked any more"
 
 
+def test_a_line_that_was_made_and_is_silent_is_given_up(side: Side, watch: Watch, monkeypatch) -> None:
+    """Whoever leaves the application waits for no answer of it."""
+    watch.arm(probe("vfs_read"))
+    cut(side, watch)
+    asked, lost = threading.Event(), threading.Event()
+
+    def read(path: str, limit: int = 0, offset: int = 0) -> bytes:
+        asked.set()
+        assert lost.wait(60), path
+        raise TargetLost("it was given up")
+
+    monkeypatch.setattr(side, "read", read)
+    monkeypatch.setattr(side, "lose", lambda why: lost.set(), raising=False)
+    reconnecting = Reconnecting(watch)
+
+    def leave() -> None:
+        assert asked.wait(60)
+        reconnecting.give_up()
+
+    leaving = threading.Thread(target=leave)
+    leaving.start()
+    with pytest.raises(GaveUp, match="given up"):
+        reconnecting.run()
+    leaving.join()
+
+
 def test_no_attempt_is_waited_for_that_does_not_come(side: Side, watch: Watch) -> None:
     watch.arm(probe("vfs_read"))
     cut(side, watch)

@@ -1,0 +1,44 @@
+"""The palette, and short lists of options, on screens that have no row for them."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import OptionList
+
+from tests.interface.test_app import application, recording
+from tests.interface.test_typing import at_events
+from tests.interface.widget_host import Host, until
+from tui.palette import Palette
+from widgets.option_rows import OptionRows
+
+__all__ = ["recording"]
+
+
+@pytest.mark.parametrize("rows", [4, 5, 24])
+async def test_pages_of_the_palette_end_nothing_on_any_screen(recording, rows):
+    app = application(recording)
+    async with app.run_test(size=(80, rows)) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("ctrl+p")
+        await until(lambda: isinstance(app.screen, Palette), pilot)
+        options = app.screen.query_one(OptionList)
+        await until(lambda: options.option_count > 5, pilot)
+        await pilot.press("down", "down", "down")
+        last = options.highlighted
+        assert last is not None
+        await pilot.press("pageup", "pageup")
+        assert (options.highlighted != last) == bool(options.scrollable_content_region)
+        await pilot.press("pagedown", "pagedown", "escape")
+        await until(lambda: not isinstance(app.screen, Palette), pilot)
+
+
+@pytest.mark.parametrize("height", [0, 3])
+async def test_options_without_a_row_on_the_screen_have_no_pages(height):
+    host = Host(OptionRows, css=f"OptionRows {{ height: {height}; border: none; }}")
+    async with host.shown() as pilot:
+        host.widget.add_options([f"option {number}" for number in range(10)])
+        host.widget.focus()
+        await pilot.press("end", "pageup", "pageup", "pageup")
+        assert host.widget.highlighted == (0 if height else 9)
+        await pilot.press("pagedown", "pagedown", "pagedown", "pagedown")
+        assert host.widget.highlighted == 9
