@@ -28,6 +28,7 @@ _MARK: Final = re.compile(
     r'line_cut: (?:lost=(\d{1,20}) )?(?:back=(\d{1,20}) )?seconds=(\d{1,12}\.\d{1,3}) note="([^"]*)"', re.ASCII
 )
 _ANEW: Final = "; the machine was booted anew"
+_FOR_GOOD: Final = ", and was not made anew"
 _LARGEST: Final = 1 << 10
 """Bytes; a mark is a short line."""
 
@@ -43,7 +44,8 @@ class LineCut(NamedTuple):
     lost: int | None = None
     """When the far side was heard last, in nanoseconds of the kernel's trace clock; None: not known."""
     back: int | None = None
-    """When the probes were about to be switched on again, by the same clock; None: not known."""
+    """When the probes were about to be switched on again, by the same clock; None: not known, or never, which is so
+    where `lost` is known."""
 
     @classmethod
     def between(cls, lost: int, back: int) -> Self:
@@ -67,7 +69,8 @@ class LineCut(NamedTuple):
         when = "" if self.lost is None else f" from {_clock(self.lost)}"
         when += "" if self.back is None else f" to {_clock(self.back)}"
         by = f",{when} by its kernel's clock" if when else ""
-        return f"the line was cut for {self.shown}{by}{_ANEW * self.booted}; events of that time are lost"
+        anew = _FOR_GOOD if self.lost is not None and self.back is None else _ANEW * self.booted
+        return f"the line was cut for {self.shown}{by}{anew}; events of that time are lost"
 
     def batch(self, ts: int) -> Batch:
         """Return it as a line of trace_pipe; nothing of before is paired with what comes after.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from events.cut_mark import task_text
@@ -14,6 +13,7 @@ from events.naming import Namer
 from events.record import Record
 from events.search import Reading
 from events.stack import NO_EVENT, is_stack
+from kernel.errors import TargetLost
 from kernel.stack_triggers import records_stacks
 from probes.plan import Column, Plan, PlannedEvent
 from probes.regrouped import moved, regrouped
@@ -31,6 +31,7 @@ class Known:
     def __init__(self, namer: Callable[[], Namer]) -> None:
         """Take the source of names; it is called when the first value is to be named."""
         self._make_namer = namer
+        self._namer: Namer | None = None
         self._columns: dict[str, dict[str, Column]] = {}
         """Values by the name of an event without our group, which is another one after a disconnect."""
         self._plans: list[Plan] = []
@@ -47,10 +48,15 @@ class Known:
         """Of everything that was ever armed, oldest first; their events may still be in the store."""
         return tuple(self._plans)
 
-    @cached_property
+    @property
     def namer(self) -> Namer:
-        """What gives values their names."""
-        return self._make_namer()
+        """Names of values; of none, where the line was cut before the first was asked for."""
+        if self._namer is None:
+            try:
+                self._namer = self._make_namer()
+            except TargetLost:  # what came is shown all the same
+                return Namer()
+        return self._namer
 
     def add(self, armed: Armed) -> None:
         """A probe was armed."""

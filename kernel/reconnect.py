@@ -12,6 +12,7 @@ from collections.abc import Callable
 from itertools import chain, repeat
 from typing import NamedTuple, TypeVar
 
+from events.clock import Offset
 from kernel.again import arm_again, told
 from kernel.arming import Mode
 from kernel.errors import GoneForGood, KernelError, NotAsked, NotReached, TargetLost
@@ -55,6 +56,20 @@ class GaveUp(KernelError):
 def can_come_back(watch: Watch) -> bool:
     """Whether a watch that has ended can be brought back: its line was cut, and there is a way to make another."""
     return isinstance(watch.error, TargetLost) and can_be_reached_again(watch.connection.target)
+
+
+def cut_for_good(watch: Watch, offset: Offset | None, now: int) -> LineCut:
+    """Return the gap that ends with the command, where the line was cut and is not made anew.
+
+    Args:
+        watch: its line was cut.
+        offset: of its kernel's clock, as it was known last; None: it never was.
+        now: the clock that the offset leads to, in nanoseconds.
+    """
+    target, latest = watch.connection.target, watch.store.latest if watch.store is not None else 0
+    gone = max(0.0, time.monotonic() - target.heard) if isinstance(target, FarTarget) else 0.0
+    heard = int(now - gone * 1e9) - offset.ns - offset.uncertainty if offset is not None else 0
+    return LineCut.lasting(gone)._replace(lost=max(latest, heard, 0) or None)
 
 
 def begun_anew(

@@ -80,6 +80,8 @@ class Watch(Holder):
         """What is said of a line that is cut; whoever tries to mend it says how far that is."""
         self.cuts: tuple[LineCut, ...] = ()
         """How often the line was cut and came back, the oldest first; of a recording, as far as it was read."""
+        self.end_mark: LineCut | None = None
+        """The cut after which the line was not made anew; None: there was none."""
         self._counted: Counts | None = None
         self._earlier: Counts | None = None
         """What was lost before the line was cut, as far as it was known."""
@@ -226,6 +228,15 @@ class Watch(Holder):
         if self._session is not None and not self._session.pump.done:
             self._session.pump.settle()
             self._session.pump.close()
+
+    def mark_end(self, cut: LineCut) -> None:
+        """Have the mark of a line that is not made anew behind all that came; for the thread of `tick`."""
+        with self._lock:
+            if self._session is None:
+                return
+            self._take_queue(self._session)
+            self._inbox.append(cut)
+            self.end_mark, self.behind = cut, True
 
     def forget(self) -> None:
         """Show only what comes from now on; see `recall`. What is armed stays, and so do the formats."""

@@ -57,6 +57,6 @@ class Comebacks:
             with contextlib.suppress(RuntimeError):  # all are being closed: nobody serves it any more
                 self._back(host)
 
-    def close(self, *, wait: bool) -> None:
-        """Begin no more; `wait`: until those that were given up have noticed."""
-        self._workers.shutdown(wait=wait, cancel_futures=True)
+    def close(self) -> None:
+        """Begin no more, and wait until those that were given up have noticed, or have come back."""
+        self._workers.shutdown()

@@ -7,11 +7,13 @@ on. `tick` belongs to the one thread that reads the events.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from events.hosts import ROWS_BYTES, WINDOW_NS
 from kernel.bounds import SCREEN, Bounds
+from kernel.errors import KernelError
 from kernel.hosts.clocks import near_clock
 from kernel.hosts.comebacks import Comebacks
 from kernel.hosts.host import Host, Opener, State
@@ -21,7 +23,8 @@ from kernel.hosts.opening import open_host
 from kernel.hosts.order import Order
 from kernel.hosts.services import Services
 from kernel.limits import Limits
-from kernel.reconnect import PATIENCE, Reconnecting, can_come_back, cut_silent
+from kernel.reconnect import PATIENCE, Reconnecting, can_come_back, cut_for_good, cut_silent
+from kernel.watch import Watch
 
 
 class Fleet:
@@ -179,12 +182,15 @@ class Fleet:
     def finish(self) -> int:
         """Read what is in the buffers now, then no more, and give rows to all of it; gives their number.
 
-        Hosts whose lines were cut are given up.
+        Hosts whose lines were cut are given up; one that is reached all the same gives what it recorded since.
         """
         self._ending = True
-        self.give_up()
         watches = [host.watch for host in self.hosts if host.watch is not None]
-        wait([self._lookers.submit(watch.end_reading) for watch in watches])
+        for watch in self._given_up():
+            watch.hurry(time.monotonic())
+        self._end_reading(watches)
+        self._comebacks.close()
+        self._end_reading(watches)  # of sessions that were begun meanwhile
         new = 0
         while True:
             new += self.tick(0.1)
@@ -193,8 +199,18 @@ class Fleet:
         for host in self.hosts:
             if host.watch is not None and host.watch.store is not None:
                 host.watch.store.flush()
-                self._collect(host)
+                self.events.collect(host, self.now(), last=True)
         return new + self.events.release(None)
+
+    def _given_up(self) -> list[Watch]:
+        """Try no more, and return the sessions of all hosts that were tried until now."""
+        tried = self._trying()
+        self.give_up()
+        return [trying.watch for trying in tried]
+
+    def _end_reading(self, watches: Sequence[Watch]) -> None:
+        """Read what is in the buffers of all hosts, side by side, then no more."""
+        wait([self._lookers.submit(watch.end_reading) for watch in watches])
 
     def _tick_of(self, host: Host, budget: float, collecting: bool) -> None:
         watch = host.watch
@@ -206,14 +222,22 @@ class Fleet:
         watch.tick(budget)
         if collecting:
             self._collect(host)
-        if watch.error is None or host.trying is not None or host.state in (State.LOST, State.CLOSED):
-            return
-        returns = not self._ending and host in self.hosts and can_come_back(watch)
-        if returns and not watch.ended:
-            return  # what came gets its row first, by the clock of before
-        if not (returns and self._comebacks.begin(host)):
-            host.lost(watch.error)
+        if watch.error is not None and host.trying is None:
+            self._end_of(host, watch, watch.error)
+
+    def _end_of(self, host: Host, watch: Watch, error: KernelError) -> None:
+        """Have a host whose session has ended tried again, or have that told, and marked behind all that came."""
+        if host.state not in (State.LOST, State.CLOSED):
+            returns = not self._ending and host in self.hosts and can_come_back(watch)
+            if returns and not watch.ended:
+                return  # what came gets its row first, by the clock of before
+            if returns and self._comebacks.begin(host):
+                return
+            host.lost(error)
             self._tell()
+        if host.state is State.LOST and watch.end_mark is None and (watch.armed or watch.traces):
+            watch.mark_end(cut_for_good(watch, host.offset(self.now()), self.now()))
+            watch.tick()  # at once: another attempt may take this one's place
 
     def _collect(self, host: Host) -> None:
         if host.trying is None:  # else its clock may be another one by now
@@ -229,11 +253,10 @@ class Fleet:
         self._services.cancel()
         self._ending = True
         self.give_up()
-        self._comebacks.close(wait=False)
         self._lookers.shutdown(wait=False, cancel_futures=True)
         self._services.close(self.all_hosts)
         self._lookers.shutdown()
-        self._comebacks.close(wait=True)
+        self._comebacks.close()
 
     # -- their life --------------------------------------------------------------------------------------------------
 

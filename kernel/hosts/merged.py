@@ -104,21 +104,30 @@ class Merged:
         numbers = [number for number, one in enumerate(self._sources) if one is not None and one.host is host]
         return int(np.isin(sources, numbers).sum())
 
-    def collect(self, host: Host, now: int) -> None:
-        """Take what is new in a host's store; as long as its clock is not known it stays there."""
+    def collect(self, host: Host, now: int, *, last: bool = False) -> None:
+        """Take what is new in a host's store; as long as its clock is not known it stays there.
+
+        `last`: nothing is taken later. Of a clock that is not known then, marks of a cut line are taken, and the
+        events count as not shown.
+        """
         watch = host.watch
         store = watch.store if watch is not None else None
         if watch is None or store is None:
             return
         number, source = self._source_of(host, watch)
         offset = host.offset(now)
-        if offset is None or store.next_seq == source.next_seq:
+        if (offset is None and not last) or store.next_seq == source.next_seq:
             return
         first = max(store.first_seq, source.next_seq)
         source.unshown += first - source.next_seq
         run = store.columns(first, store.next_seq).run
-        cuts = _cuts(store, run) if watch.cuts else []
-        self.merger.add(number, self._near(source, run.stamps, cuts, offset.ns, now), first)
+        cuts = _cuts(store, run) if watch.cuts or watch.end_mark else []
+        if offset is not None:
+            self.merger.add(number, self._near(source, run.stamps, cuts, offset.ns, now), first)
+        else:
+            for cut in cuts:
+                self.merger.add(number, np.array([now], np.int64), first + cut)
+            source.unshown += len(run.stamps) - len(cuts)
         source.next_seq = store.next_seq
         source.given = True
 

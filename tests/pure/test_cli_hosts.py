@@ -400,8 +400,11 @@ def test_nobody_tries_again_where_that_is_not_wanted(lan, capsys):
 
     threading.Thread(target=cut, daemon=True).start()
     assert run(parse(["run", "f vfs_read", *targets("two", "gone"), "--json", "--reconnect", "0"])) == 3
-    _, hosts = objects(capsys.readouterr().out)
+    events, hosts = objects(capsys.readouterr().out)
     assert (hosts["two"]["state"], two.tried) == ("lost", 0)
+    assert [one["event"] for one in events] == ["vfs_read", "line_cut"]
+    assert "back" not in events[1]["values"] and events[1]["values"]["lost"] >= events[0]["ts"]
+    assert "and was not made anew" in events[1]["values"]["note"]
 
 
 def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, capsys):

@@ -22,6 +22,7 @@ from kernel.hosts.merged import MergedEvent
 from kernel.hosts.names import names_of
 from kernel.hosts.opening import open_host
 from kernel.hosts.order import Order, carry_out
+from kernel.line_cut import EVENT
 from probes.check import armable
 from probes.plan import Plan, PlannedEvent
 from probes.presets.schema import Chosen, Preset
@@ -177,8 +178,12 @@ def test_a_host_that_dies_is_marked_and_its_last_events_are_shown(lan, fleets):
     assert "the line is cut" in fleet.hosts[0].why and fleet.hosts[0].remedy
     lan.hosts["two"].event(fleet.now())
     fleet.look()
-    until(fleet, lambda: fleet.hosts[1].counts is not None and len(shown(fleet)) == 2)
-    assert {one.host for one in shown(fleet)} == {"one", "two"}
+    until(fleet, lambda: fleet.hosts[1].counts is not None and len(shown(fleet)) == 3)
+    assert sorted((one.host, one.event.rpartition("/")[2]) for one in shown(fleet)) == [
+        ("one", EVENT),
+        ("one", "vfs_read"),
+        ("two", "vfs_read"),
+    ]
     assert fleet.hosts[1].state is State.ARMED
     fleet.close()
     assert states(fleet) == {"one": State.LOST, "two": State.CLOSED}
@@ -199,8 +204,8 @@ def test_one_that_failed_is_tried_again_with_all_that_was_ordered(lan, fleets):
     until(fleet, lambda: fleet.hosts[0].state is State.ARMED)
     assert fleet.retry() == 0
     lan.hosts["one"].event(fleet.now(), pid=2)
-    until(fleet, lambda: len(shown(fleet)) == 2)
-    assert [(one.host, one.pid) for one in shown(fleet)] == [("one", 1), ("one", 2)], "those of before stay"
+    until(fleet, lambda: len(shown(fleet)) == 3)
+    assert [(one.host, one.pid) for one in shown(fleet)] == [("one", 1), ("one", 0), ("one", 2)], "as they were"
     assert dead.closed
 
 

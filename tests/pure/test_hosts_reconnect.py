@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from events.cut_mark import cut_of, cut_of_record
 from kernel import reconnect
 from kernel.bounds import SCREEN
 from kernel.errors import FileRefused, GoneForGood, NotReached, TargetLost, TargetUnusable
@@ -169,9 +170,78 @@ def test_the_end_does_not_wait_for_one_that_is_tried_again(fleet, one, monkeypat
     one.cut(AWAY)
     until(fleet, lambda: one.tried == 1)
     fleet.finish()
+    assert names(fleet) == [("one", EVENT)], "nothing else says so among the events"
     fleet.close()
     assert states(fleet) == {"one": State.LOST, "two": State.CLOSED}
     assert "no route" in fleet.hosts[0].why
+
+
+@pytest.mark.parametrize("clock_is_known", [True, False])
+def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_recorded(fleet, one, clock_is_known):
+    """`finish` begins when the line is made anew: nobody can give that up any more."""
+    begun, goes_on = threading.Event(), threading.Event()
+    make = one._again
+
+    def again(cancel: threading.Event | None, asking: bool) -> object:
+        begun.set()
+        assert goes_on.wait(60)
+        return make(cancel, asking)
+
+    one.target._again = again
+    one.event(fleet.now(), pid=1)
+    until(fleet, lambda: len(shown(fleet)) == 1)
+    host = fleet.hosts[0]
+    session = host.watch.session
+    one.cut()
+    until(fleet, begun.is_set)
+
+    def go_on() -> None:
+        """Let the line stand once it is given up, and an event happen behind it."""
+        while not host.trying._over.is_set():
+            time.sleep(0.005)
+        goes_on.set()
+
+    on_comeback = host.watch.on_comeback
+
+    def is_back() -> None:
+        on_comeback()
+        one.event(fleet.now(), pid=2)
+        if not clock_is_known:
+            one.cut(AWAY)  # again, before its clock could be read
+
+    host.watch.on_comeback = is_back
+    helper = threading.Thread(target=go_on)
+    helper.start()
+    fleet.finish()
+    helper.join()
+    assert host.watch.session is not session and len(host.watch.cuts) == 1
+    told = [(event.event.rpartition("/")[2], event.pid) for event in shown(fleet)]
+    if clock_is_known:
+        assert told == [("vfs_read", 1), (EVENT, 0), ("vfs_read", 2)]
+    else:
+        assert told == [("vfs_read", 1), (EVENT, 0), (EVENT, 0)], "of both cuts"
+        assert fleet.events.unshown_of(host) == host.watch.store.next_seq - len(told)
+    fleet.close()
+
+
+@pytest.mark.parametrize("given_up_first", [True, False])
+def test_one_that_never_came_back_has_its_mark_behind_its_events(fleet, one, monkeypatch, given_up_first):
+    monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
+    host = fleet.hosts[0]
+    one.event(fleet.now(), pid=1)
+    until(fleet, lambda: len(shown(fleet)) == 1)
+    (event,) = shown(fleet)
+    one.cut(AWAY)
+    until(fleet, lambda: one.tried == 1)
+    if given_up_first:
+        fleet.give_up()
+        until(fleet, lambda: host.state is State.LOST and shows(fleet, 2))
+    fleet.finish()
+    assert names(fleet) == [("one", "vfs_read"), ("one", EVENT)], "once"
+    cut = cut_of_record(shown(fleet)[1].record)
+    assert cut is not None and cut == cut_of(cut.batch(0)) and cut.back is None and cut.lost is not None
+    assert cut.lost >= event.record.ts and "and was not made anew" in cut.text
+    assert host.watch.cuts == (), "which say how often it came back"
 
 
 def test_what_is_ordered_meanwhile_is_armed_when_it_is_back(fleet, one, two):
