@@ -10,9 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import chain, repeat
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from events.clock import Offset
 from kernel.again import arm_again, told
 from kernel.arming import Mode
 from kernel.errors import GoneForGood, KernelError, NotAsked, NotReached, TargetLost
@@ -24,6 +23,9 @@ from kernel.silence import words
 from kernel.target import Target
 from kernel.watch import Watch
 from probes.regrouped import regrouped, renamed
+
+if TYPE_CHECKING:
+    from events.clock import Offset  # which has numpy with it
 
 T = TypeVar("T")
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
@@ -67,7 +69,9 @@ def cut_for_good(watch: Watch, offset: Offset | None, now: int) -> LineCut:
         now: the clock that the offset leads to, in nanoseconds.
     """
     target, latest = watch.connection.target, watch.store.latest if watch.store is not None else 0
-    gone = max(0.0, time.monotonic() - target.heard) if isinstance(target, FarTarget) else 0.0
+    if not isinstance(target, FarTarget):
+        return LineCut.lasting(0.0)._replace(lost=latest or None)
+    gone = max(0.0, time.monotonic() - target.heard)
     heard = int(now - gone * 1e9) - offset.ns - offset.uncertainty if offset is not None else 0
     return LineCut.lasting(gone)._replace(lost=max(latest, heard, 0) or None)
 

@@ -9,10 +9,12 @@ from functools import partial
 
 import pytest
 
+import kernel.hosts.host
 from events.cut_mark import cut_of, cut_of_record
 from kernel import reconnect
 from kernel.bounds import SCREEN
 from kernel.errors import FileRefused, GoneForGood, NotReached, TargetLost, TargetUnusable
+from kernel.hosts.clocks import read_clock
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, State
 from kernel.hosts.order import Order
@@ -177,30 +179,15 @@ def test_the_end_does_not_wait_for_one_that_is_tried_again(fleet, one, monkeypat
 
 
 @pytest.mark.parametrize("clock_is_known", [True, False])
-def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_recorded(fleet, one, clock_is_known):
-    """`finish` begins when the line is made anew: nobody can give that up any more."""
+def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_recorded(
+    fleet, one, monkeypatch, clock_is_known
+):
+    """`finish` begins when all is armed again, and only the clock is still read: nobody can give that up any more."""
     begun, goes_on = threading.Event(), threading.Event()
-    make = one._again
-
-    def again(cancel: threading.Event | None, asking: bool) -> object:
-        begun.set()
-        assert goes_on.wait(60)
-        return make(cancel, asking)
-
-    one.target._again = again
     one.event(fleet.now(), pid=1)
     until(fleet, lambda: len(shown(fleet)) == 1)
     host = fleet.hosts[0]
     session = host.watch.session
-    one.cut()
-    until(fleet, begun.is_set)
-
-    def go_on() -> None:
-        """Let the line stand once it is given up, and an event happen behind it."""
-        while not host.trying._over.is_set():
-            time.sleep(0.005)
-        goes_on.set()
-
     on_comeback = host.watch.on_comeback
 
     def is_back() -> None:
@@ -209,7 +196,22 @@ def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_record
         if not clock_is_known:
             one.cut(AWAY)  # again, before its clock could be read
 
+    def read_late(*rest: object) -> object:
+        begun.set()
+        assert goes_on.wait(60)
+        return read_clock(*rest)
+
     host.watch.on_comeback = is_back
+    monkeypatch.setattr(kernel.hosts.host, "read_clock", read_late)
+    one.cut()
+    until(fleet, begun.is_set)
+
+    def go_on() -> None:
+        """Read the clock once it is given up."""
+        while not host.trying._over.is_set():
+            time.sleep(0.005)
+        goes_on.set()
+
     helper = threading.Thread(target=go_on)
     helper.start()
     fleet.finish()
