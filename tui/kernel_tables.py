@@ -43,7 +43,8 @@ class HistogramsTable(ViewTable):
     def text(self) -> str:
         entries = sum(len(table.histogram.entries) for table, _, _ in self.tables)
         many = len(self.tables)
-        return f"{grouped(many)} histogram{'' if many == 1 else 's'}, {grouped(entries)} entries"
+        histograms = "1 histogram" if many == 1 else f"{grouped(many)} histograms"
+        return f"{histograms}, 1 entry" if entries == 1 else f"{histograms}, {grouped(entries)} entries"
 
     @property
     def columns(self) -> tuple[str, ...]:

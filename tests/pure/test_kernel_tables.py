@@ -151,7 +151,7 @@ def test_run_writes_the_tables_in_place_of_events_and_prints_them_no_second_time
     path = tmp_path / "x.csv"
     done = command(*VIEW, "--export", f"csv:{path}")
     assert done.status == 0 and done.out == ""
-    assert f"{path}: 1 histogram, 1 entries, " in done.err and "hits, " not in done.err
+    assert f"{path}: 1 histogram, 1 entry, " in done.err and "hits, " not in done.err
     entry, totals = map(filled, rows_of(path.read_bytes()))
     assert (entry["event"], entry["key.common_pid"], entry["value.hitcount"], totals["hits"]) == (
         "vfs_read",

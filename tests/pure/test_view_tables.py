@@ -143,6 +143,15 @@ def test_a_summary_is_what_run_counts(command, text):
     assert len(fields) > 5
 
 
+@pytest.mark.parametrize("view", ["", *VIEWS])
+def test_columns_say_what_was_asked_for_and_not_what_came(command, view):
+    """So that files can be put together: also where nothing passes."""
+    words = (HERE, "--export", "csv", *(("--view", view) if view else ()))
+    whole, few, none = (command(*words, "--filter", text).out for text in ("", "comm == cat", "comm == nobody"))
+    (titles,) = {text.partition("\r\n")[0] for text in (whole, few, none)}
+    assert "," in titles and len(none) < len(few) < len(whole)
+
+
 @pytest.fixture(params=["cut", "untold-cut"])
 def cut(request, tmp_path_factory):
     return recording(request.param, tmp_path_factory.mktemp("cut"))
