@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -21,7 +22,7 @@ from tests.pure.commands import command
 from tests.pure.fake_hosts import AnyProbe, FakeHost
 from tests.pure.test_hist_tables import FILE, tables
 from tests.pure.test_hist_tables_hosts import TRIGGER, CountingHost
-from tui.cli import run
+from tui.cli import run, view_export, watching
 from tui.hist_tables import object_of
 from tui.kernel_tables import HistogramsTable
 from tui.view_job import ViewJob
@@ -204,12 +205,30 @@ def test_a_recording_has_no_histogram(command):
     assert done.status == 3 and "a recording holds events and no histogram" in done.err
 
 
-@pytest.mark.parametrize("view", ["calls", "summary", "hot-spots"])
-def test_run_on_a_recording_gives_the_table_of_what_was_asked_for(command, view):
-    """All probes of the recording are asked for, so that it is the table of the whole."""
-    from tests.pure.test_cli_filter import HERE, PROBES
+def test_run_gives_a_recordings_tables_to_whom_they_belong(command):
+    """It holds more than a probe that `run` was asked for: the table would be of other events, too."""
+    from tests.pure.test_cli_filter import HERE
 
-    whole = command(HERE, "--export", "csv", "--view", view, "--filter", "comm == cat")
-    asked = command("run", "-t", HERE, *PROBES, "--export", "csv", "--view", view, "--filter", "comm == cat")
-    assert asked.status == whole.status == 0
-    assert asked.out == whole.out
+    done = command("run", "-t", HERE, "f vfs_read", "--export", "csv", "--view", "calls")
+    assert done.status == 2 and "probewright FILE.pwr --view" in done.err
+
+
+@pytest.mark.parametrize(("text", "number"), [("", 3), ("pid == 5", 2), ("pid == 7", 0)])
+def test_run_gives_the_table_of_what_came_and_passes(command, monkeypatch, tmp_path, text, number):
+    made = FakeHost("one")
+    monkeypatch.setattr(run, "connect", lambda *_, **__: AnyProbe(made))
+
+    def follow(*words: object, **more: object) -> int:
+        for pid in (5, 6, 5):
+            made.event(time.time_ns(), pid=pid)
+        return watching.follow(*words, **more)
+
+    monkeypatch.setattr(view_export, "follow", follow)
+    path = tmp_path / "sums.jsonl"
+    done = command(
+        *("run", SPEC, "--for", "0.1", "--json", "--view", "summary", "--filter", text), "--export", f"jsonl:{path}"
+    )
+    (told,) = done.objects
+    assert done.status == 0 and told["file"] == str(path) and told["rows"] == len(path.read_bytes().splitlines())
+    sums = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sums[0] == {"summary": "events", "events": number, **({"of": 3} if text else {}), "uncounted": 0}
