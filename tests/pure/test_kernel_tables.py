@@ -17,6 +17,7 @@ from events.export.formats import format_named
 from events.json_text import json_line
 from events.summary.hist_text import parse_hist
 from kernel.hist_tables import Table
+from tests.fake_hist import HistKernel
 from tests.json_reader import read_line
 from tests.pure.commands import command
 from tests.pure.fake_hosts import AnyProbe, FakeHost
@@ -30,6 +31,10 @@ from tui.view_job import ViewJob
 __all__ = ["command"]
 
 SPEC = "f vfs_read"
+
+
+class HistHost(HistKernel, FakeHost):
+    """A host with hist triggers."""
 
 
 def written(found: list[tuple[Table, int, str]], name: str) -> bytes:
@@ -185,7 +190,8 @@ def test_where_the_kernel_does_not_let_them_be_read_no_file_is_begun(host, comma
         (("--view", "histograms", "--export", "csv", "--filter", "count > 1"), "this table is of none"),
         (("--view", "calls", "--export", "csv", "--count", "3"), "--for says when"),
         (("--view", "hosts", "--export", "csv"), "-t more than once"),
-        (("--view", "calls", "--export", "csv", "--hist"), "--view summary"),
+        (("--view", "calls", "--export", "csv", "--hist"), "--view summary, that of what the kernel counts"),
+        (("--view", "calls", "--export", "csv", "--hist", "--summary", "count"), "--hist prints; its table is"),
         (("--view", "summary", "--export", "csv", "--summary", "count"), "has the values of every field"),
         (("--summary", "--export", "csv"), "--view summary gives"),
         (("--hist", "--export", "csv"), "--view summary gives"),
@@ -203,6 +209,25 @@ def test_a_recording_has_no_histogram(command):
 
     done = command(HERE, "--export", "csv", "--view", "histograms")
     assert done.status == 3 and "a recording holds events and no histogram" in done.err
+
+
+def test_run_gives_out_what_the_kernel_counted_in_place_of_events(command, monkeypatch):
+    made = HistHost("one")
+    monkeypatch.setattr(run, "connect", lambda *_, **__: AnyProbe(made))
+    words = ("run", SPEC, "--for", "0.1", "--hist", "--summary", "count", "--export")
+    done = command(*words, "jsonl", "--view", "summary")
+    assert done.status == 0
+    assert [(one["summary"], one.get("field")) for one in done.objects] == [
+        ("hits", None),
+        ("values", "count"),
+        ("processes", ""),
+    ]
+    rows = list(csv.DictReader(io.StringIO(command(*words, "csv", "--view", "summary").out, newline="")))
+    assert [(row["summary"], row["event"], row["count"]) for row in rows[:1]] == [("hits", "vfs_read", "0")]
+    assert "without_room" in rows[0]
+    printed = command(*words[:-1], "--json").objects
+    assert printed == done.objects
+    assert not made.traces
 
 
 def test_run_gives_a_recordings_tables_to_whom_they_belong(command):
