@@ -187,7 +187,7 @@ def test_the_calls_of_a_line_that_was_cut_are_those_that_run_prints(cut, command
     preset.write_text(f'version = 1\nname = "all"\ntitle = "all"\nview = "calls"\nprobes = [{probes}]\n')
     printed = command("run", "-t", str(cut), str(preset), "--json", "--filter", text)
     given = command(str(cut), "--export", "jsonl", "--view", "calls", "--filter", text)
-    assert sorted(given.out.splitlines()) == sorted(printed.out.splitlines())
+    assert given.out == printed.out
 
 
 def test_the_row_of_a_cut_is_no_call(cut, monkeypatch):
