@@ -43,13 +43,14 @@ class HistogramsTable(ViewTable):
     def text(self) -> str:
         entries = sum(len(table.histogram.entries) for table, _, _ in self.tables)
         many = len(self.tables)
-        return f"{grouped(many)} histogram{'' if many == 1 else 's'}, {grouped(entries)} entries"
+        histograms = "1 histogram" if many == 1 else f"{grouped(many)} histograms"
+        return f"{histograms}, 1 entry" if entries == 1 else f"{histograms}, {grouped(entries)} entries"
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of all tables: keys and values by their names, with the number beside a key that has a text."""
         triggers = [table.histogram.trigger for table, _, _ in self.tables]
-        keys = (_titles_of(*key) for trigger in triggers for key in keys_of(trigger))
+        keys = (titles_of_key(*key) for trigger in triggers for key in keys_of(trigger))
         values = (f"value.{name}" for trigger in triggers for name in values_of(trigger))
         host = ("host",) if any(host for _, _, host in self.tables) else ()
         return (*host, *dict.fromkeys((*_HEADS, *(title for titles in keys for title in titles), *values)), *_TOTALS)
@@ -78,14 +79,15 @@ class _WatchHistograms(HistogramsTable):
         self.tables = [(table, len(self._watch.cuts), "") for table in read_tables(self._watch)]
 
 
-def _titles_of(name: str, modifier: str) -> Sequence[str]:
+def titles_of_key(name: str, modifier: str) -> Sequence[str]:
+    """Return the title of a key's column, and of that with its number where it has a text beside."""
     title = f"key.{name}.{modifier}" if modifier else f"key.{name}"
     return (title, f"{title}.number") if modifier.partition("=")[0] in _NUMBERED else (title,)
 
 
 def _cells_of(key: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     modifier = key.get("modifier", "")
-    title, *beside = _titles_of(key["name"], modifier)
+    title, *beside = titles_of_key(key["name"], modifier)
     number = key.get("number")
     if beside:
         yield beside[0], number

@@ -263,8 +263,13 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
         assert "not filtered" not in text(app), "there is no filter"
         found = [json.loads(line) for line in (await given_out("histograms: JSON lines")).splitlines()]
         assert [(one["host"], one["hits"]) for one in found] == [("web1", 3), ("web2", 4)]
+        lan.hosts["web2"].event(fleet.now(), pid=1)
+        await until(partial(has_rows, fleet, 1), pilot)
         rows = list(csv.DictReader((await given_out("hosts: CSV")).splitlines()))
-        assert [(row["host"], row["state"]) for row in rows] == [("web1", "armed"), ("web2", "armed")]
+        assert [(row["host"], row["state"], row["events"]) for row in rows] == [
+            ("web1", "armed", "0"),
+            ("web2", "armed", "1"),
+        ]
         await pilot.press("e")
         await until(lambda: "[histograms]" not in text(app) and app.focused is app.screen._events.table, pilot)
         assert not fleet.wants_tables

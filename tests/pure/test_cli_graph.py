@@ -149,6 +149,9 @@ def test_json_has_a_row_for_a_gap_and_for_lost_events(tmp_path, capsys, kind, ga
         assert one["back"] - one["lost"] == SECONDS * 10**9 and one["seconds"] == SECONDS
         assert one["note"].startswith("the line was cut for 4.0 s")
     assert [one["events"] for one in found if one["kind"] == "lost"] == [1] * losses
+    for place, cut in ((place, one) for place, one in enumerate(found) if one["kind"] == "line_cut"):
+        roots = [(at, one["ts"]) for at, one in enumerate(found) if one.get("level") == 0]
+        assert all((at < place) == (ts <= cut["lost"]) for at, ts in roots), "it stands between the calls"
 
 
 def test_a_gap_is_told_where_no_call_came(tmp_path, capsys):

@@ -15,14 +15,17 @@ import pytest
 import tui.cli.hosts
 from kernel import reconnect
 from kernel.errors import FileRefused, TargetUnusable
+from kernel.hist_tables import events_with_tables
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import State
+from kernel.hosts.order import Order
 from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost
 from tests.pure.test_hosts import until
 from tui.cli.hist_tables import tell_tables_of
 from tui.cli.hosts import order_of
 from tui.cli.main import run
 from tui.cli.parser import parse
+from tui.hosts_tables import lines_of_hosts
 
 TRIGGER = "hist:keys=common_pid"
 FILE = """# event histogram
@@ -180,3 +183,55 @@ def test_where_nothing_was_armed_there_is_no_file(lan, capsys, tmp_path):
     words = ["run", "f vfs_read", "-t", "ssh://gone", "-t", "ssh://away", "--view", "hosts", "-o", str(path)]
     assert run(parse(words)) == 3
     assert not path.exists() and "Connection refused" in capsys.readouterr().err
+
+
+def test_a_trigger_can_be_ordered_for_what_is_armed_and_goes_with_it(lan):
+    trigger = Order((), triggers=(TRIGGER,))
+    assert trigger.title == TRIGGER
+    fleet = Fleet(["ssh://one", "ssh://three"], opener=lan.open)
+    one, three = fleet.hosts
+    fleet.open()
+    fleet.arm(Order(("f vfs_read",)))
+    assert fleet.arm(trigger) == 2 and fleet.wait(60)
+    assert fleet.arm(trigger) == 0, "they have it"
+    for host in fleet.hosts:
+        assert host.state is State.ARMED and host.done.notes == (f"{TRIGGER} on vfs_read",), host.why
+    fleet.look()
+    until(fleet, lambda: one.counts is not None and three.counts is not None)
+    assert not one.tables, "nobody looks at them"
+    fleet.wants_tables = True
+    until(fleet, lambda: looked(fleet) and one.tables and three.tables)
+    lan.hosts["three"].cut()
+    until(fleet, lambda: three.watch is not None and len(three.watch.cuts) == 1 and three.trying is None)
+    assert three.watch is not None
+    assert len(events_with_tables(three.watch)) == 1, "it came back with its trigger"
+    until(fleet, lambda: looked(fleet) and any("since the line came back" in text for text in lines(fleet)))
+    lan.hosts["one"].hits = -1
+    until(fleet, lambda: looked(fleet) and any("one: can't be read: " in text for text in lines(fleet)))
+    assert one.tables, "those of before stay"
+    fleet.disarm()
+    until(fleet, lambda: fleet.settled and one.state is State.OPEN)
+    fleet.arm(trigger)
+    until(fleet, lambda: one.state is State.REFUSED)
+    assert "no probe is armed here that could take the trigger" in one.why
+    fleet.close()
+
+
+def test_a_trigger_that_no_event_takes_is_refused_and_the_probe_goes_on(lan):
+    fleet = Fleet(["ssh://one"], opener=lan.open)
+    (host,) = fleet.hosts
+    fleet.open()
+    fleet.arm(Order(("f vfs_read",)))
+    fleet.arm(Order((), triggers=("hist:keys=nosuch",)))
+    assert fleet.wait(60)
+    assert host.state is State.ARMED and "nosuch" in host.why and host.watch is not None and host.watch.armed
+    fleet.close()
+
+
+def looked(fleet: Fleet) -> bool:
+    fleet.look()
+    return True
+
+
+def lines(fleet: Fleet) -> list[str]:
+    return [one.text for one in lines_of_hosts(fleet.hosts)]

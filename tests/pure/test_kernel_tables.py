@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -16,12 +17,13 @@ from events.export.formats import format_named
 from events.json_text import json_line
 from events.summary.hist_text import parse_hist
 from kernel.hist_tables import Table
+from tests.fake_hist import HistKernel
 from tests.json_reader import read_line
 from tests.pure.commands import command
 from tests.pure.fake_hosts import AnyProbe, FakeHost
 from tests.pure.test_hist_tables import FILE, tables
 from tests.pure.test_hist_tables_hosts import TRIGGER, CountingHost
-from tui.cli import run
+from tui.cli import run, view_export, watching
 from tui.hist_tables import object_of
 from tui.kernel_tables import HistogramsTable
 from tui.view_job import ViewJob
@@ -29,6 +31,10 @@ from tui.view_job import ViewJob
 __all__ = ["command"]
 
 SPEC = "f vfs_read"
+
+
+class HistHost(HistKernel, FakeHost):
+    """A host with hist triggers."""
 
 
 def written(found: list[tuple[Table, int, str]], name: str) -> bytes:
@@ -151,7 +157,7 @@ def test_run_writes_the_tables_in_place_of_events_and_prints_them_no_second_time
     path = tmp_path / "x.csv"
     done = command(*VIEW, "--export", f"csv:{path}")
     assert done.status == 0 and done.out == ""
-    assert f"{path}: 1 histogram, 1 entries, " in done.err and "hits, " not in done.err
+    assert f"{path}: 1 histogram, 1 entry, " in done.err and "hits, " not in done.err
     entry, totals = map(filled, rows_of(path.read_bytes()))
     assert (entry["event"], entry["key.common_pid"], entry["value.hitcount"], totals["hits"]) == (
         "vfs_read",
@@ -184,7 +190,8 @@ def test_where_the_kernel_does_not_let_them_be_read_no_file_is_begun(host, comma
         (("--view", "histograms", "--export", "csv", "--filter", "count > 1"), "this table is of none"),
         (("--view", "calls", "--export", "csv", "--count", "3"), "--for says when"),
         (("--view", "hosts", "--export", "csv"), "-t more than once"),
-        (("--view", "calls", "--export", "csv", "--hist"), "--view summary"),
+        (("--view", "calls", "--export", "csv", "--hist"), "--view summary, that of what the kernel counts"),
+        (("--view", "calls", "--export", "csv", "--hist", "--summary", "count"), "--hist prints; its table is"),
         (("--view", "summary", "--export", "csv", "--summary", "count"), "has the values of every field"),
         (("--summary", "--export", "csv"), "--view summary gives"),
         (("--hist", "--export", "csv"), "--view summary gives"),
@@ -204,12 +211,49 @@ def test_a_recording_has_no_histogram(command):
     assert done.status == 3 and "a recording holds events and no histogram" in done.err
 
 
-@pytest.mark.parametrize("view", ["calls", "summary", "hot-spots"])
-def test_run_on_a_recording_gives_the_table_of_what_was_asked_for(command, view):
-    """All probes of the recording are asked for, so that it is the table of the whole."""
-    from tests.pure.test_cli_filter import HERE, PROBES
+def test_run_gives_out_what_the_kernel_counted_in_place_of_events(command, monkeypatch):
+    made = HistHost("one")
+    monkeypatch.setattr(run, "connect", lambda *_, **__: AnyProbe(made))
+    words = ("run", SPEC, "--for", "0.1", "--hist", "--summary", "count", "--export")
+    done = command(*words, "jsonl", "--view", "summary")
+    assert done.status == 0
+    assert [(one["summary"], one.get("field")) for one in done.objects] == [
+        ("hits", None),
+        ("values", "count"),
+        ("processes", ""),
+    ]
+    rows = list(csv.DictReader(io.StringIO(command(*words, "csv", "--view", "summary").out, newline="")))
+    assert [(row["summary"], row["event"], row["count"]) for row in rows[:1]] == [("hits", "vfs_read", "0")]
+    assert "without_room" in rows[0]
+    printed = command(*words[:-1], "--json").objects
+    assert printed == done.objects
+    assert not made.traces
 
-    whole = command(HERE, "--export", "csv", "--view", view, "--filter", "comm == cat")
-    asked = command("run", "-t", HERE, *PROBES, "--export", "csv", "--view", view, "--filter", "comm == cat")
-    assert asked.status == whole.status == 0
-    assert asked.out == whole.out
+
+def test_run_gives_a_recordings_tables_to_whom_they_belong(command):
+    """It holds more than a probe that `run` was asked for: the table would be of other events, too."""
+    from tests.pure.test_cli_filter import HERE
+
+    done = command("run", "-t", HERE, "f vfs_read", "--export", "csv", "--view", "calls")
+    assert done.status == 2 and "probewright FILE.pwr --view" in done.err
+
+
+@pytest.mark.parametrize(("text", "number"), [("", 3), ("pid == 5", 2), ("pid == 7", 0)])
+def test_run_gives_the_table_of_what_came_and_passes(command, monkeypatch, tmp_path, text, number):
+    made = FakeHost("one")
+    monkeypatch.setattr(run, "connect", lambda *_, **__: AnyProbe(made))
+
+    def follow(*words: object, **more: object) -> int:
+        for pid in (5, 6, 5):
+            made.event(time.time_ns(), pid=pid)
+        return watching.follow(*words, **more)
+
+    monkeypatch.setattr(view_export, "follow", follow)
+    path = tmp_path / "sums.jsonl"
+    done = command(
+        *("run", SPEC, "--for", "0.1", "--json", "--view", "summary", "--filter", text), "--export", f"jsonl:{path}"
+    )
+    (told,) = done.objects
+    assert done.status == 0 and told["file"] == str(path) and told["rows"] == len(path.read_bytes().splitlines())
+    sums = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sums[0] == {"summary": "events", "events": number, **({"of": 3} if text else {}), "uncounted": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import re
 import shutil
@@ -17,6 +18,7 @@ from kernel.hosts.order import judged
 from kernel.open import choose, shipped_recording
 from probes.check import armable
 from probes.syntax.parse_error import ParseError
+from probes.translation import bpftrace
 from probes.translation.scan import closing, opening, pieces
 from probes.translation.translate import translate
 from tui import specification
@@ -220,6 +222,16 @@ def test_check_says_what_it_comes_to(capsys: pytest.CaptureFixture[str]) -> None
     said = capsys.readouterr()
     assert "bpftrace, in our words: 'f vfs_read $comm'" in said.err and "hist:keys=comm" in said.err
     assert "f vfs_read" in said.out
+
+
+def test_check_judges_what_it_counts_by(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["check", "-t", str(shipped_recording()), "--json", "kprobe:vfs_read { @ = hist(arg2); }"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["ok"]
+    monkeypatch.setattr(bpftrace, "_KEYS", {"tid": "nosuch"})  # as on a kernel without that field
+    assert main([*words[:-1], "kprobe:vfs_read { @[tid] = count(); }"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert not found["ok"] and found["lowered"] and found["error"]["token"] == "hist:keys=nosuch"
 
 
 def test_a_run_of_a_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

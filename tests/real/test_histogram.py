@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import math
 import re
 import subprocess
 import time
@@ -11,8 +14,9 @@ from itertools import chain
 
 import pytest
 
+from events.export.formats import format_named
 from events.summary.distribution import Power
-from events.summary.hist_text import parse_hist
+from events.summary.hist_text import keys_of, parse_hist, values_of
 from events.summary.summary import Summary
 from kernel.connection import Connection
 from kernel.hist_tables import Table, read_tables
@@ -26,7 +30,11 @@ from probes.syntax.parse import parse_probe
 from tests.real.held import bring_in
 from tui.cli.hist_tables import tell_tables
 from tui.ends import ends_of
+from tui.filter import Filter
 from tui.hist_tables import lines_of
+from tui.kernel_tables import titles_of_key
+from tui.view_job import ViewJob
+from tui.view_tables import TABLES as TABLES_OF_VIEWS
 
 WRITES = 300
 SIZE = 77_777
@@ -151,6 +159,26 @@ def test_tables_of_hist_triggers_are_the_kernels_hist_file(
     for section, found in zip(kernels, lines_by_table(read_tables(watch)), strict=True):
         body = section.partition("[active]\n#\n")[2].partition("\nTotals:")[0]
         assert " ".join(sorted(names.sub(" ", body).split())) == " ".join(sorted(" ".join(found).split()))
+    entries = [row for row in _given_out(watch) if row["summary"] == "hist"]
+    for one in objects:
+        own = [row for row in entries if row["trigger"] == one["trigger"]]
+        assert len(own) == one["entries_taken"]
+        assert sum(int(row["value.hitcount"]) for row in own) == WRITES
+        # What the trigger says beforehand of the columns is what the entries have.
+        titles = {title for name, modifier in keys_of(one["trigger"]) for title in titles_of_key(name, modifier)}
+        titles |= {f"value.{name}" for name in values_of(one["trigger"])}
+        for row in own:
+            assert {name for name, cell in row.items() if cell and name.startswith(("key.", "value."))} == titles
+
+
+def _given_out(watch: Watch) -> list[dict[str, str]]:
+    """Return the rows of the tables as CSV."""
+    form, out = format_named("csv"), io.BytesIO()
+    assert form is not None and watch.store is not None
+    table = TABLES_OF_VIEWS["histograms"](watch, watch.store, Filter())
+    table.read()
+    assert ViewJob(table, form, out).step(math.inf)
+    return list(csv.DictReader(io.StringIO(out.getvalue().decode(), newline="")))
 
 
 def lines_by_table(tables: Iterable[Table]) -> list[list[str]]:

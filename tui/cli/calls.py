@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
+from events.cut_mark import is_mark
 from events.record import Record
 from kernel.bounds import HEADLESS
 from kernel.watch import Watch
@@ -83,7 +84,7 @@ class Calls:
                 return
             self._calls = ShownCalls(self._watch, self._watch.store, HEADLESS.calls)
         ends = {event.path for plan in self._watch.known.plans for event in plan.events if event.frame}
-        is_end = record.event in ends
+        is_end = record.event in ends or is_mark(record)  # a mark has its row between the calls
         if not is_end and (self._passes is None or self._passes(record.seq)):
             self._other(record)
         # Also where ends are rare: what nobody looks at would be dropped for what comes next.
@@ -136,6 +137,9 @@ class Calls:
             return
         last = leave or entry
         if self.enough:
+            return
+        if last is not None and is_mark(last):
+            self._other(last)
             return
         if last is None or last.event not in self._asked or (call.latency or 0) < self._leasts.get(call.function, 0):
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from kernel.connection import Connection
@@ -31,10 +31,13 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         refused = False
-        for spec in _specs(arguments):
+        specs, triggers = _specs(arguments)
+        for spec in specs:
             verdict, plan = connection.check(spec, look=True)[:2]
             verdict = told(connection, spec, verdict, lambda text: connection.check(text, look=True).verdict)
             plan = plan or _lowered(connection, spec, verdict)
+            if verdict.ok and (of_trigger := _of_triggers(connection, plan, triggers)) is not None:
+                verdict = Verdict(spec, of_trigger)
             refused |= not verdict.ok
             others = _elsewhere(connection, spec) if arguments.matrix else None
             if arguments.json:
@@ -48,13 +51,20 @@ def run(arguments: argparse.Namespace) -> int:
         connection.close()
 
 
-def _specs(arguments: argparse.Namespace) -> Iterator[str]:
+def _specs(arguments: argparse.Namespace) -> tuple[Iterable[str], tuple[str, ...]]:
+    """Return what is judged, and the triggers of the only probe, where another tool's text counts."""
     if not arguments.stdin:
-        yield from in_our_words(arguments.specs, targets_of(arguments)).words
-        return
-    for line in sys.stdin:
-        if line.strip():
-            yield line.rstrip("\n")
+        return in_our_words(arguments.specs, targets_of(arguments))
+    return (line.rstrip("\n") for line in sys.stdin if line.strip()), ()
+
+
+def _of_triggers(connection: Connection, plan: Plan, triggers: tuple[str, ...]) -> Refusal | None:
+    """Return why this kernel takes one of some triggers on no event of a probe; None: it takes them."""
+    try:
+        connection.with_triggers(plan, triggers if plan.events else ())
+    except CannotLower as error:
+        return error.refusal
+    return None
 
 
 def _lowered(connection: Connection, spec: str, verdict: Verdict) -> Plan:

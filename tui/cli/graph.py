@@ -232,23 +232,31 @@ class Following:
             most = _MOST_ROWS if live else LIMIT
             names = GraphNames(self._watch.connection, whole=self._arguments.json)
             shown = ShownGraph(self._watch, store, names, calls, most)
-            self._printer = _Printer(self._watch, shown, self._arguments)
+            self._printer = _Printer(self._watch, shown, self._arguments, self._tell_cuts)
             if shown.lacks_returns:
                 told(NO_RETURNS)
         enough = self._printer is not None and self._printer.tick()
         self._tell_gaps()
         return enough
 
+    def _tell_cuts(self, ts: int | None = None) -> None:
+        """Print where the line was cut, before a call of some time in nanoseconds; None: every cut that is known."""
+        for cut in self._watch.cuts[self._cuts :] if self._arguments.json else ():
+            from tui.graph_objects import object_of_cut
+
+            if ts is not None and (cut.lost is None or ts <= cut.lost):
+                break
+            emit(object_of_cut(cut))
+            self._cuts += 1
+
     def _tell_gaps(self) -> None:
         """Print, among the calls, where there are none: the line was cut, or events were lost."""
         store = self._watch.store
         if not self._arguments.json or store is None:
             return
-        from tui.graph_objects import object_of_cut, object_of_loss
+        from tui.graph_objects import object_of_loss
 
-        for cut in self._watch.cuts[self._cuts :]:
-            emit(object_of_cut(cut))
-        self._cuts = len(self._watch.cuts)
+        self._tell_cuts()
         if store.lost > self._lost:
             emit(object_of_loss(store.lost - self._lost))
             self._lost = store.lost
@@ -257,8 +265,12 @@ class Following:
 class _Printer:
     """Prints the calls that have returned, each with what is inside."""
 
-    def __init__(self, watch: Watch, shown: ShownGraph, arguments: argparse.Namespace) -> None:
+    def __init__(
+        self, watch: Watch, shown: ShownGraph, arguments: argparse.Namespace, before: Callable[[int], None]
+    ) -> None:
+        """Take what is printed; `before` is called with the time of each call, in nanoseconds, before it is."""
         self.printed = 0
+        self._before = before
         self._watch = watch
         self._shown = shown
         self._arguments = arguments
@@ -302,6 +314,7 @@ class _Printer:
                 waiting.append(root)
             elif any(map(self._prints, self._outermost(row))):
                 self.printed += 1
+                self._before(row.ts)
                 self._print(row)
         self._roots = waiting
 

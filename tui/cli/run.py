@@ -64,6 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
     asked = asked_for(arguments)
     importing()
     connection = connect(arguments.target, arming=True, patience=arguments.reconnect)
+    if arguments.view and connection.holds_events:
+        connection.close()
+        return refuse("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
     watch = Watch(connection, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
     unread: BrokenPipeError | None = None

@@ -63,7 +63,7 @@ def run_view(
     view = arguments.view
     if arguments.hist:
         view = f"kernel-{view}"
-        count_in_kernel(watch, "")
+        count_in_kernel(watch, arguments.summary or "")
     ended_by: KernelError | None = None
     try:
         follow(watch, arguments, events, lambda _: None, lambda: 0, chosen=chosen)

@@ -108,8 +108,10 @@ def check_view(arguments: argparse.Namespace, wanted: Wanted | None, *, several:
         raise NotWanted("--view: a table is of all that came; --for says when it is made, --count can't")
     if arguments.filter.strip() and view == "histograms":
         raise NotWanted(f"--view {view}: --filter chooses among recorded events, and this table is of none")
-    if sums == "summary" or (sums and view != "summary"):
-        raise NotWanted(f"--{sums} prints; its table is --view summary, which has the values of every field")
+    in_kernel = bool(getattr(arguments, "hist", False))
+    if sums and not (in_kernel and view == "summary"):
+        has = "that of what the kernel counts" if in_kernel else "which has the values of every field"
+        raise NotWanted(f"--{'hist' if in_kernel else sums} prints; its table is --view summary, {has}")
     if not several and view == "hosts":
         raise NotWanted("--view hosts is of several hosts: -t more than once, or -g")
     if several and view not in _OF_SEVERAL:
