@@ -148,7 +148,7 @@ async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):
         await until(lambda: "✗ lost" in text(app) and "the line is cut" in text(app), pilot)
         assert "web1 is lost: the line is cut; r tries again, the others go on" in " ".join(text(app).split())
         lan.hosts["web2.example.com"].event(fleet.now(), pid=2)
-        await until(lambda: re.search(r"web2\S+ +0 +\S+-2 ", text(app)) and "-1 " in text(app), pilot)
+        await until(lambda: re.search(r"web2\S+(?: \(late\))? +0 +\S+-2 ", text(app)) and "-1 " in text(app), pilot)
         dead, lan.hosts["web1"] = lan.hosts["web1"], FakeHost("web1")
         await pilot.press("r")
         await until(lambda: "2 of 2 armed" in text(app), pilot)
@@ -170,7 +170,7 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
         await until(lambda: "again in 3" in text(app) and "F8 gives up: no route to web1" in text(app), pilot)
         assert all(len(row) <= 80 for row in text(app).splitlines())
         lan.hosts["web2.example.com"].event(fleet.now(), pid=2)
-        await until(lambda: re.search(r"web2\S+ +0 +\S+-2 ", text(app)), pilot)
+        await until(lambda: re.search(r"web2\S+(?: \(late\))? +0 +\S+-2 ", text(app)), pilot)
         web1.refuse = None
         await pilot.press("f7")
         await until(lambda: "2 of 2 armed" in text(app) and "line_cut" in text(app), pilot)
