@@ -116,7 +116,7 @@ def _printed(shown: ShownGraph, *, as_json: bool) -> list[str]:
     out = io.StringIO()
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=as_json, slower=0)
     with contextlib.redirect_stdout(out):
-        _Printer(shown.lines._watching, shown, wanted).tick()
+        _Printer(shown.lines._watching, shown, wanted, lambda _: None).tick()
     return out.getvalue().splitlines()
 
 
