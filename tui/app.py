@@ -127,6 +127,10 @@ class Probewright(LineApp):
     def stays(self) -> bool:
         return self.current_mode == "compose" or (self._led_to_events and not self.opening.by_hand)
 
+    def open_target(self, spec: str) -> None:
+        self.compose_place.begin_search()
+        super().open_target(spec)
+
     def connected(self) -> None:
         self.counts = None
         if self.opening.by_hand or (self.hosting is None and not self._led_to_events):

@@ -166,6 +166,10 @@ class FunctionList(Vertical):
     def focus_search(self) -> None:
         """Put the keyboard into the search line; the next letter begins another name."""
         self.screen.set_focus(self._input)  # at once: letters typed ahead are for it
+        self.begin_search()
+
+    def begin_search(self) -> None:
+        """Select what is in the search line: the next letter typed there begins another name."""
         self._input.select_all()
 
     def watch_armed(self, old: Mapping[str, float | None], new: Mapping[str, float | None]) -> None:

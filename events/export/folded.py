@@ -18,6 +18,7 @@ from events.cut_mark import LineCut, cut_of_record, gap_of
 from events.export.formats import having, left_out_note
 from events.export.source import UNNAMED, Source
 from events.export.spans import MOST_WAITING, Item, Part, Spans
+from events.graph.record_ends import measured
 from events.pairing import idle_task
 from events.record import Record
 from events.stack import Frame, field_frames, kernel_frames
@@ -149,7 +150,8 @@ class FoldedStacks:
         """End a call; `beside`: nanoseconds of it that another probe's call of the same function will count."""
         frame = frames.pop(at)
         self._called = True
-        took = leave.ts - frame.began
+        took = measured(leave)
+        took = leave.ts - frame.began if took is None else took
         names = (outer.name for outer in frames[:at] if not outer.late)
         if counts:
             self._add(self._times, (_task_frame(leave), *names, frame.name), max(0, took - frame.inside - beside))

@@ -99,6 +99,39 @@ async def test_letters_over_the_dialog_of_a_target_that_opens_are_for_the_search
         await until(lambda: app.compose_place.query_one(FunctionList).query_text == "vfs_wr", pilot)
 
 
+@pytest.mark.parametrize("over_the_dialog", [False, True])
+async def test_letters_for_another_target_take_the_place_of_what_was_searched(
+    living, monkeypatch, clock, over_the_dialog
+):
+    opened, other = threading.Event(), Kernel(10)
+
+    def choose(*_: object, **__: object) -> Choice:
+        opened.wait(60)
+        return Choice(other)
+
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        functions = app.compose_place.query_one(FunctionList)
+        await pilot.press(*"vfs")
+        before = app.connection
+        monkeypatch.setattr("kernel.open.choose", choose)
+        app.open_target("other")
+        try:
+            if over_the_dialog:
+                await until(lambda: isinstance(app.screen, ProgressDialog), pilot)
+                for letter in "sys":
+                    clock.pause()  # each by itself: a slow typist
+                    await pilot.press(letter)
+        finally:
+            opened.set()
+        await until(lambda: app.connection not in (None, before) and app.screen is app.compose_place, pilot)
+        if not over_the_dialog:
+            clock.pause()
+            await pilot.press(*"sys")
+        await until(lambda: functions.query_text == "sys", pilot)
+
+
 async def test_keys_behind_enter_are_for_what_has_the_keyboard_when_their_turn_comes(recording, clock, tmp_path):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:

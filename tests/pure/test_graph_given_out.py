@@ -28,7 +28,8 @@ from events.subbuffer import MISSED_EVENTS
 from tests.events_data import entry, event, page
 from tests.json_reader import read_line
 from tests.pure.test_events_calls import HEADER
-from tests.pure.test_graph_order import FEW, TRACED
+from tests.pure.test_graph_order import _FIELDS as GRAPH_FIELDS
+from tests.pure.test_graph_order import TRACED
 from tui.cli.graph import _Printer
 from tui.graph import ShownGraph
 from widgets.figures import duration
@@ -50,39 +51,47 @@ def _format(number: int, name: str, field: str) -> EventFormat:
     return parse_format(_FIELDS.format(name=name, number=number, field=field), system)
 
 
+MEASURED = """\
+\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;
+\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;
+
+print fmt:"""
 SWITCH, ENTERS, LEAVES = 20, 21, 22
 FORMATS = {
     **TRACED,
+    11: parse_format(
+        GRAPH_FIELDS.format(name="funcgraph_exit", number=11).replace("\nprint fmt:", MEASURED), "ftrace"
+    ),
     SWITCH: _format(SWITCH, "sched/sched_switch", "pid_t next_pid"),
     ENTERS: _format(ENTERS, "irq/softirq_entry", "unsigned int vec"),
     LEAVES: _format(LEAVES, "irq/softirq_exit", "unsigned int vec"),
 }
 DOING = st.sampled_from(["call"] * 4 + ["leave"] * 4 + ["softirq", "switch"])
-STEPS = st.lists(
-    st.tuples(st.sampled_from([0, 5, 6]), DOING, st.sampled_from([0, 1, 10, 1000]), FEW, FEW), max_size=60
-)
+RARELY = st.integers(0, 29).map(lambda number: number == 29)
+STEP = st.tuples(st.sampled_from([0, 5, 6]), DOING, st.sampled_from([0, 1, 10, 1000]), RARELY, RARELY)
+STEPS = st.integers(0, 60).flatmap(lambda size: st.lists(STEP, min_size=size, max_size=size))
 """Task, what it does, time until then, whether it is missed, whether events were overwritten before it."""
 
 
 def _played(steps: list[tuple[int, str, int, bool, bool]]) -> Iterator[tuple[int, bytes, bool]]:
     """Give time stamp and record of well nested calls and softirqs, and whether events were lost before it."""
-    stacks: dict[int, list[tuple[int, int]]] = {}
+    stacks: dict[int, list[tuple[int, int, int]]] = {}
     ts = 10
     for number, (task, doing, after, missed, lost) in enumerate(steps):
         ts += after
         stack = stacks.setdefault(task, [])
-        depth = sum(kind == TRACED[10].id for kind, _ in stack)
+        depth = sum(kind == 10 for kind, *_ in stack)
         if doing == "switch":
             made = SWITCH, (5 + number % 2).to_bytes(4, "little")
         elif doing == "leave" and stack:
-            kind, function = stack.pop()
-            call = kind == TRACED[10].id
-            made = (11, _call(function, depth - 1)) if call else (LEAVES, function.to_bytes(4, "little"))
+            kind, function, begun = stack.pop()
+            measured = bytes(4) + begun.to_bytes(8, "little") + (ts - (ts > begun)).to_bytes(8, "little")
+            made = (11, _call(function, depth - 1) + measured) if kind == 10 else (LEAVES, bytes(4))
         elif doing == "softirq":
-            stack.append((ENTERS, 1))
-            made = ENTERS, (1).to_bytes(4, "little")
+            stack.append((ENTERS, 0, ts))
+            made = ENTERS, bytes(4)
         else:
-            stack.append((10, number % 3))
+            stack.append((10, number % 3, ts))
             made = 10, _call(number % 3, depth)
         if not missed:
             yield ts, entry(made[0], task, made[1]), lost
@@ -153,39 +162,51 @@ def test_text_and_json_are_the_rows_of_the_screen(steps) -> None:
         assert one["function"] in parts[5]
 
 
+def _slices(shown: ShownGraph) -> Counter[tuple[int, int]]:
+    """Begins and lengths of the slices of perfetto's format, which are nested."""
+    found: Counter[tuple[int, int]] = Counter()
+    begun: dict[int, list[int]] = {}
+    last: dict[int, int] = {}
+    for packet in perfetto_trace_pb2.Trace.FromString(_exported(shown, "perfetto")).packet:
+        one, track = packet.track_event, packet.track_event.track_uuid
+        if packet.HasField("track_event") and one.type == one.TYPE_SLICE_BEGIN:
+            assert last.get(track, 0) <= packet.timestamp, "in the order of their begins"
+            begun.setdefault(track, []).append(packet.timestamp)
+            last[track] = packet.timestamp
+        elif packet.HasField("track_event") and one.type == one.TYPE_SLICE_END:
+            start = begun[track].pop()
+            found[start, packet.timestamp - start] += 1
+    assert not any(begun.values())
+    return found
+
+
+def _calls(shown: ShownGraph) -> list[Row]:
+    """Calls of the tree of which both ends were seen."""
+    rows = map(shown.tree.row, range(shown.tree.first, shown.tree.next))
+    return [row for row in rows if row.what == What.CALL and row.duration >= 0 and not row.flags & Flag.NO_ENTRY]
+
+
+def _stamped(shown: ShownGraph) -> Counter[tuple[int, int]]:
+    """Begins of the calls of the tree, and the times between their events."""
+    return Counter((row.ts, shown.store.row(row.leave).ts - row.ts) for row in _calls(shown))
+
+
 @given(STEPS)
 @settings(max_examples=200, deadline=None)
 def test_slices_and_folded_stacks_are_the_calls_of_the_tree(steps) -> None:
     shown = _shown(steps)
-    tree = shown.tree
-    rows = [row for row in map(tree.row, range(tree.first, tree.next)) if row.what == What.CALL]
-    calls = {row.row: row for row in rows if row.duration >= 0 and not row.flags & Flag.NO_ENTRY}
-    slices: Counter[tuple[int, int, int]] = Counter()
-    begun: dict[int, list[int]] = {}
-    last: dict[int, int] = {}
-    for packet in perfetto_trace_pb2.Trace.FromString(_exported(shown, "perfetto")).packet:
-        one = packet.track_event
-        if not packet.HasField("track_event") or one.type not in (one.TYPE_SLICE_BEGIN, one.TYPE_SLICE_END):
-            continue
-        if one.type == one.TYPE_SLICE_BEGIN:
-            assert last.get(one.track_uuid, 0) <= packet.timestamp, "in the order of their begins"
-            begun.setdefault(one.track_uuid, []).append(packet.timestamp)
-            last[one.track_uuid] = packet.timestamp
-        else:
-            start = begun[one.track_uuid].pop()
-            slices[one.track_uuid, start, packet.timestamp - start] += 1
-    assert not any(begun.values())
-    assert Counter((start, took) for _, start, took in slices.elements()) == Counter(
-        (row.ts, row.duration) for row in calls.values()
-    )
-    folded = [int(line.rpartition(b" ")[2]) for line in _exported(shown, "folded").splitlines()]
+    assert not _slices(shown) - _stamped(shown), "of what was missed none is taken that is not proven"
+    shown = _shown([(*step[:3], False, False) for step in steps])
+    assert _slices(shown) == _stamped(shown)
+    calls = {row.row: row for row in _calls(shown)}
     inside: Counter[int] = Counter()
     for row in calls.values():
         around = row.parent
         while around >= 0 and around not in calls:
-            around = tree.row(around).parent
+            around = shown.tree.row(around).parent
         inside[around] += row.duration
-    assert sum(folded) == sum(row.duration - inside[row.row] for row in calls.values())
+    folded = [int(line.rpartition(b" ")[2]) for line in _exported(shown, "folded").splitlines()]
+    assert sum(folded) == sum(max(row.duration - inside[row.row], 0) for row in calls.values())
 
 
 def _exported(shown: ShownGraph, name: str) -> bytes:

@@ -3,7 +3,7 @@
     python -m tests.soak [SECONDS [RATE]]
 
 Each command runs in a process of its own on a kernel that is a dict (`tests.soak.busy_target`), two at a time. Exit
-status 1 where one took more than docs/headless.md says, or grew after its first minute.
+status 1 where one took more than docs/headless.md says, or grew when all was full.
 """
 
 from __future__ import annotations
@@ -16,14 +16,24 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.soak.busy_target import SPEC
+from tests.soak.busy_target import FUNCTION, SPEC
 
-MOST_MB = 120
-"""Resident, at any time."""
 MOST_GROWTH_MB = 4
-"""From the end of the first minute to the end: an allocator gives and takes."""
-FIRST = 60.0
-"""Seconds until all that is bounded is full."""
+"""From when all that is bounded is full to the end: an allocator gives and takes."""
+
+
+class Bounds(NamedTuple):
+    """What a command may take, as docs/headless.md has it."""
+
+    most: float = 120.0
+    """MB that are resident, at any time."""
+    full: float = 60.0
+    """Seconds until all that is bounded is full."""
+
+
+USUAL = Bounds()
+GRAPH = Bounds(180.0, 120.0)
+"""Of a command that holds the names of all functions, and calls with all that is inside of them."""
 AT_ONCE = 2
 COMMANDS = {
     "run": ("run", SPEC),
@@ -33,6 +43,7 @@ COMMANDS = {
     "run --export perfetto:FILE": ("run", SPEC, "--export", "perfetto:FOLDER/x.perfetto"),
     "run --export folded:FILE": ("run", SPEC, "--export", "folded:FOLDER/x.folded"),
     "run -t A -t B": ("run", SPEC, "-t", "ssh://one", "-t", "ssh://two"),
+    "graph --json": ("graph", FUNCTION, "--json"),
     "record": ("record", SPEC, "-o", "FOLDER/x.pwr"),
 }
 
@@ -87,14 +98,17 @@ def _is_flat(one: Running) -> bool:
     minutes: dict[int, float] = {}
     for at, size in one.samples:
         minutes[int(at // 60)] = max(minutes.get(int(at // 60), 0.0), size)
-    later = [size for at, size in one.samples if at > FIRST]
+    bounds = GRAPH if one.name.startswith("graph") else USUAL
+    later = [size for at, size in one.samples if at > bounds.full]
     most = max((size for _, size in one.samples), default=0.0)
-    first = max((size for at, size in one.samples if at <= FIRST), default=0.0)
+    first = max((size for at, size in one.samples if at <= bounds.full), default=0.0)
     growth = max(later, default=first) - first
-    holds = one.process.returncode == 0 and most <= MOST_MB and growth <= MOST_GROWTH_MB
+    holds = one.process.returncode == 0 and most <= bounds.most and growth <= MOST_GROWTH_MB
     each = " ".join(f"{size:.0f}" for size in minutes.values())
     verdict = "holds" if holds else f"FAILED (status {one.process.returncode})"
-    print(f"{one.name:<28} at most {most:4.0f} MB, {growth:+5.1f} MB after a minute: {verdict}", flush=True)
+    print(
+        f"{one.name:<28} at most {most:4.0f} MB, {growth:+5.1f} MB after {bounds.full:.0f} s: {verdict}", flush=True
+    )
     print(f"    MB by minute: {each}", flush=True)
     print("".join(f"    {line}\n" for line in told.splitlines()[-4:]), end="", flush=True)
     return holds

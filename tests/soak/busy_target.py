@@ -62,13 +62,16 @@ class BusyStream(FakeStream):
             if len(ids := self._ids()) < 2:
                 self.closed.wait(min(timeout, PERIOD))
                 return None
-            self._pages = [sub_buffers(ids, cpu, self._delta, self._calls_of_task) for cpu in range(CPUS)]
+            self._pages = [self._sub_buffers(ids, cpu) for cpu in range(CPUS)]
             self._from = [time.monotonic_ns()] * CPUS
         now = self._pause(timeout)
         if now is None:
             return None
         chunks = [Chunk(cpu, data) for cpu in range(CPUS) if (data := self._filled(cpu, now))]
         return Batch(tuple(chunks), drained=True) if chunks else None
+
+    def _sub_buffers(self, ids: tuple[int, ...], cpu: int) -> Iterator[bytes]:
+        return sub_buffers(ids, cpu, self._delta, self._calls_of_task)
 
     def _pause(self, timeout: float) -> int | None:
         """Wait for the next pass; gives its time, None where it is not due so soon."""

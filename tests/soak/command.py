@@ -11,6 +11,7 @@ from kernel.connection import Connection
 from kernel.hosts.fleet import Fleet
 from kernel.open import Choice
 from tests.soak.busy_target import BusyTarget
+from tests.soak.busy_tracer import BusyTracer
 from tui.__main__ import main
 
 
@@ -20,6 +21,7 @@ def _host(rate: int, spec: str, *_: object) -> Connection:
 
 if __name__ == "__main__":
     events_per_second = int(sys.argv[1])
-    tui.cli.output.opened = lambda spec: Choice(BusyTarget(events_per_second))
+    busy = BusyTracer if sys.argv[2] == "graph" else BusyTarget
+    tui.cli.output.opened = lambda spec: Choice(busy(events_per_second))
     tui.cli.hosts.Fleet = partial(Fleet, opener=partial(_host, events_per_second // 2))  # type: ignore[misc, assignment]
     sys.exit(main(sys.argv[2:]))

@@ -89,6 +89,10 @@ class ComposeScreen(ProbeCommands):
 
     # -- from the application --------------------------------------------------------------------------------------
 
+    def begin_search(self) -> None:
+        """Another kernel was asked for: what is typed from now on is for it."""
+        self._functions.begin_search()
+
     def preview(self, preview: Preview) -> None:
         """The functions of a target that is not open yet: they can be searched, and picked a moment later."""
         known = Functions(preview.names)
