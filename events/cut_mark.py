@@ -11,7 +11,7 @@ have neither.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Self
 
 from events.batch import Batch, Chunk
@@ -29,12 +29,14 @@ _MARK: Final = re.compile(
 )
 _ANEW: Final = "; the machine was booted anew"
 _FOR_GOOD: Final = ", and was not made anew"
+_LOST: Final = "; events of that time are lost"
+_NOTHING: Final = "; nothing was recorded then"
 _LARGEST: Final = 1 << 10
 """Bytes; a mark is a short line."""
 
 
 class LineCut(NamedTuple):
-    """Events of some time are lost: the line was cut, and the far side took the probes away."""
+    """The line was cut, and the far side took the probes away: events of that time are lost, if there were probes."""
 
     seconds: float
     """From when the far side was heard last until the probes were about to be switched on again; whole milliseconds,
@@ -46,6 +48,13 @@ class LineCut(NamedTuple):
     back: int | None = None
     """When the probes were about to be switched on again, by the same clock; None: not known, or never, which is so
     where `lost` is known."""
+    missing: bool = True
+    """Whether something was recorded when the line was cut, so that events are missing."""
+
+    @property
+    def marked(self) -> bool:
+        """Whether it stands among the events: what is on both sides of it does not belong together."""
+        return self.missing or self.booted
 
     @classmethod
     def between(cls, lost: int, back: int) -> Self:
@@ -70,7 +79,7 @@ class LineCut(NamedTuple):
         when += "" if self.back is None else f" to {_clock(self.back)}"
         by = f",{when} by its kernel's clock" if when else ""
         anew = _FOR_GOOD if self.lost is not None and self.back is None else _ANEW * self.booted
-        return f"the line was cut for {self.shown}{by}{anew}; events of that time are lost"
+        return f"the line was cut for {self.shown}{by}{anew}{_LOST if self.missing else _NOTHING}"
 
     def batch(self, ts: int) -> Batch:
         """Return it as a line of trace_pipe; nothing of before is paired with what comes after.
@@ -79,7 +88,7 @@ class LineCut(NamedTuple):
         """
         # A line's end first: the text of before may have been cut in the middle of one.
         # In the place of a task's name, which every view shows, stands how much is missing.
-        task = f"{self.shown} lost"[:16]
+        task = f"{self.shown} {'lost' if self.missing else 'cut'}"[:16]
         known = "".join(f"{name}={at} " for name, at in (("lost", self.lost), ("back", self.back)) if at is not None)
         when = max(ts, self.lost or 0)
         line = f'\n  {task}-0 [000] {when}: {EVENT}: {known}seconds={self.seconds:.3f} note="{self.text}"\n'
@@ -107,7 +116,7 @@ def _parsed(text: str) -> LineCut | None:
     if match is None:
         return None
     lost, back = (int(word) if word else None for word in match.group(1, 2))
-    return LineCut(float(match[3]), _ANEW in match[4], lost, back)
+    return LineCut(float(match[3]), _ANEW in match[4], lost, back, _NOTHING not in match[4])
 
 
 def cut_of_record(record: Record) -> LineCut | None:
@@ -140,8 +149,12 @@ def mark_values(record: Record) -> dict[str, Value | float]:
 
 
 def gap_of(cuts: Sequence[LineCut]) -> str:
-    """Return how long the line was cut in sum, and how often: `3.9 s`, `8.1 s, 2 times`; empty: it was not."""
-    if not cuts:
-        return ""
-    often = f", {len(cuts)} times" if len(cuts) > 1 else ""
-    return seconds_text(sum(cut.seconds for cut in cuts)) + often
+    """Return for how long events are missing in sum, and how often: `3.9 s`, `8.1 s, 2 times`; empty: none is."""
+    number = sum(cut.missing for cut in cuts)
+    often = f", {number} times" if number > 1 else ""
+    return seconds_text(gap_seconds(cuts)) + often if number else ""
+
+
+def gap_seconds(cuts: Iterable[LineCut]) -> float:
+    """Return for how many seconds events are missing in sum."""
+    return sum(cut.seconds for cut in cuts if cut.missing)

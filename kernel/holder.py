@@ -320,7 +320,7 @@ class Holder:
             session, cut = make(old)
             old.pump.close()
             self._take_queue(old)
-            self._inbox += [cut, NewGroup(old.group, session.group), *session.armed]
+            self._inbox += [*([cut] if cut.marked else []), NewGroup(old.group, session.group), *session.armed]
             session.pump.on_data = self._tell
             self._follow(session)
             for armed in session.armed:

@@ -42,13 +42,11 @@ class Back(NamedTuple):
     """What was armed, and what is now in its place."""
     refused: tuple[str, ...]
     """What could not be armed again, each with the reason."""
-    lacks_events: bool = True
-    """Whether something was recorded when the line was cut."""
 
     @property
     def text(self) -> str:
         """For how long there was no line, and what became of events, in a line for people."""
-        return self.cut.text if self.lacks_events else f"back after {self.cut.shown}: nothing was armed"
+        return self.cut.text if self.cut.missing else f"back after {self.cut.shown}: nothing was recorded"
 
 
 class GaveUp(KernelError):
@@ -273,7 +271,7 @@ class Reconnecting:
 
     def _rearm(self) -> Back:
         if self.watch.session is None:  # nothing was armed: no event is missing
-            return Back(LineCut.lasting(self.gone, booted=self._booted), (), (), lacks_events=False)
+            return Back(LineCut.lasting(self.gone, booted=self._booted)._replace(missing=False), (), ())
         again: list[tuple[Armed, Armed]] = []
         refused: list[str] = []
 
@@ -295,13 +293,14 @@ class Reconnecting:
             except BaseException:
                 session.close()
                 raise
-            return session, known[0]
+            recorded = bool(self.watch.traces) or any(old.mode(armed) is not Mode.OFF for armed in old.armed)
+            return session, known[0]._replace(missing=recorded)
 
         cut = self.watch.exchange(make)
         if self._booted:
             self.watch.connection.forget_symbols()
         self.watch.on_comeback()
-        return Back(cut, tuple(again), tuple(refused), lacks_events=bool(again or refused or self.watch.traces))
+        return Back(cut, tuple(again), tuple(refused))
 
 
 def _defined_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:

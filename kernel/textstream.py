@@ -104,7 +104,7 @@ class TextStream:
     @staticmethod
     def _hello(source: int, token: bytes) -> tuple[int, ...]:
         """Processes there: the shell, its dd, what waits for our end. What a login prints before is passed over."""
-        line, end = b"", time.monotonic() + _PATIENCE
+        line, end = bytearray(), time.monotonic() + _PATIENCE
         for _ in range(_NOISE):
             if not select.select([source], [], [], max(0.0, end - time.monotonic()))[0]:
                 break
@@ -115,5 +115,5 @@ class TextStream:
                 words = line.split()
                 if len(words) == 4 and words[0] == token and all(w.isdigit() and len(w) < 11 for w in words[1:]):
                     return tuple(int(word) for word in words[1:])
-                line = b""
+                line.clear()
         raise TargetLost("it does not say which processes read")

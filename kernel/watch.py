@@ -199,6 +199,7 @@ class Watch(Holder):
                 if self.connection.holds_events and (cut := cut_of(entry)) is not None:
                     self.cuts = (*self.cuts, cut)
             elif isinstance(entry, NewGroup):
+                self.clock.cut(booted=False)  # the machine may have slept, also where no event is missing
                 self._regroup(*entry)
                 continue
             else:
@@ -308,7 +309,8 @@ class Watch(Holder):
     def exchange(self, make: Callable[[AnySession], tuple[AnySession, LineCut]]) -> LineCut:
         """As that of a holder; what was lost until then still counts."""
         cut = super().exchange(make)
-        self.cuts = (*self.cuts, cut)
+        if cut.marked:
+            self.cuts = (*self.cuts, cut)
         return cut
 
     def _follow(self, session: AnySession) -> None:

@@ -176,8 +176,7 @@ class Probewright(LineApp):
 
     def edit_filter(self, probe: Armable) -> None:
         """Go where the filter of a probe is written."""
-        self.switch_mode("compose")
-        self.compose_place.edit_filter(probe)
+        self.in_compose(partial(self.compose_place.edit_filter, probe))
 
     def refused(self, probe: Armable, verdict: Verdict) -> str:
         return self.compose_place.refused(probe, verdict)
@@ -358,8 +357,20 @@ class Probewright(LineApp):
         self.switch_mode("live")
 
     def action_edit(self) -> None:
-        self.switch_mode("compose")
-        self.compose_place.action_edit()
+        self.in_compose(self.compose_place.action_edit)
+
+    def in_compose(self, act: Callable[[], object]) -> None:
+        """Go where probes are built, and do something there as soon as it is there: first there are the hosts."""
+        switched = self.switch_mode("compose")
+
+        async def when_shown() -> None:
+            await switched
+            act()
+
+        if self.compose_place.is_mounted:
+            act()
+        else:
+            self.call_next(when_shown)
 
     def action_why_not(self, action: str) -> None:
         self.notify(WHY_NOT[action], markup=False, topic="why not")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from events.batch import Batch
-from events.cut_mark import cut_of
+from events.cut_mark import cut_of, gap_seconds
 from kernel.recorded_plans import recorded_plans
 from tui.came import fields_of
 from tui.preview import FirstRow, FirstRows
@@ -77,7 +77,7 @@ def _read(recording: Recording, store: Store) -> tuple[bool, float]:
         if taken >= _MOST_BYTES:
             return False, gap
         taken += sum(map(_size, entries))
-        gap += sum(cut.seconds for cut in map(cut_of, entries) if cut is not None)
+        gap += gap_seconds(cut for cut in map(cut_of, entries) if cut is not None)
         store.feed(*entries)
     store.flush()
     return True, gap

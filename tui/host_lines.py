@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from events.clock import Offset
 from events.cut_mark import LineCut, gap_of
@@ -94,9 +94,13 @@ def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> A
     )
 
 
+NOTHING_MISSING: Final = "the line is back; nothing was recorded meanwhile"
+"""Said of a host whose line was cut while it had no probe."""
+
+
 def gaps_of(host: Host) -> tuple[LineCut, ...]:
-    """Return how often its line was cut, the oldest first."""
-    return host.watch.cuts if host.watch is not None else ()
+    """Return the cuts of its line by which events are missing, the oldest first."""
+    return tuple(cut for cut in host.watch.cuts if cut.missing) if host.watch is not None else ()
 
 
 def clock_text(offset: Offset) -> str:

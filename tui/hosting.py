@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from textual.app import App
 from textual.timer import Timer
 
+from events.cut_mark import gap_seconds
 from kernel.errors import KernelError
 from kernel.limits import REMEDY
 from kernel.silence import words
 from tui.feed import SOON, pause_after
-from tui.host_lines import clock_text, gaps_of, losses_of_host
+from tui.host_lines import NOTHING_MISSING, clock_text, gaps_of, losses_of_host
 from tui.messages import HostsChanged
 from tui.startup import Opening
 from tui.ways_out import (
@@ -130,6 +131,8 @@ class Hosting:
             elif host.state == "cut":
                 text = f"{host.name}: {host.why}; {RECONNECT}, {GIVE_UP}, the others go on"
                 self._app.notify(text, severity="error", markup=False)
+            elif state == "cut" and not cuts[known:] and not host.why:
+                self._app.notify(f"{host.name}: {NOTHING_MISSING}", title="back again", markup=False)
             elif state == "cut" and host.why:
                 self._app.notify(f"{host.name}: {host.why}", severity="error", markup=False)
         if self.can_try != self._tried:
@@ -208,7 +211,7 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         remedy=remedy,
         gone=trying.gone if trying is not None else None,
         silent=silent,
-        gap=sum(cut.seconds for cut in gaps_of(host)),
+        gap=gap_seconds(gaps_of(host)),
         lowered=host.done.lines,
         notes=(*host.stopped, *host.done.notes),
     )

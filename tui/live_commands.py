@@ -189,8 +189,7 @@ class LiveCommands(Screen[None]):
         """Build a probe on the function under the cursor; without a cursor on one that is chosen."""
 
         def build(name: str) -> None:
-            self.bench.switch_mode("compose")
-            self.bench.compose_place.pick(name)
+            self.bench.in_compose(lambda: self.bench.compose_place.pick(name))
 
         if self.bench.connection is None:
             self.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False)

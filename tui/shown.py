@@ -87,16 +87,18 @@ def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
 
 def losses_of(watching: Watch | None, counts: Counts | None) -> Losses:
     """What did not reach the screen, each kind apart."""
+    from events.cut_mark import gap_seconds
+
     if watching is None or watching.store is None:
         return Losses()
-    return Losses(*lost_of(watching, counts), gap=sum(cut.seconds for cut in watching.cuts))
+    return Losses(*lost_of(watching, counts), gap=gap_seconds(watching.cuts))
 
 
 def note_of_gap(watching: Watch) -> str:
     """Return what is said where calls or events are counted: for how long there were none; empty: at all times."""
     from events.cut_mark import gap_of
 
-    return f"line cut for {gap_of(watching.cuts)}" if watching.cuts else ""
+    return f"line cut for {gap}" if (gap := gap_of(watching.cuts)) else ""
 
 
 def note_of(watching: Watch) -> str:

@@ -90,7 +90,8 @@ class FoldedStacks:
 
     def take(self, record: Record) -> None:
         if (cut := cut_of_record(record)) is not None:
-            self._cuts.append(cut)
+            if cut.missing:
+                self._cuts.append(cut)
             return
         if self._source.passes is None or self._source.passes(record):
             symbols = self._source.symbols

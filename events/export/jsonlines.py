@@ -8,7 +8,8 @@
   it. Whole numbers from 2^53 on are decimal strings, here and in all other places (see `events.json_text`). Strings
   as `events.export.escape` writes them, structures as their bytes in hex
 - `text` the same fields as they are shown, enums, errors and symbols by their names
-- a row `line_cut` says that events are missing, as the line was cut: `lost` and `back` (nanoseconds of the trace
+- a row `line_cut` says that the line was cut, and in its `note` whether events are missing (where none are, the
+  machine was booted anew: else there is no row): `lost` and `back` (nanoseconds of the trace
   clock: when the far side was heard last, and when the probes were about to be on again; where they are known) and
   `seconds`, a number
 - of several hosts in front of these `host`, `time`, `uncertainty` where it is known, and `late` where it was (see

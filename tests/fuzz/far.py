@@ -13,12 +13,18 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from btf.damage import Damage
 from kernel import frames
+from kernel.connection import Connection
 from kernel.dialect_agent import AgentDialect
 from kernel.dialect_sh import ShellDialect
 from kernel.errors import FileRefused, KernelError
 from kernel.target import Effect, Step
+from kernel.watch import Watch
+from probes.check import armable
+from probes.refusal import CannotLower
 from tests.fuzz.kinds import Kind
+from tests.fuzz.lying_shell import LyingShell
 from tests.fuzz.mutation import damaged
 
 _PATIENCE = 0.1
@@ -172,7 +178,36 @@ def _be_shell(answers: list[bytes], hears: int, says: int) -> None:
         os.close(hears)
 
 
+def _seed(random: Random) -> bytes:
+    return b"%d" % random.getrandbits(32)
+
+
+def _watched_by_shell(data: bytes) -> None:
+    """Look at a far side that lies, arm, and see what comes; all of it may be refused."""
+    random = Random(int(data))
+    liar = LyingShell(random, random.choice((0, 10, 60, 150, 400)))
+    closing: list[Callable[[], None]] = [liar.end]
+    try:
+        target = liar.target()
+        closing.append(target.close)
+        connection = Connection(target, Damage(is_raised=False))
+        connection.warm()
+        watch = Watch(connection)
+        closing.append(watch.close)
+        with contextlib.suppress(CannotLower):
+            watch.arm(armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return"))))
+        for _ in range(3):
+            watch.tick(0.01)
+            watch.counts()
+            watch.names()
+    finally:
+        for close in reversed(closing):
+            with contextlib.suppress(KernelError):
+                close()
+
+
 KINDS: dict[str, Kind] = {
     "agent": Kind(_answers, _feed(_asked), (KernelError,), 2),
     "shell": Kind(_shell_answers, _feed(_asked_of_shell), (KernelError,), 2),
+    "lying shell": Kind(_seed, _feed(_watched_by_shell), (KernelError,), 2),
 }

@@ -29,7 +29,7 @@ _PID = 4242
 _KALLSYMS = b"ffffffff81000000 T _text\nffffffff81001000 T record_read\nffffffff81002000 T vfs_read\t[%s]\n" % EVIL
 
 
-class _Kernel(Served, FakeTarget):
+class LyingKernel(Served, FakeTarget):
     """Files of a small machine, with names that are escape sequences."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class LyingAgent:
         """Frames before the first lie."""
         self._share = random.choice((0.02, 0.2))
         """Of lies among the frames after those."""
-        self._kernel = _Kernel()
+        self._kernel = LyingKernel()
         self._ends: list[Callable[[], None]] = []
 
     def target(self) -> FarTarget:
@@ -135,7 +135,7 @@ class LyingAgent:
 class _Session:
     """What an honest agent answers."""
 
-    def __init__(self, kernel: _Kernel) -> None:
+    def __init__(self, kernel: LyingKernel) -> None:
         self._kernel = kernel
         self._stream = 0
         self._pages = 0

@@ -33,6 +33,7 @@ from widgets.confirm import Confirm
 from widgets.help import HelpScreen
 from widgets.host_table import HostLine, HostTable, detail_lines
 from widgets.search_line import SearchLine
+from widgets.spec_editor import SpecEditor
 from widgets.status_bar import Losses
 from widgets.tail_table import TailTable
 
@@ -303,6 +304,16 @@ async def test_keys_hold_the_list_search_it_and_lead_away(lan):
         await until(lambda: app.current_mode == "compose", pilot)
         await pilot.press("f9")
         assert app.current_mode == "hosts"
+
+
+@pytest.mark.parametrize("rows", [4, 24])
+async def test_f6_leads_from_the_hosts_to_the_text_of_a_probe(lan, rows):
+    """Nobody was there before."""
+    async with running(lan, "web1", "web2", size=(80, rows)) as (app, pilot):
+        await until(lambda: app.connection is not None, pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        assert app.current_mode == "compose"
 
 
 async def test_the_workbench_has_the_first_host_that_could_be_opened(lan):

@@ -29,10 +29,11 @@ from kernel.recording import FACT_BLOBS
 from probes.check import armable
 from probes.refusal import CannotLower
 from tests.fuzz.lying_agent import LyingAgent
+from tests.fuzz.lying_shell import LyingShell
 from tests.graph_recordings import graph_recording
 from tests.interface.test_line_cut import Opened
 from tests.pure.fake_hosts import FakeHost, Lan
-from tests.pure.test_kernel_watch import id_of, probe
+from tests.pure.test_kernel_watch import probe
 from tests.pure.test_ssh_reconnect import Side
 from tui.app import Probewright
 from tui.hosting import LentOpening
@@ -117,8 +118,12 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
             sort = random.random()
             if not side.lost and not app.watching.armed:
                 app.watching.arm(probe("vfs_read"))
-            elif sort < 0.9 and app.watching.armed and not side.lost:
-                side.event(next(clock), id_of(random.choice(app.watching.armed)))
+            elif (
+                sort < 0.9
+                and not side.lost
+                and (ids := [one for armed in app.watching.armed for one in armed.formats])
+            ):
+                side.event(next(clock), random.choice(ids))
             elif not side.lost:
                 side.cut()
 
@@ -132,7 +137,7 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
 class _Reaching(Opening):
     """Opens a far side that lies."""
 
-    def __init__(self, agent: LyingAgent) -> None:
+    def __init__(self, agent: LyingAgent | LyingShell) -> None:
         super().__init__("ssh://liar")
         self._agent = agent
 
@@ -147,8 +152,8 @@ class _Reaching(Opening):
 
 @contextmanager
 def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
-    """A line whose far side answers with damaged, repeated, late and hostile frames."""
-    agent = LyingAgent(random)
+    """A line whose far side answers with what is damaged, repeated, late and hostile: an agent, or a shell."""
+    agent = random.choice((LyingAgent, lambda chance: LyingShell(chance, chance.choice((0, 60, 150, 400)))))(random)
     opening = _Reaching(agent)
     opening.start()
     app = Probewright(opening)

@@ -45,11 +45,11 @@ from tui.summary import _head
 __all__ = ["at_once", "side"]
 
 TIMES = st.one_of(st.none(), st.integers(0, 2**62))
-CUTS = st.one_of(
+CUTS = st.builds(lambda cut, missing: cut._replace(missing=missing), st.one_of(
     st.builds(LineCut.between, st.integers(0, 2**62), st.integers(0, 2**62)),
     st.builds(lambda ms, booted, back: LineCut.lasting(ms / 1000, booted=booted, back=back),
               st.integers(-5, 10**9), st.booleans(), TIMES),
-)  # fmt: skip
+), st.booleans())  # fmt: skip
 OLD = '\n  5.8 s lost-0 [000] 1000: line_cut: seconds=5.8 note="the line was cut for 5.8 s; events are lost"\n'
 SECOND = 10**9
 
@@ -305,3 +305,5 @@ def test_a_recording_says_of_its_gap_what_was_said_live(taped, capsys) -> None:
 def test_several_gaps_are_told_in_sum() -> None:
     assert gap_of(()) == ""
     assert gap_of((LineCut(1.25), LineCut(2.0))) == "3.2 s, 2 times"
+    assert gap_of((LineCut(1.25), LineCut(2.0, booted=True, missing=False))) == "1.2 s", "nothing was recorded then"
+    assert gap_of((LineCut(2.0, booted=True, missing=False),)) == ""

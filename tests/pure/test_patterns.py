@@ -77,12 +77,14 @@ def _compiled() -> Iterator[tuple[str, str | bytes]]:
 
 def _searched() -> Iterator[tuple[str, str | bytes]]:
     """Place and text of each pattern of a module that this module, or for a public one any, searches for."""
-    sources = {path: path.read_text() for folder in _FOLDERS for path in sorted((_ROOT / folder).rglob("*.py"))}
-    everything = "\n".join(sources.values())
+    searches = re.compile(rf"\b(\w+)\.(?:{'|'.join(_SEARCHES)})\(")
+    files = [path for folder in _FOLDERS for path in sorted((_ROOT / folder).rglob("*.py"))]
+    used = {path: set(searches.findall(path.read_text())) for path in files}
+    anywhere = set().union(*used.values())
     for place, text in _compiled():
         module, _, name = place.rpartition(".")
-        own = sources.get(_ROOT / f"{module.replace('.', '/')}.py", "")
-        if re.search(rf"\b{name}\.(?:{'|'.join(_SEARCHES)})\(", own if name.startswith("_") else everything):
+        own = used.get(_ROOT / f"{module.replace('.', '/')}.py", set())
+        if name in (own if name.startswith("_") else anywhere):
             yield place, text
 
 

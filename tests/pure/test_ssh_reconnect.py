@@ -32,6 +32,7 @@ from probes.probe import Place, Probe
 from tests.fake_target import FACTS, Served
 from tests.pure.far_sides import eventually
 from tests.pure.test_kernel_watch import Anything, Stream, Target, id_of, probe, replay_of
+from tui.shown import losses_of, note_of_gap
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -151,6 +152,39 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
     assert watch.cuts == (back.cut,) and watch.error is None and watch.live
     assert watch.close() == []
     assert side.traces == []
+
+
+@pytest.mark.parametrize("how", ["disarmed", "off"])
+def test_no_event_is_missing_where_nothing_was_recorded(side: Side, watch: Watch, how: str) -> None:
+    old = watch.arm(probe("vfs_read"))
+    side.event(1000, id_of(old))
+    assert shown(watch, 1) == ["vfs_read"]
+    watch.disarm(old) if how == "disarmed" else watch.switch(old, Mode.OFF)
+    cut(side, watch)
+    back = Reconnecting(watch).run()
+    assert "nothing was recorded" in back.text and not back.cut.missing and watch.cuts == ()
+    new = watch.arm(probe("vfs_write"))
+    side.event(2000, id_of(new))
+    assert shown(watch, 2) == ["vfs_read", "vfs_write"], "the rows stay, and nothing stands between"
+    assert losses_of(watch, None).gap == 0 and not note_of_gap(watch)
+
+
+def test_a_machine_that_was_booted_anew_while_nothing_was_armed_has_its_mark(side: Side, watch: Watch) -> None:
+    """Its clock began again; but no event is missing."""
+    old = watch.arm(probe("vfs_read"))
+    side.event(1000, id_of(old))
+    assert shown(watch, 1) == ["vfs_read"]
+    watch.disarm(old)
+    cut(side, watch)
+    side.files[BOOT] = b"two\n"
+    back = Reconnecting(watch).run()
+    assert shown(watch, 2) == ["vfs_read", EVENT] and watch.cuts == (back.cut,)
+    store = watch.store
+    assert store is not None
+    mark = store.record(1)
+    assert cut_of_record(mark) == back.cut and store.anew
+    assert mark.comm.endswith(" cut") and "lost" not in str(mark.values["note"])
+    assert losses_of(watch, None).gap == 0 and not note_of_gap(watch)
 
 
 def test_modes_triggers_filters_and_the_buffer_come_back(side: Side, watch: Watch) -> None:

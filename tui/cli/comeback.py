@@ -102,8 +102,8 @@ def tell_cuts(watch: Watch) -> None:
     """Say on standard error how long the line was cut, where it was."""
     if len(watch.cuts) == 1 and watch.connection.holds_events:
         say(watch.cuts[0].text)
-    elif watch.cuts:
-        say(f"the line was cut: events of {gap_of(watch.cuts)} lost")
+    elif gap := gap_of(watch.cuts):
+        say(f"the line was cut: events of {gap} lost")
 
 
 def say(text: str) -> None:

@@ -29,7 +29,7 @@ def tell_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
     except KernelError as error:
         _tell_unread("", str(error))
         return
-    _print(tables, "", len(watch.cuts), as_json=as_json, aside=aside)
+    _print(tables, "", sum(cut.missing for cut in watch.cuts), as_json=as_json, aside=aside)
 
 
 def tell_tables_of(host: Host, *, as_json: bool, aside: bool = False, given_out: bool = False) -> None:
@@ -37,11 +37,13 @@ def tell_tables_of(host: Host, *, as_json: bool, aside: bool = False, given_out:
 
     `given_out`: they are in a file, and only what is missing there is told.
     """
+    from tui.host_lines import gaps_of  # and numpy
+
     if host.tables_error:
         _tell_unread(host.name, host.tables_error)
     if given_out:
         return
-    cuts = len(host.watch.cuts) if host.watch is not None else 0
+    cuts = len(gaps_of(host))
     _print(host.tables, host.name, cuts, as_json=as_json, aside=aside)
 
 

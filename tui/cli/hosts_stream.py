@@ -29,7 +29,7 @@ from tui.cli.stopping import whole
 from tui.cli.watching import all_told
 from tui.clock_face import wall_clock
 from tui.event_export import source_of
-from tui.host_lines import Account, account_of, clock_text
+from tui.host_lines import NOTHING_MISSING, Account, account_of, clock_text
 from tui.stacks import stack_lines
 
 
@@ -229,6 +229,8 @@ class Stream:
                 _say(host, f"{text}; --storm sets the limit")
             for cut in cuts[before.cuts :]:
                 _say(host, cut.text)
+            if before.state is State.CUT and host.state in (State.OPEN, State.ARMED) and len(cuts) == before.cuts:
+                _say(host, NOTHING_MISSING)
             if host.state is State.ARMED and before.state is not State.ARMED:
                 offset = host.offset(self._fleet.now())
                 clock = f", clock {clock_text(offset)}" if offset else ""
