@@ -268,6 +268,10 @@ class FarTarget:
             raise known
         return known[offset : offset + limit]
 
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+        """Read many files in one go; empty where the dialect reads one after the other. Raises TargetLost."""
+        return self._far.ahead(paths)
+
     def perform(self, step: Step) -> None:
         self._far.perform(step)
 
