@@ -19,6 +19,7 @@ from events.batch import Batch
 from events.cgroups import Cgroups
 from events.cut_mark import cut_of
 from events.decode import Decoder
+from events.event_names import regrouped_path
 from events.format import EventFormat, HeaderPage
 from kernel.arming import Mode
 from kernel.bounds import SCREEN, Bounds
@@ -211,7 +212,10 @@ class Watch(Holder):
         if self.store is not None:
             self.store.regroup(old, new)
         self.known.regroup(old, new)
-        self._formats = {number: fmt for number, fmt in self._formats.items() if fmt.system != old}
+        kept = {
+            number: fmt for number, fmt in self._formats.items() if regrouped_path(fmt.path, old, new) == fmt.path
+        }
+        self._formats = kept
 
     def settle(self) -> None:
         """Bring in what is in the buffers now and hold nothing back; for the thread of `tick`, waits up to 0.5 s."""

@@ -24,14 +24,15 @@ from kernel.connection import Connection
 from kernel.errors import FileRefused, GoneForGood, NotAsked, TargetLost, TargetUnusable
 from kernel.far import FarTarget, Reached
 from kernel.line_cut import EVENT
-from kernel.reconnect import Back, GaveUp, Reconnecting, can_come_back, regrouped, renamed
+from kernel.reconnect import Back, GaveUp, Reconnecting, can_come_back
 from kernel.recording import RecordingTarget
 from kernel.watch import Watch
-from probes.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
+from probes.command import Armable
+from probes.plan import Plan
 from tests.fake_target import FACTS, Served
 from tests.pure.far_sides import eventually
 from tests.pure.test_kernel_watch import Anything, Stream, Target, id_of, probe, replay_of
+from tests.pure.test_regrouped import planned
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -408,19 +409,35 @@ def test_a_recording_has_the_gap_too(side: Side, tmp_path: Path) -> None:
     read.close()
 
 
-def test_a_plan_in_another_group_names_nothing_of_the_first() -> None:
-    event = PlannedEvent(
-        "pw_1_a",
-        "x",
-        "s:pw_1_a/x u64 lat",
-        "-:pw_1_a/x",
-        triggers=("hist:keys=pid:onmatch(pw_1_a.y).trace(x)", "hist:keys=pw_1_ab"),
-        more=("f:pw_1_a/x vfs_read",),
-    )
-    plan = regrouped(Plan(Probe(Place("x")), (event,)), "pw_1_a", "pw_2_b")
-    (moved,) = plan.events
-    assert (moved.group, moved.path) == ("pw_2_b", "pw_2_b/x")
-    assert moved.lines == ("s:pw_2_b/x u64 lat", "f:pw_2_b/x vfs_read")
-    assert moved.remove == "-:pw_2_b/x"
-    assert moved.triggers == ("hist:keys=pid:onmatch(pw_2_b.y).trace(x)", "hist:keys=pw_1_ab")
-    assert renamed("pw_1_a", "pw_1_a", "pw_2_b") == "pw_2_b"
+class Latencies(Anything):
+    """Takes the time between two probes of ours, whatever is asked for."""
+
+    def lower(self, probe: Armable, group: str, *rest: object) -> Plan:
+        return planned("lat:slow {f vfs_read%return file:x64} to {f vfs_write file:x64} by file", group)
+
+
+def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Side) -> None:
+    """That may take as long as nobody has told it that its line is cut."""
+    watch = Watch(Latencies(side.target))
+    old = watch.arm(probe("slow"))
+    assert watch.session is not None
+    before, of_before = watch.session.group, set(side.traces)
+    side.event(1000, id_of(old))
+    assert shown(watch, 1) == [f"{before}__slow"]
+    side.lost = True
+    assert eventually(lambda: watch.error is not None)
+    back = Reconnecting(watch).run()
+    assert not back.refused and of_before < set(side.traces)
+    ((_, new),) = back.again
+    group = watch.session.group
+    assert [event.path for event in new.plan.events] == [
+        f"synthetic/{group}__slow",
+        f"{group}/slow_begin",
+        f"{group}/slow_end",
+    ]
+    side.event(2000, id_of(new))
+    assert shown(watch, 3) == [f"{group}__slow", EVENT, f"{group}__slow"]
+    assert before not in repr((watch.known.plans, watch.session.triggers(new)))
+    assert watch.store is not None and watch.store.by_event(dict(watch.store.totals))[f"synthetic/{group}__slow"] == 2
+    watch.close()
+    assert set(side.traces) == of_before
