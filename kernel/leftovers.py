@@ -17,7 +17,7 @@ import errno
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kernel.errors import FileRefused, KernelError
+from kernel.errors import FileRefused, KernelError, LeftAlone
 from kernel.hist_references import clear_hist_triggers
 from kernel.old_journals import OldJournal, old_journals
 from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX, is_alive, is_dead_everywhere, parse_owner
@@ -43,6 +43,11 @@ class Leftover(NamedTuple):
     def settings(self) -> int:
         """Number of changes elsewhere that are to be taken back."""
         return len(self.journal.steps) if self.journal else 0
+
+    @property
+    def process(self) -> str:
+        """`PID_STARTTIME` of its owner."""
+        return _process(self.name)
 
     @property
     def group(self) -> str:
@@ -71,13 +76,13 @@ def find(target: Target) -> list[Leftover]:
     return _with_journals(target, found, root)
 
 
-def remove(target: Target, leftover: Leftover, tell: Callable[[str], object] = lambda _: None) -> Sequence[str]:
+def remove(target: Target, leftover: Leftover, tell: Callable[[LeftAlone], object] = lambda _: None) -> Sequence[str]:
     """Take it away, each step tried.
 
     Args:
         target: where it is.
         leftover: as `find` gave it.
-        tell: told what is left alone because someone else has changed it since, one line each.
+        tell: told what is left alone because someone else has changed it since.
 
     Returns:
         What failed, one line each; empty: nothing of it is left. A session that turns out to be alive is left alone.
@@ -140,7 +145,7 @@ def _with_journals(target: Target, found: list[Leftover], root: str) -> list[Lef
     return found
 
 
-def _undo(target: Target, tracefs: Tracefs, journal: OldJournal, tell: Callable[[str], object]) -> list[str]:
+def _undo(target: Target, tracefs: Tracefs, journal: OldJournal, tell: Callable[[LeftAlone], object]) -> list[str]:
     names = [name.removeprefix(INSTANCE_PREFIX) for name in tracefs.instances()]
     if any(_process(name) == journal.process for name in names):
         return [f"{journal.process}: it has an instance still, so what it set stays"]
@@ -148,7 +153,7 @@ def _undo(target: Target, tracefs: Tracefs, journal: OldJournal, tell: Callable[
     for step in reversed(journal.steps):
         try:
             if (left := take_back(target, step)) is not None:
-                tell(str(left))
+                tell(left)
         except FileRefused as error:
             failed.append(_reason(error))
     if not failed:
