@@ -22,6 +22,14 @@ def event_name(path: str) -> str:
     return ours[1] if ours else path.rpartition("/")[2]
 
 
+def regrouped_path(path: str, old: str, new: str) -> str:
+    """Return the path of an event of one session as another one has it, by the groups of both; else the same path."""
+    for begin in ("{}/", "synthetic/{}__"):
+        if path.startswith(begin.format(old)):
+            return begin.format(new) + path.removeprefix(begin.format(old))
+    return path
+
+
 @lru_cache(1 << 10)
 def exported_name(path: str) -> str:
     """The same for data: `sched/sched_switch` stays, and what has the group of a session of ours goes without it.

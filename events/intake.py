@@ -14,6 +14,7 @@ from events import lockstep, page_heads
 from events.batch import Batch, Chunk
 from events.blocks import Blocks, Slab
 from events.decode import Decoder
+from events.event_names import regrouped_path
 from events.format import EventFormat
 from events.gaps import Gaps
 from events.lines import FIRST_OWN_ID, LineIndex
@@ -90,9 +91,13 @@ class Intake:
     def regroup(self, old: str, new: str) -> None:
         """See `Store.regroup`. What the kernel's ids meant in that group holds no more."""
         known = self._decoder.formats
-        of_group = {number: fmt for number, fmt in known.items() if fmt.system == old}
+        of_group: dict[int, EventFormat] = {}
+        for number, fmt in known.items():
+            if (path := regrouped_path(fmt.path, old, new)) != fmt.path:
+                system, _, name = path.partition("/")
+                of_group[number] = replace(fmt, system=system, name=name)
         self._renumbered = {raw: own for raw, own in self._renumbered.items() if own not in of_group}
-        known |= {number: replace(fmt, system=new) for number, fmt in of_group.items()}
+        known |= of_group
 
     def begin_anew(self) -> None:
         """What comes from now on is of a clock that has begun again."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from events.event_names import regrouped_path
 from kernel.errors import FileRefused
 from kernel.meter import hits_of
 from kernel.pump import Pump
@@ -68,10 +69,7 @@ class Counts:
             dropped=pump.dropped_events + (earlier.dropped if earlier else 0),
             dropped_bytes=pump.dropped_bytes + (earlier.dropped_bytes if earlier else 0),
             read_errors=pump.read_errors + (earlier.read_errors if earlier else 0),
-            hits={
-                f"{new}/{path.removeprefix(f'{old}/')}" if path.startswith(f"{old}/") else path: number
-                for path, number in self.hits.items()
-            },
+            hits={regrouped_path(path, old, new): number for path, number in self.hits.items()},
         )
 
     def without_hits(self, events: Iterable[PlannedEvent]) -> Counts:

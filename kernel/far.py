@@ -16,6 +16,7 @@ from kernel import ancestry, btfcache, listcache
 from kernel.dialect_sh import ShellDialect
 from kernel.errors import FileRefused, GoneForGood, TargetLost, TargetUnusable
 from kernel.facts import gather
+from kernel.predecessors import Predecessors
 from kernel.silence import silence
 from kernel.target import Step, Stream
 from probes.cost import AGENT, SHELL, Reader
@@ -127,6 +128,8 @@ class FarTarget:
         self._has_ended = ended
         self.slowdown = slowdown
         """Times as long as the figures of `probes.cost` say everything takes there."""
+        self.predecessors = Predecessors()
+        """Processes that served it before, whose effects there may be left."""
         self._owner: str | None = None
         self._facts: TargetFacts | None = None
         self._line: tuple[int, ...] | None = None
@@ -219,6 +222,7 @@ class FarTarget:
                     raise TargetUnusable(f"{self._name} was left meanwhile")
                 self._reached, self._far = reached, reached.dialect
                 self._far.hurry(self._ends)
+                self.predecessors.add(self._owner or "")
                 self._owner = self._line = None
                 self._ahead = {}
         except BaseException:
@@ -231,6 +235,7 @@ class FarTarget:
         facts = self._facts
         if facts is None or not boot or boot == facts.boot_id:
             return False
+        self.predecessors.forget()
         self._facts = dataclasses.replace(facts, boot_id=boot)
         return True
 
@@ -279,6 +284,10 @@ class FarTarget:
         if isinstance(known, FileRefused):
             raise known
         return known[offset : offset + limit]
+
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+        """Read many files in one go; empty where the dialect reads one after the other. Raises TargetLost."""
+        return self._far.ahead(paths)
 
     def perform(self, step: Step) -> None:
         self._far.perform(step)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from events.cut_mark import task_text
-from events.event_names import exported_name
+from events.event_names import exported_name, regrouped_path
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.naming import Namer
 from events.record import Record
@@ -16,7 +16,7 @@ from events.stack import NO_EVENT, is_stack
 from kernel.errors import TargetLost
 from kernel.stack_triggers import records_stacks
 from probes.plan import Column, Plan, PlannedEvent
-from probes.regrouped import moved, regrouped
+from probes.regrouped import regrouped
 
 if TYPE_CHECKING:
     from kernel.session import Armed
@@ -85,7 +85,7 @@ class Known:
         """
         with self._changing:
             self._plans[:] = dict.fromkeys(regrouped(plan, old, new) for plan in self._plans)
-        self.with_stacks = {moved(path, old, new) for path in self.with_stacks}
+        self.with_stacks = {regrouped_path(path, old, new) for path in self.with_stacks}
         self.group = new
 
     def add_trigger(self, event: PlannedEvent, text: str) -> None:

@@ -2,10 +2,12 @@
 
 A session is dead when its instance can be removed: a living one holds a file of it open, and rmdir gives EBUSY.
 So the instance goes first, which also disables its events, then the events of its group. Other people's events are
-never touched. Where there is a group and no instance, the owner's process has to be gone. A synthetic event is a
-session's own where its name begins with that of the session's group and two underscores. What bears no name of ours,
-an event that a person named or a setting of the whole kernel, stands in the journal of the process
-(`kernel.journal`), which goes when none of its instances is left; what someone has changed since is left alone.
+never touched. A dead one may be kept by its own hist triggers (`kernel.hist_references`), which are taken away where
+no process of any PID name space can be its owner. Where there is a group and no instance, the owner's process has to
+be gone. A synthetic event is a session's own where its name begins with that of the session's group and two
+underscores. What bears no name of ours, an event that a person named or a setting of the whole kernel, stands in the
+journal of the process (`kernel.journal`), which goes when none of its instances is left; what someone has changed
+since is left alone.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ import errno
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kernel.errors import FileRefused, KernelError
+from kernel.errors import FileRefused, KernelError, LeftAlone
+from kernel.hist_references import clear_hist_triggers
 from kernel.old_journals import OldJournal, old_journals
-from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX, is_alive, parse_owner
+from kernel.owner import GROUP_PREFIX, INSTANCE_PREFIX, is_alive, is_dead_everywhere, parse_owner
 from kernel.target import Effect, Step, Target
-from kernel.tracefs import Tracefs
+from kernel.tracefs import Instance, Tracefs
 from kernel.undo import take_back
 from probes.rules.deletion import SYNTHETIC
 
@@ -40,6 +43,11 @@ class Leftover(NamedTuple):
     def settings(self) -> int:
         """Number of changes elsewhere that are to be taken back."""
         return len(self.journal.steps) if self.journal else 0
+
+    @property
+    def process(self) -> str:
+        """`PID_STARTTIME` of its owner."""
+        return _process(self.name)
 
     @property
     def group(self) -> str:
@@ -68,13 +76,13 @@ def find(target: Target) -> list[Leftover]:
     return _with_journals(target, found, root)
 
 
-def remove(target: Target, leftover: Leftover, tell: Callable[[str], object] = lambda _: None) -> Sequence[str]:
+def remove(target: Target, leftover: Leftover, tell: Callable[[LeftAlone], object] = lambda _: None) -> Sequence[str]:
     """Take it away, each step tried.
 
     Args:
         target: where it is.
         leftover: as `find` gave it.
-        tell: told what is left alone because someone else has changed it since, one line each.
+        tell: told what is left alone because someone else has changed it since.
 
     Returns:
         What failed, one line each; empty: nothing of it is left. A session that turns out to be alive is left alone.
@@ -83,13 +91,12 @@ def remove(target: Target, leftover: Leftover, tell: Callable[[str], object] = l
         TargetLost: the line went away.
     """
     tracefs = Tracefs(target, target.facts().tracefs)
-    path = tracefs.instance(INSTANCE_PREFIX + leftover.name).path
     try:
         # Also where find() saw none: it may have been made meanwhile, and then it is alive.
-        target.perform(Step(Effect.RMDIR, path))
+        _remove_instance(target, tracefs.instance(INSTANCE_PREFIX + leftover.name), leftover)
     except FileRefused as error:
         if error.errno == errno.EBUSY:
-            return (f"{path} is in use: the session is alive, or someone reads its files",)
+            return (f"{error.path} is in use: the session is alive, or someone reads its files",)
         if error.errno != errno.ENOENT:
             return (str(error),)
         owner = parse_owner(leftover.name)
@@ -106,6 +113,19 @@ def remove(target: Target, leftover: Leftover, tell: Callable[[str], object] = l
     if leftover.journal is not None:
         failed += _undo(target, tracefs, leftover.journal, tell)
     return failed
+
+
+def _remove_instance(target: Target, instance: Instance, leftover: Leftover) -> None:
+    """Remove it, with what its own triggers keep of it. Raises FileRefused (EBUSY: someone uses it), TargetLost."""
+    remove = Step(Effect.RMDIR, instance.path)
+    try:
+        target.perform(remove)
+    except FileRefused as error:
+        owner = parse_owner(leftover.name)
+        if error.errno != errno.EBUSY or owner is None or not is_dead_everywhere(target, owner):
+            raise
+        clear_hist_triggers(target, instance)
+        target.perform(remove)
 
 
 def _with_journals(target: Target, found: list[Leftover], root: str) -> list[Leftover]:
@@ -125,7 +145,7 @@ def _with_journals(target: Target, found: list[Leftover], root: str) -> list[Lef
     return found
 
 
-def _undo(target: Target, tracefs: Tracefs, journal: OldJournal, tell: Callable[[str], object]) -> list[str]:
+def _undo(target: Target, tracefs: Tracefs, journal: OldJournal, tell: Callable[[LeftAlone], object]) -> list[str]:
     names = [name.removeprefix(INSTANCE_PREFIX) for name in tracefs.instances()]
     if any(_process(name) == journal.process for name in names):
         return [f"{journal.process}: it has an instance still, so what it set stays"]
@@ -133,7 +153,7 @@ def _undo(target: Target, tracefs: Tracefs, journal: OldJournal, tell: Callable[
     for step in reversed(journal.steps):
         try:
             if (left := take_back(target, step)) is not None:
-                tell(str(left))
+                tell(left)
         except FileRefused as error:
             failed.append(_reason(error))
     if not failed:

@@ -6,8 +6,10 @@ group name of an event (63 characters), and made of characters that both event g
 
 from __future__ import annotations
 
+import errno
 import re
 import string
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kernel.errors import FileRefused
@@ -17,6 +19,9 @@ GROUP_PREFIX = "pw_"
 INSTANCE_PREFIX = "probewright-"
 
 _DIGITS = string.digits + string.ascii_lowercase
+_KERNEL_THREAD = 0x00200000
+"""PF_KTHREAD, include/linux/sched.h, in field 9 of /proc/PID/stat."""
+_NAMESPACED = re.compile(rb"^NSpid:([\t\d ]+)$", re.MULTILINE)
 _OWNER = re.compile(r"(\d+)_([0-9a-z]+)(?:_(\d+))?")
 
 
@@ -66,3 +71,47 @@ def is_alive(target: Target, owner: Owner) -> bool:
         return owner_of(stat) == owner.process
     except (FileRefused, ValueError, IndexError):
         return False
+
+
+def is_dead_everywhere(target: Target, owner: Owner) -> bool:
+    """Return whether no process of any PID name space is that owner; False where this one does not show all of them.
+
+    A process in a container that has the number there counts as the owner, whenever it began: clocks differ between
+    time name spaces. Raises TargetLost.
+    """
+    try:
+        if is_alive(target, owner) or not is_first_name_space(target.read("/proc/2/stat", 4096)):
+            return False
+        paths = [f"/proc/{name}/status" for name in target.list("/proc") if name.isdigit()]
+        found = _contents(target, paths)
+    except FileRefused:
+        return False
+    return not has_number_elsewhere(found, owner.pid)
+
+
+def is_first_name_space(stat: bytes) -> bool:
+    """Return whether /proc/2/stat is that of kthreadd, which only the PID name space of the machine shows."""
+    fields = stat.rpartition(b")")[2].split()
+    return len(fields) > 6 and fields[6].isdigit() and bool(int(fields[6]) & _KERNEL_THREAD)
+
+
+def has_number_elsewhere(statuses: Iterable[bytes], pid: int) -> bool:
+    """Return whether a process has a number in a PID name space below ours, by contents of /proc/PID/status."""
+    numbers = (found[1].split()[1:] for found in map(_NAMESPACED.search, statuses) if found)
+    return any(b"%d" % pid in below for below in numbers)
+
+
+def _contents(target: Target, paths: list[str]) -> list[bytes]:
+    """Read files of processes, those that have ended left out. Raises FileRefused, TargetLost."""
+    ahead: Mapping[str, bytes | FileRefused] = getattr(target, "ahead", lambda _: {})(paths)
+    contents: list[bytes] = []
+    for path in paths:
+        try:
+            known = ahead.get(path)
+            if isinstance(known, FileRefused):
+                raise known
+            contents.append(known if known is not None else target.read(path, 1 << 16))
+        except FileRefused as error:
+            if error.errno not in (errno.ENOENT, errno.ESRCH):
+                raise
+    return contents

@@ -1,11 +1,13 @@
 """A watch whose line was cut comes back: reached anew, the same probes armed again, the gap marked and counted.
 
 The far side of before has taken everything away, or does so within `kernel.wire.SILENCE` seconds: it is never asked
-again, so nothing depends on whether it still hears us.
+again, so nothing depends on whether it still hears us. Of one that was killed the next one takes it away
+(`kernel.predecessors`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kernel.again import arm_again, told
 from kernel.arming import Mode
-from kernel.errors import GoneForGood, KernelError, NotAsked, NotReached, TargetLost
+from kernel.errors import FileRefused, GoneForGood, KernelError, NotAsked, NotReached, TargetLost
 from kernel.far import FarTarget
 from kernel.line_cut import LineCut
 from kernel.session import Armed, Session
@@ -251,6 +253,8 @@ class Reconnecting:
         if not isinstance(target, FarTarget):
             raise GoneForGood(f"{target.name} can't be reached again")
         self._booted |= target.come_back(self._over, asking=asking)
+        with contextlib.suppress(FileRefused):  # looked at again when the watch is closed, and told then
+            target.predecessors.take_away(target)  # before anything is armed: it may hold names that are wanted
         return self._rearm()
 
     def _cut(self, session: Session) -> LineCut:

@@ -19,6 +19,7 @@ from events.batch import Batch
 from events.cgroups import Cgroups
 from events.cut_mark import cut_of
 from events.decode import Decoder
+from events.event_names import regrouped_path
 from events.format import EventFormat, HeaderPage
 from kernel.arming import Mode
 from kernel.bounds import SCREEN, Bounds
@@ -29,6 +30,7 @@ from kernel.holder import Entry, Holder, NewGroup
 from kernel.homes import Homes
 from kernel.limits import Limits
 from kernel.line_cut import LineCut
+from kernel.predecessors import left_before
 from kernel.recorder import Recorder
 from kernel.session import Armed, Session
 from kernel.session_start import open_session
@@ -214,7 +216,10 @@ class Watch(Holder):
         if self.store is not None:
             self.store.regroup(old, new)
         self.known.regroup(old, new)
-        self._formats = {number: fmt for number, fmt in self._formats.items() if fmt.system != old}
+        kept = {
+            number: fmt for number, fmt in self._formats.items() if regrouped_path(fmt.path, old, new) == fmt.path
+        }
+        self._formats = kept
 
     def settle(self) -> None:
         """Bring in what is in the buffers now and hold nothing back; for the thread of `tick`, waits up to 0.5 s."""
@@ -419,7 +424,7 @@ class Watch(Holder):
             self._closed = self.closing = True
             session, self._session = self._session, None
             try:
-                return session.close() if session else []
+                return (session.close() if session else []) + left_before(self.connection.target)
             finally:
                 self.closing = False
 

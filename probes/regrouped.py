@@ -9,13 +9,11 @@ from probes.plan import Plan, PlannedEvent
 
 
 def renamed(text: str, old: str, new: str) -> str:
-    """Return a line of the kernel's with another group for one of ours."""
-    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, text)
+    """Return a line of the kernel's with another group for one of ours, also where a synthetic event's name has it.
 
-
-def moved(path: str, old: str, new: str) -> str:
-    """Return the path of an event with another group, where it is in that of before."""
-    return f"{new}/{path.removeprefix(f'{old}/')}" if path.startswith(f"{old}/") else path
+    Such a name has the group and two underscores before its own; one underscore and a number make another session's.
+    """
+    return re.sub(rf"(?<!\w){re.escape(old)}(?=__|\W|\Z)", new, text)
 
 
 def regrouped(plan: Plan, old: str, new: str) -> Plan:
@@ -25,6 +23,7 @@ def regrouped(plan: Plan, old: str, new: str) -> Plan:
         return replace(
             event,
             group=renamed(event.group, old, new),
+            event=renamed(event.event, old, new),
             line=renamed(event.line, old, new),
             remove=renamed(event.remove, old, new),
             triggers=tuple(renamed(text, old, new) for text in event.triggers),

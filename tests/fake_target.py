@@ -1,7 +1,8 @@
 """A kernel made of a dict: tracefs as far as a session uses it, with errors where a test wants them.
 
 It follows the real one where the way back depends on it: an event that is enabled or has a trigger cannot be removed,
-an instance that is held cannot be removed, mkdir fills an instance, opening a far file of a dead line fails.
+an instance that is held, or has a hist trigger with a variable, cannot be removed, nor such a trigger whose variable
+another one reads, mkdir fills an instance, opening a far file of a dead line fails.
 """
 
 from __future__ import annotations
@@ -43,12 +44,17 @@ FACTS = TargetFacts(
     features=frozenset({Feature.DYNAMIC_EVENTS, Feature.KPROBE_EVENTS, Feature.FPROBE_EVENTS}),
 )
 _LINE = re.compile(r"(-|[a-z]\d*):(\w+)/(\w+)")
+_VARIABLE = re.compile(rb"[:,](\w+)=common_timestamp\b")
 _ALL_EVENTS = re.compile(r"(.*)/events/(\w+/\w+)/(enable|filter|trigger)")
 
 
 def _is_same_trigger(one: bytes, other: bytes) -> bool:
     """As unregister_trigger() compares, and a histogram's own."""
     return one == other if one.startswith(b"hist") else one.split(b" ")[0].split(b":")[0] == other.split(b":")[0]
+
+
+def _is_switch(name: str, events: str) -> bool:
+    return name.startswith(events) and name.endswith("/enable")
 
 
 class FakeStream:
@@ -112,6 +118,8 @@ class FakeTarget:
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
         self._alive()
+        if path not in self.files and path.endswith("/set_event"):
+            return self._in_use(path.removesuffix("/set_event"))[offset : offset + limit]
         if path not in self.files:
             raise FileRefused(path, errno.ENOENT)
         return self.files[path][offset : offset + limit]
@@ -190,13 +198,18 @@ class FakeTarget:
             self._rmdir(path)
         elif step.effect is Effect.UNLINK and path in self.files:
             del self.files[path]
+        elif path.endswith("/events/enable"):
+            self.files |= {name: step.data for name in self.files if _is_switch(name, path.removesuffix("enable"))}
         elif path not in self.files:
             raise FileRefused(path, errno.ENOENT)
         elif path == f"{ROOT}/dynamic_events":
             for line in step.data.decode().splitlines():
                 self._dynamic(path, line)
         elif path.endswith("/trigger"):
-            self._trigger(path, step.data)
+            if step.effect is Effect.WRITE:
+                self._clear(path)
+            if step.data:
+                self._trigger(path, step.data)
         elif step.effect is Effect.APPEND:
             self.files[path] += step.data
         else:
@@ -215,12 +228,14 @@ class FakeTarget:
         own = f"probewright-{self.owner}"
         if posixpath.basename(path).startswith(own):
             self.held = [held for held in self.held if not held.startswith(f"{path}/")]
-        if any(held.startswith(f"{path}/") for held in self.held):
+        variables = any(_VARIABLE.search(one) for one in self._triggers(path).values())
+        if variables or any(held.startswith(f"{path}/") for held in self.held):
             raise FileRefused(path, errno.EBUSY)
         self.folders.discard(path)
         self.files = {name: data for name, data in self.files.items() if not name.startswith(f"{path}/")}
 
     def _dynamic(self, path: str, line: str) -> None:
+        line = re.sub(r"^s:(?!\w+/)", "s:synthetic/", line)
         match = _LINE.match(line)
         if match is None or "nosuch" in line:
             raise self._refusal(line)
@@ -276,6 +291,32 @@ class FakeTarget:
         else:
             triggers.append(data)
         self.files[path] = b"\n".join(triggers)
+
+    def _clear(self, path: str) -> None:
+        """As hist_unreg_all(): nothing of an event whose variables those of another one read."""
+        own = {found[1] for found in _VARIABLE.finditer(self.files[path])}
+        others = b"\n".join(
+            text for name, text in self._triggers(path[: path.index("/events/")]).items() if name != path
+        )
+        if not any(b"$" + name in others for name in own):
+            kept = [one for one in self.files[path].split(b"\n") if not one.startswith(b"hist")]
+            self.files[path] = b"\n".join(kept)
+
+    def _triggers(self, place: str) -> dict[str, bytes]:
+        inside = f"{place}/events/"
+        return {
+            name: text for name, text in self.files.items() if name.startswith(inside) and name.endswith("/trigger")
+        }
+
+    def _in_use(self, place: str) -> bytes:
+        """Content of set_event: a trigger switches its event on, softly."""
+        found = {
+            name.removeprefix(f"{place}/events/").rpartition("/")[0].replace("/", ":")
+            for name, data in self.files.items()
+            if name.startswith(f"{place}/events/")
+            and ((name.endswith("/enable") and data == b"1") or (name.endswith("/trigger") and data))
+        }
+        return "".join(f"{name}\n" for name in sorted(found)).encode()
 
     def _busy(self, event: str) -> bool:
         """Whether it is enabled, or has a trigger, in any instance."""

@@ -247,9 +247,10 @@ class TargetApp(TypingApp):
         from kernel import leftovers
 
         failures: list[str] = []
+        left_alone: list[KernelError] = []
         for leftover in found:
             try:
-                failures += leftovers.remove(connection.target, leftover, failures.append)
+                failures += leftovers.remove(connection.target, leftover, left_alone.append)
             except KernelError as error:
                 failures.append(f"{leftover.group}: {error}")
-        self.post_message(Disarmed(tuple(failures)))
+        self.post_message(Disarmed((*failures, *map(str, left_alone))))

@@ -31,6 +31,8 @@ from probes.syntax.parse import ParseError, parse_probe
 
 CLOCK = "mono"
 """Of the triggers; without one they would switch our instance to the global clock, in which nothing else counts."""
+_LONGEST_GROUP = len("pw_4194304_zzzzzzz_64")
+"""Characters of the group of a session: a name has as many letters in each, and is the same event in all of them."""
 _SIZE = 16384
 """Keys of each trigger's table."""
 _SHORTEST = 2
@@ -72,7 +74,8 @@ def lower_latency(
     if end.event.path == begin.event.path:
         raise CannotLower(own("missing_capability", latency.end, 0, "Both ends are one event"))
     # As of every synthetic event of a session: by the two underscores it is known for its own (kernel.leftovers).
-    name = f"{group or DEFAULT_GROUP}__{latency.name}"[:MAX_EVENT_NAME]
+    short = latency.name[: MAX_EVENT_NAME - _LONGEST_GROUP - len("__")]
+    name = f"{group or DEFAULT_GROUP}__{short}"[:MAX_EVENT_NAME]
     values = [(key.end, end.types[key.end]) for key in latency.keys]
     values += [(field, begin.types[field] if field in saved else end.types[field]) for field in latency.fields]
     values = [one for one in values if one[0] not in ("lat", *_COMMON)]  # the task of the end is that of the event

@@ -183,7 +183,7 @@ def test_whenever_it_is_killed_the_next_start_puts_all_back(number, moment):
         open_graph(target, PLAN).close()
     target.lost = False
     target.die()
-    told: list[str] = []
+    told: list[LeftAlone] = []
     for leftover in leftovers.find(target):
         assert not leftovers.remove(target, leftover, told.append)
     assert settings(target) == before
@@ -199,7 +199,7 @@ def test_what_someone_changed_since_is_left_alone_and_told():
     target.files[f"{ROOT}/max_graph_depth"] = b"11\n"
     target.files[f"{ROOT}/set_graph_function"] = b"vfs_read\nvfs_open\next4_sync\n"
     target.files[f"{ROOT}/set_graph_notrace"] = b"#### no ####\n"  # put back by hand
-    told: list[str] = []
+    told: list[LeftAlone] = []
     (leftover,) = leftovers.find(target)
     assert leftover.settings >= 4
     assert not leftovers.remove(target, leftover, told.append)
@@ -210,7 +210,7 @@ def test_what_someone_changed_since_is_left_alone_and_told():
         "ext4_sync",
     )
     assert target.files[f"{ROOT}/tracing_thresh"] == b"0\n"
-    assert sorted(line.split()[0].rpartition("/")[2] for line in told) == ["max_graph_depth", "set_graph_function"]
+    assert sorted(str(one).split()[0].rpartition("/")[2] for one in told) == ["max_graph_depth", "set_graph_function"]
     assert leftovers.find(target) == []
 
 
@@ -286,7 +286,7 @@ def test_the_same_name_made_anew_by_someone_else_stays(dead):
     target.files[f"{ROOT}/dynamic_events"] = b"s:synthetic/lat\tpid_t pid\n"
     if dead:
         target.die()
-        told: list[str] = []
+        told: list[LeftAlone] = []
         (leftover,) = leftovers.find(target)
         assert not leftovers.remove(target, leftover, told.append)
         assert len(told) == 1

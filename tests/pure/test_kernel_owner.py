@@ -1,5 +1,6 @@
 """Names of sessions, and what is left of dead ones."""
 
+import errno
 import os
 
 import pytest
@@ -7,10 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel import leftovers
+from kernel.errors import FileRefused
 from kernel.leftovers import Leftover
 from kernel.local import LocalTarget
-from kernel.owner import Owner, base36, is_alive, owner_of, parse_owner
+from kernel.owner import (
+    Owner,
+    base36,
+    has_number_elsewhere,
+    is_alive,
+    is_dead_everywhere,
+    is_first_name_space,
+    owner_of,
+    parse_owner,
+)
 from kernel.session_start import open_session
+from kernel.target import Effect, Step
 from tests.fake_target import ROOT, FakeTarget
 from tests.pure.test_kernel_session import plan
 
@@ -122,6 +134,108 @@ def test_events_that_someone_else_uses_are_reported():
     (why,) = leftovers.remove(target, found)
     assert why.startswith("pw_100_abc/entry: in use")
     assert list(target.traces) == ["f:pw_100_abc/entry vfs_read"]
+
+
+KTHREADD = b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 26 0 0 20 0 1 0 54 0 0\n"
+OF_A_CONTAINER = b"2 (kthreadd) S 0 2 2 0 -1 4194560 0 0 0 0 0 26 0 0 20 0 1 0 54 0 0\n"
+"""A program that calls itself so, begun from outside."""
+
+
+def status(*numbers: int) -> bytes:
+    return b"Name:\tx\nPid:\t1\nNSpid:\t" + b"\t".join(b"%d" % number for number in numbers) + b"\nNSsid:\t6\n"
+
+
+def test_only_the_first_name_space_shows_kthreadd():
+    assert is_first_name_space(KTHREADD)
+    assert not any(map(is_first_name_space, (OF_A_CONTAINER, b"", b"2 (kthreadd) S 0", stat(b"sh", 2))))
+
+
+def test_a_number_in_a_container_is_seen_from_outside():
+    statuses = [b"Name:\tkernels before 4.1\nPid:\t6\n", status(6), status(900, 7, 1)]
+    assert [pid for pid in (1, 6, 7, 8, 900) if has_number_elsewhere(statuses, pid)] == [1, 7]
+
+
+def killed_with_variables(**files: bytes) -> FakeTarget:
+    """Return what a session leaves whose latencies are made in the kernel: its own triggers keep its instance."""
+    target = FakeTarget({f"/proc/{path.replace('_', '/')}": data for path, data in files.items()})
+    instance = f"{ROOT}/instances/probewright-6_10"
+    target.perform(Step(Effect.MKDIR, instance))
+    lines = (
+        "s:pw_6_10__slow u64 lat",
+        "f:pw_6_10/begin vfs_read",
+        "f:pw_6_10/end vfs_read%return",
+        "f:pw_6_10/z vfs_open",
+    )
+    for line in ("s:synthetic/" + lines[0].removeprefix("s:"), *lines[1:]):
+        target.perform(Step(Effect.APPEND, f"{ROOT}/dynamic_events", line.encode()))
+    for event, text in (
+        ("pw_6_10/begin", "hist:keys=common_pid:t0=common_timestamp:clock=mono"),
+        ("pw_6_10/end", "hist:keys=common_pid:took=common_timestamp-$t0:onmatch(pw_6_10.begin).pw_6_10__slow($took)"),
+        ("synthetic/pw_6_10__slow", "hist:keys=lat.log2:last=common_timestamp-$took"),
+        ("pw_6_10/z", "stacktrace"),
+    ):
+        target.perform(Step(Effect.APPEND, f"{instance}/events/{event}/trigger", text.encode()))
+    target.perform(Step(Effect.WRITE, f"{instance}/events/synthetic/pw_6_10__slow/enable", b"1"))
+    target.steps.clear()
+    return target
+
+
+def test_triggers_of_a_dead_session_do_not_keep_it():
+    target = killed_with_variables(**{"2_stat": KTHREADD, "2_status": status(2), "900_status": status(900, 7)})
+    (found,) = leftovers.find(target)
+    assert not leftovers.remove(target, found)
+    assert target.traces == []
+    assert leftovers.find(target) == []
+    paths = [step.path.partition("6_10/")[2] for step in target.steps if step.path.endswith(("enable", "trigger"))]
+    assert paths[0] == "events/enable", "nothing is recorded while its triggers go"
+
+
+@pytest.mark.parametrize(
+    "processes",
+    [
+        {},
+        {"2_stat": OF_A_CONTAINER},
+        {"2_stat": KTHREADD, "900_status": status(900, 6)},
+        {"2_stat": KTHREADD, "900_status": status(900, 3, 6, 1)},
+        {"2_stat": KTHREADD, "6_stat": stat(b"alive", 6, 36)},
+    ],
+    ids=["nothing seen", "in a container", "another container", "one within", "began meanwhile"],
+)
+def test_triggers_stay_where_a_container_may_hold_the_owner(processes):
+    target = killed_with_variables(**processes)
+    before = dict(target.files)
+    (why,) = leftovers.remove(target, Leftover("6_10", f"{ROOT}/instances/probewright-6_10", ()))
+    assert "in use" in why
+    assert (target.steps, target.files) == ([], before)
+
+
+def test_a_process_that_cannot_be_looked_at_proves_nothing():
+    target = killed_with_variables(**{"2_stat": KTHREADD, "900_status": status(900)})
+    dead = Owner(6, "10")
+    assert is_dead_everywhere(target, dead)
+    seen = target.read
+
+    def read(path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
+        if path == "/proc/900/status":
+            raise FileRefused(path, why)
+        return seen(path, limit, offset)
+
+    target.read = read  # type: ignore[method-assign]
+    why = errno.ESRCH
+    assert is_dead_everywhere(target, dead), "it has ended meanwhile"
+    why = errno.EACCES
+    assert not is_dead_everywhere(target, dead)
+
+
+def test_who_reads_a_dead_session_keeps_it_until_then():
+    target = killed_with_variables(**{"2_stat": KTHREADD})
+    target.held.append(f"{ROOT}/instances/probewright-6_10/trace_pipe")
+    (found,) = leftovers.find(target)
+    (why,) = leftovers.remove(target, found)
+    assert "in use" in why
+    target.held.clear()
+    assert not leftovers.remove(target, found)
+    assert target.traces == []
 
 
 @pytest.mark.parametrize("number", range(1, 12))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections import Counter
@@ -18,20 +19,23 @@ from events.lengths import seconds_text
 from events.recording import Recording
 from events.store import Store
 from events.summary.summary import Summary
-from kernel import reconnect
+from kernel import predecessors, reconnect
 from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.errors import FileRefused, GoneForGood, NotAsked, TargetLost, TargetUnusable
 from kernel.far import FarTarget, Reached
 from kernel.line_cut import EVENT
-from kernel.reconnect import Back, GaveUp, Reconnecting, can_come_back, regrouped, renamed
+from kernel.reconnect import Back, GaveUp, Reconnecting, can_come_back
 from kernel.recording import RecordingTarget
+from kernel.target import Effect, Step
+from kernel.undo import words_of
 from kernel.watch import Watch
-from probes.plan import Plan, PlannedEvent
-from probes.probe import Place, Probe
-from tests.fake_target import FACTS, Served
+from probes.command import Armable
+from probes.plan import Plan
+from tests.fake_target import FACTS, ROOT, Served
 from tests.pure.far_sides import eventually
 from tests.pure.test_kernel_watch import Anything, Stream, Target, id_of, probe, replay_of
+from tests.pure.test_regrouped import planned
 from tui.shown import losses_of, note_of_gap
 
 BOOT = "/proc/sys/kernel/random/boot_id"
@@ -88,6 +92,13 @@ class Side(Served, Target):
     def cut(self) -> None:
         """The far side undoes; nobody here hears of it."""
         self.vanish()
+        self.lost = True
+
+    def kill(self) -> None:
+        """The far side is killed: nobody undoes, and its files are closed."""
+        self.held.clear()
+        self.guarded.clear()
+        del self.files[f"/proc/{self.pid}/stat"]
         self.lost = True
 
 
@@ -468,19 +479,125 @@ def test_a_recording_has_the_gap_too(side: Side, tmp_path: Path) -> None:
     read.close()
 
 
-def test_a_plan_in_another_group_names_nothing_of_the_first() -> None:
-    event = PlannedEvent(
-        "pw_1_a",
-        "x",
-        "s:pw_1_a/x u64 lat",
-        "-:pw_1_a/x",
-        triggers=("hist:keys=pid:onmatch(pw_1_a.y).trace(x)", "hist:keys=pw_1_ab"),
-        more=("f:pw_1_a/x vfs_read",),
-    )
-    plan = regrouped(Plan(Probe(Place("x")), (event,)), "pw_1_a", "pw_2_b")
-    (moved,) = plan.events
-    assert (moved.group, moved.path) == ("pw_2_b", "pw_2_b/x")
-    assert moved.lines == ("s:pw_2_b/x u64 lat", "f:pw_2_b/x vfs_read")
-    assert moved.remove == "-:pw_2_b/x"
-    assert moved.triggers == ("hist:keys=pid:onmatch(pw_2_b.y).trace(x)", "hist:keys=pw_1_ab")
-    assert renamed("pw_1_a", "pw_1_a", "pw_2_b") == "pw_2_b"
+class Latencies(Anything):
+    """Takes the time between two probes of ours, whatever is asked for."""
+
+    def lower(self, probe: Armable, group: str, *rest: object) -> Plan:
+        return planned("lat:slow {f vfs_read%return file:x64} to {f vfs_write file:x64} by file", group)
+
+
+def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Side) -> None:
+    """That may take as long as nobody has told it that its line is cut."""
+    watch = Watch(Latencies(side.target))
+    old = watch.arm(probe("slow"))
+    assert watch.session is not None
+    before, of_before = watch.session.group, set(side.traces)
+    side.event(1000, id_of(old))
+    assert shown(watch, 1) == [f"{before}__slow"]
+    side.lost = True
+    assert eventually(lambda: watch.error is not None)
+    back = Reconnecting(watch).run()
+    assert not back.refused and of_before < set(side.traces)
+    ((_, new),) = back.again
+    group = watch.session.group
+    assert [event.path for event in new.plan.events] == [
+        f"synthetic/{group}__slow",
+        f"{group}/slow_begin",
+        f"{group}/slow_end",
+    ]
+    side.event(2000, id_of(new))
+    assert shown(watch, 3) == [f"{group}__slow", EVENT, f"{group}__slow"]
+    assert before not in repr((watch.known.plans, watch.session.triggers(new)))
+    assert watch.store is not None and watch.store.by_event(dict(watch.store.totals))[f"synthetic/{group}__slow"] == 2
+    watch.close()
+    assert set(side.traces) == of_before
+
+
+OTHERS = (f"{ROOT}/instances/probewright-77_zz", "f:pw_77_zz/x vfs_read")
+
+
+def with_others(side: Side) -> None:
+    """Have a dead session there that was never ours."""
+    side.perform(Step(Effect.MKDIR, OTHERS[0]))
+    side.perform(Step(Effect.APPEND, f"{ROOT}/dynamic_events", OTHERS[1].encode()))
+
+
+def ended(watch: Watch) -> bool:
+    return eventually(lambda: watch.error is not None)
+
+
+def test_what_a_killed_far_side_left_is_gone_before_anything_is_armed_again(side: Side, watch: Watch) -> None:
+    with_others(side)
+    watch.arm(probe("vfs_read"))
+    assert watch.session is not None
+    before = watch.session.group.removeprefix("pw_")
+    seen: list[str] = []
+    side.before = lambda step: seen.extend(side.traces if step.data.startswith(b"f:") else ())
+    for _ in range(2):
+        side.kill()
+        assert ended(watch)
+        seen.clear()
+        back = Reconnecting(watch).run()
+        assert not back.refused and seen and not any(before in trace for trace in seen)
+        assert not side.target.predecessors
+        before = watch.session.group.removeprefix("pw_")
+    assert len(side.traces) == 4 and set(OTHERS) < set(side.traces)
+    assert watch.close() == []
+    assert set(side.traces) == set(OTHERS), "those of others are theirs to remove"
+
+
+def test_a_far_side_that_was_killed_after_another_one_came_is_cleaned_up_at_the_end(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    first, there = side.pid, set(side.traces)
+    side.lost = True  # it has not noticed
+    assert ended(watch)
+    Reconnecting(watch).run()
+    assert there < set(side.traces) and len(side.target.predecessors) == 1
+    del side.files[f"/proc/{first}/stat"]
+    side.held[:] = [path for path in side.held if f"-{first}_" not in path]
+    assert watch.close() == [] and not side.traces and not side.target.predecessors
+
+
+def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
+    side: Side, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch.arm(probe("vfs_read"))
+    first, there = side.pid, set(side.traces)
+    side.lost = True
+    assert ended(watch)
+    Reconnecting(watch).run()
+    monkeypatch.setattr(predecessors, "UNDOING", 0.0)
+    (line,) = words_of(watch.close())
+    assert f"probewright-{first}_" in line and f"process {first} of before the cut lives" in line
+    assert set(side.traces) == there
+    monkeypatch.setattr(predecessors, "UNDOING", 60.0)
+    monkeypatch.setattr(predecessors.time, "sleep", lambda _: side.vanish())
+    assert watch.close() == [] and not side.traces
+
+
+def test_what_someone_uses_of_a_killed_far_side_is_told(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    first = side.pid
+    side.kill()
+    (instance,) = [one for one in side.folders if one.endswith(f"-{side.owner}")]
+
+    def busy(step: Step) -> None:
+        if step == Step(Effect.RMDIR, instance):
+            raise FileRefused(instance, errno.EBUSY)
+
+    side.before = busy
+    assert ended(watch)
+    Reconnecting(watch).run()
+    (failure,) = watch.close()
+    assert failure.step.path == instance and "in use" in str(failure.error)
+    side.before = lambda _: None
+    assert watch.close() == [], "tried again"
+    assert not any(f"{first}_" in trace for trace in side.traces)
+
+
+def test_a_machine_that_was_booted_anew_has_nothing_of_before(side: Side, watch: Watch) -> None:
+    watch.arm(probe("vfs_read"))
+    cut(side, watch)
+    side.files[BOOT] = b"two\n"
+    Reconnecting(watch).run()
+    assert not side.target.predecessors

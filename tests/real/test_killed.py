@@ -216,6 +216,59 @@ def test_what_a_killed_local_session_leaves_is_found_and_removed(inside: Guest, 
     assert guest.run(state) == b""
 
 
+LATENCY = "lat:slow {f vfs_read count} to {f vfs_read%return} by common_pid"
+
+
+def _killed_with_latencies(guest: Guest, env: dict[str, str]) -> str:
+    """Kill what serves a session there whose triggers have variables; gives the group of its events."""
+    process = start("run", "--target", address(guest), "--reconnect", "0", "--json", LATENCY, env=env)
+    assert process.stdout is not None
+    guest.workload(True)
+    first = process.stdout.readline()
+    guest.workload(False)
+    assert first.startswith(b"{"), finish(process)
+    (name,) = guest.run(f"ls {TRACING}/instances").decode().split()
+    _end(guest, int(name.removeprefix("probewright-").partition("_")[0]))
+    done = finish(process)
+    assert done.status == 3, done
+    return f"pw_{name.removeprefix('probewright-')}"
+
+
+MADE_BY_HAND = f"""cd {TRACING}; i=instances/probewright-9999_zz; mkdir $i
+echo 'f:pw_9999_zz/b vfs_read' >>dynamic_events; echo 'f:pw_9999_zz/e vfs_read%return' >>dynamic_events
+echo 's:pw_9999_zz__x u64 lat' >>dynamic_events; echo 1 >$i/events/synthetic/pw_9999_zz__x/enable
+echo 'hist:keys=common_pid:t=common_timestamp' >>$i/events/pw_9999_zz/b/trigger
+cd $i/events/pw_9999_zz/e
+echo 'hist:keys=common_pid:lat=common_timestamp-$t:onmatch(pw_9999_zz.b).pw_9999_zz__x($lat)' >>trigger
+cd {TRACING}
+rmdir $i 2>/dev/null || echo busy
+"""
+
+
+@DIALECTS
+def test_clean_takes_away_triggers_that_keep_their_instance(guest: Guest, env: dict[str, str]) -> None:
+    assert guest.run(MADE_BY_HAND) == b"busy\n"
+    done = command.run("clean", "--target", address(guest), env=env)
+    assert (done.status, done.out) == (0, "pw_9999_zz: removed\n"), done
+    assert is_clean(guest), left(guest)
+
+
+@pytest.mark.parametrize("guest", ["7.2", "6.1", "6.12"], indirect=True)
+def test_clean_takes_away_a_killed_session_with_latencies(guest: Guest, env: dict[str, str]) -> None:
+    """Its own triggers keep its instance, though nobody has a file of it open."""
+    group = _killed_with_latencies(guest, env)
+    assert guest.run(f"! rmdir {TRACING}/instances/* 2>&1").strip().endswith(b"Device or resource busy")
+    done = command.run("clean", "--target", address(guest), env=env)
+    assert (done.status, done.out) == (0, f"{group}: removed\n"), done
+    assert is_clean(guest), left(guest)
+
+
+def test_clean_on_the_machine_itself_takes_away_latencies(inside: Guest, tmp_path: Path) -> None:
+    group = _killed_with_latencies(inside, ssh_to(inside, tmp_path))
+    assert inside.run("cd /pw && exec python3 -m tui clean").decode() == f"{group}: removed\n"
+    assert is_clean(inside), left(inside)
+
+
 def test_terminal_that_goes_away_takes_the_probes_along(inside: Guest, tmp_path: Path) -> None:
     """The application on a terminal whose window is closed: SIGHUP, and nowhere to draw."""
     with Tmux(screen_on(inside, tmp_path)) as terminal:

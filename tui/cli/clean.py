@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kernel import leftovers
 from kernel.connection import Connection
-from kernel.errors import TargetUnusable
+from kernel.errors import LeftAlone, TargetUnusable
 from tui.cli.main import DONE, REFUSED
 from tui.cli.output import connect, emit, plain, require_line
 
@@ -20,11 +20,11 @@ def run(arguments: argparse.Namespace) -> int:
         _require_tracefs(connection)
         found = leftovers.find(connection.target)
         for leftover in found:
-            left_alone: list[str] = []
+            left_alone: list[LeftAlone] = []
             errors = leftovers.remove(connection.target, leftover, left_alone.append)
             failed |= bool(errors)
             try:
-                _tell(leftover.group, errors, left_alone, as_json=arguments.json)
+                _tell(leftover.group, errors, [*map(str, left_alone)], as_json=arguments.json)
             except BrokenPipeError as error:  # nobody reads it: the others go all the same
                 unheard = error
         if not found and not arguments.json:

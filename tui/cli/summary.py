@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from events.event_names import regrouped_path
 from kernel.errors import KernelError
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY, NO_IDLE
-from probes.regrouped import moved
 from tui.cli.output import emit, line, plain
 from tui.cli.watching import follow
 from tui.ends import ends_of
@@ -89,7 +89,7 @@ class _Counting:
             )
             self._store = store
         if (group := self._watch.known.group) != self._group:
-            now = partial(moved, old=self._group, new=group)
+            now = partial(regrouped_path, old=self._group, new=group)
             self._summary.rename(now)
             self._counted = {one._replace(event=now(one.event)): values for one, values in self._counted.items()}
             self._group = group

@@ -6,8 +6,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from events.event_names import regrouped_path
 from kernel.counting import Phase
-from probes.regrouped import moved
 from tui.ends import ends_of
 from tui.filter import Counted, Filter
 from tui.shown import note_of
@@ -97,7 +97,7 @@ class SummaryView(View):
                 self.pane.histograms, self._reads = None, ()
                 self._asked = False
         if (group := watching.known.group) != self._group:
-            now = partial(moved, old=self._group, new=group)
+            now = partial(regrouped_path, old=self._group, new=group)
             self._summary.rename(now)
             self._subject, self._group = self._subject._replace(event=now(self._subject.event)), group
         if self._plans != watching.known.plans:
