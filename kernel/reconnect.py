@@ -10,9 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import chain, repeat
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from events.clock import Offset
 from kernel.again import arm_again, told
 from kernel.arming import Mode
 from kernel.errors import GoneForGood, KernelError, NotAsked, NotReached, TargetLost
@@ -24,6 +23,9 @@ from kernel.silence import words
 from kernel.target import Target
 from kernel.watch import Watch
 from probes.regrouped import regrouped, renamed
+
+if TYPE_CHECKING:
+    from events.clock import Offset
 
 T = TypeVar("T")
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
