@@ -150,7 +150,7 @@ class Arming:
     def change_filters(self, before: Plan, after: Plan, holding: Holding) -> None:
         """Give events that are on other filters, one after the other; where one is refused all are as before.
 
-        Triggers that record stacks get them as well.
+        Triggers that record stacks get them as well. What is only counted is counted from 0 on.
 
         Raises ProbeRefused, TargetLost.
         """
@@ -169,7 +169,24 @@ class Arming:
                     with contextlib.suppress(KernelError):  # why the filter was refused is what is to be told
                         self._change_filter(back, holding)
                 raise said from None
+        if begun and holding.counted:  # a trigger keeps the filter that it was written with
+            self._count_anew(before.events, after.events, holding)
         holding.know(after.events)
+
+    def _count_anew(self, before: Sequence[PlannedEvent], after: Sequence[PlannedEvent], holding: Holding) -> None:
+        """Count what passes other filters; where that is refused nothing changes. Raises ProbeRefused, TargetLost."""
+        holding.counted.run()
+        try:
+            self._count(after, holding)
+        except FileRefused as error:
+            said = refused(next(event.filter for event in after if event.filter), error, _log(self._instance))
+            for event in before:
+                with contextlib.suppress(KernelError):
+                    self._change_filter(event, holding)
+            with contextlib.suppress(KernelError):
+                holding.counted.run()
+                self._count(before, holding)
+            raise said from None
 
     def _change_filter(self, event: PlannedEvent, holding: Holding) -> None:
         texts = holding.stack_triggers(event) if holding.mode is Mode.RECORD else []
@@ -267,11 +284,15 @@ class Arming:
                 if records_stacks(text):
                     self._record_stacks(event, text, holding)
         if mode is Mode.COUNT and not holding.counted:
-            recorded = [event for event in plan.events if event.recorded]
-            Meter(self._instance, holding.counted, holding.name).start(recorded, passing=False)
+            self._count(plan.events, holding)
         failures = holding.only(mode)
         holding.mode = mode
         return failures
+
+    def _count(self, events: Sequence[PlannedEvent], holding: Holding) -> None:
+        """Have the kernel count hits, and those that pass a filter. Raises FileRefused, TargetLost."""
+        meter = Meter(self._instance, holding.counted, holding.name)
+        meter.start([event for event in events if event.recorded])
 
     def read_formats(self, plan: Plan, *, stacks: bool = False) -> dict[int, EventFormat]:
         """Of its events, by id; `stacks`: and of what triggers put beside them. Raises FileRefused, TargetLost."""

@@ -38,6 +38,13 @@ class Counts:
     hits: Mapping[str, int] = field(default_factory=dict)
     """By `group/event`, of the probes that are armed now: how often they ran. Of kprobes and kretprobes, and of what
     is only counted; of a probe that came back with its line also what was seen before."""
+    passed: Mapping[str, int] = field(default_factory=dict)
+    """Of those of `hits` that are only counted and have a filter: how often it let them pass."""
+
+    @property
+    def counted(self) -> Mapping[str, int]:
+        """Hits by `group/event`; of what is only counted those that pass its filter."""
+        return {**self.hits, **self.passed}
 
     def after(self, earlier: Counts | None) -> Counts:
         """These together with those of a session before, whose line was cut; see `ended`."""
@@ -53,6 +60,7 @@ class Counts:
             read_errors=earlier.read_errors + self.read_errors,
             written=earlier.written + self.written,
             hits=_together(earlier.hits, self.hits),
+            passed=_together(earlier.passed, self.passed),
         )
 
     def ended(self, pump: Pump, earlier: Counts | None, groups: tuple[str, str]) -> Counts:
@@ -69,13 +77,17 @@ class Counts:
             dropped=pump.dropped_events + (earlier.dropped if earlier else 0),
             dropped_bytes=pump.dropped_bytes + (earlier.dropped_bytes if earlier else 0),
             read_errors=pump.read_errors + (earlier.read_errors if earlier else 0),
-            hits={regrouped_path(path, old, new): number for path, number in self.hits.items()},
+            hits=_moved(self.hits, old, new),
+            passed=_moved(self.passed, old, new),
         )
 
     def without_hits(self, events: Iterable[PlannedEvent]) -> Counts:
         """These, and nothing of what events were hit that are not armed any more."""
         gone = {event.path for event in events}
-        return replace(self, hits={path: number for path, number in self.hits.items() if path not in gone})
+        hits, passed = (
+            {path: number for path, number in found.items() if path not in gone} for found in (self.hits, self.passed)
+        )
+        return replace(self, hits=hits, passed=passed)
 
     @property
     def lost(self) -> int:
@@ -122,9 +134,13 @@ class LossCounter:
         events, resting = tuple(events), tuple(resting)
         profile = self._profile([*events, *resting])
         hits = {path: profile[path].hits for path in profile.keys() & {event.path for event in events}}
+        passed: dict[str, int] = {}
         for event in counting:
             with contextlib.suppress(FileRefused):
-                hits[event.path] = hits_of(self._instance.read(f"events/{event.path}/hist")).get(False, 0)
+                found = hits_of(self._instance.read(f"events/{event.path}/hist"))
+                hits[event.path] = found.get(False, 0)
+                if event.filter:
+                    passed[event.path] = found.get(True, 0)
         for path, count in _missed([*events, *resting], profile).items():
             nmissed[path] = nmissed.get(path) if count is None else (nmissed.get(path) or 0) + count
         return Counts(
@@ -136,6 +152,7 @@ class LossCounter:
             read_errors=pump.read_errors,
             written=sum(count.total for count in self._written.values()),
             hits=hits,
+            passed=passed,
         )
 
     def remember(self, events: Iterable[PlannedEvent], before: Mapping[str, int | None]) -> None:
@@ -166,6 +183,11 @@ class LossCounter:
 
 def _together(one: Mapping[Key, int], other: Mapping[Key, int]) -> dict[Key, int]:
     return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
+
+
+def _moved(found: Mapping[str, int], old: str, new: str) -> dict[str, int]:
+    """Return counts by the paths that events have in another group."""
+    return {regrouped_path(path, old, new): number for path, number in found.items()}
 
 
 def _missed(events: Sequence[PlannedEvent], profile: Mapping[str, Profile]) -> dict[str, int | None]:

@@ -24,6 +24,8 @@ class Table(NamedTuple):
     event: str
     """Path."""
     histogram: Histogram
+    ignored: str = ""
+    """Filter of the event that does not hold for the histogram: a trigger goes by its own alone. Empty: none."""
 
 
 def events_with_tables(watching: Holder) -> tuple[PlannedEvent, ...]:
@@ -31,8 +33,9 @@ def events_with_tables(watching: Holder) -> tuple[PlannedEvent, ...]:
     session = watching.session
     if not isinstance(session, Session):
         return ()
+    now = {event.path: event for armed in session.armed for event in armed.plan.events}  # with the filters of now
     found = {
-        event.path: event
+        event.path: now.get(event.path, event)
         for armed in session.armed
         for event, text in session.triggers(armed)
         if text.strip().startswith("hist") and not is_own(text)
@@ -54,4 +57,4 @@ def read_tables(watching: Holder) -> Iterator[Table]:
             raise
         for histogram in parse_hist(text, text_fields(session.armed, event.path)):
             if not is_own(histogram.trigger):
-                yield Table(event.path, histogram)
+                yield Table(event.path, histogram, "" if " if " in histogram.trigger else event.filter)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from probes.hist.trigger import PlainTrigger, read_trigger
+from probes.hist.trigger import PlainTrigger, parse_trigger
 from probes.syntax.parse_error import ParseError
 
 _COMMAND = "stacktrace"
@@ -26,7 +26,7 @@ def within_filter(trigger: str, condition: str) -> str:
     """Return a trigger that records stacks as it acts only where the filter of its event holds, too."""
     text = trigger.strip()
     try:
-        read = read_trigger(text)
+        read = parse_trigger(text)
     except ParseError:  # the kernel says what is wrong with it
         return text
     if not condition or not isinstance(read, PlainTrigger):

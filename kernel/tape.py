@@ -162,6 +162,7 @@ def _since(before: Counts | None, now: Counts | None) -> Counts | None:
         full=left(now.full, before.full),
         nmissed={**now.nmissed, **left(missed, before.nmissed)},
         hits=left(now.hits, before.hits),
+        passed=left(now.passed, before.passed),
         dropped=_more(now.dropped, before.dropped),
         dropped_bytes=_more(now.dropped_bytes, before.dropped_bytes),
         read_errors=_more(now.read_errors, before.read_errors),

@@ -16,6 +16,7 @@ from kernel.undo import words_of
 from kernel.watch import Watch
 from probes.command import Armable, UserProbe
 from probes.cost import percent
+from probes.hist.unfiltered import trigger_note
 from probes.plan import Plan, PlannedEvent, titles_of
 from probes.probe import Probe
 from probes.refusal import CannotLower
@@ -196,7 +197,8 @@ def add_trigger(watching: Watch, armed: Armed, event: PlannedEvent, text: str) -
         watching.add_trigger(armed, event, text)
     except KernelError as error:
         return Remedied(f"{text}: {error}", failed=True)
-    return Remedied(f"{event.event} has the trigger {text}")
+    note = trigger_note(text, event.filter)
+    return Remedied(f"{event.event} has the trigger {text}{f'; {note}' if note else ''}")
 
 
 def remove_trigger(watching: Watch, armed: Armed, event: PlannedEvent, text: str) -> Remedied:

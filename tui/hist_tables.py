@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from events.event_names import event_name, exported_name
+from probes.hist.unfiltered import ignored_text
 from widgets.figures import grouped
 from widgets.safe_text import fit, safe, width
 
@@ -37,6 +38,8 @@ def lines_of(tables: Iterable[Table]) -> Iterator[TableLine]:
         yield from _entries(found)
         dropped = f", {grouped(found.dropped)} without room" if found.dropped else ""
         yield TableLine(f"  {grouped(found.hits)} hits, {grouped(found.room_taken)} entries{dropped}", "dim")
+        if table.ignored:
+            yield TableLine(safe(f"  counted {ignored_text(table.ignored)}"), "dim")
 
 
 CUT: Final = "  (counted since the line came back: what was counted before went with it)"
@@ -107,6 +110,7 @@ def object_of(table: Table, cuts: int = 0, host: str = "") -> dict[str, Any]:
         "entries_taken": found.room_taken,
         "without_room": found.dropped,
         "cuts": cuts,
+        **({"ignored_filter": table.ignored} if table.ignored else {}),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from events.clock import Offset
@@ -26,6 +27,9 @@ class Account(NamedTuple):
     unshown: int
     offset: Offset | None
     hits: Mapping[str, int]
+    """By event; of what is only counted those that pass its filter."""
+    all_hits: Mapping[str, int] = MappingProxyType({})
+    """The same without regard to filters."""
     gaps: tuple[LineCut, ...] = ()
     """How often the line was cut."""
     of: int | None = None
@@ -68,6 +72,7 @@ class Account(NamedTuple):
             "late": self.late,
             "unshown": self.unshown,
             "hits": {exported_name(path): number for path, number in self.hits.items()},
+            "all_hits": {exported_name(path): number for path, number in self.all_hits.items()},
             "clock": {"offset": self.offset.ns, "uncertainty": self.offset.uncertainty} if self.offset else None,
             "left": list(host.left),
         }
@@ -87,6 +92,7 @@ def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> A
         events.late_of(host),
         events.unshown_of(host),
         host.offset(fleet.now()),
+        host.counts.counted if host.counts else {},
         host.counts.hits if host.counts else {},
         gaps_of(host),
         of,

@@ -47,7 +47,7 @@ def _probe(watching: Watch, armed: Armed, counts: Counts | None, name: str) -> P
     if store is not None and watching.has_pace:
         rates = store.by_event(store.rates())
         pace = sum(rates.get(path, 0.0) for path in paths)
-    hits = [counts.hits[path] for path in paths if path in counts.hits] if counts else []
+    hits = [counts.counted[path] for path in paths if path in counts.hits] if counts else []
     missed = [number for path in paths if (number := counts.nmissed.get(path)) is not None] if counts else []
     return ProbeLoss(
         name,

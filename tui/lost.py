@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,6 +23,13 @@ class Lost(NamedTuple):
         """In a line."""
         lost, missed, dropped, unread = self
         return f"lost {lost:,}, missed {missed:,}, dropped {dropped:,}, unread {unread:,}"
+
+
+def hit_lines(hits: Mapping[str, int], all_hits: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each event: hits that pass its filter, and beside them all, where they are more."""
+    for path, number in hits.items():
+        more = f" that pass the filter, of {every:,}" if (every := all_hits.get(path, number)) != number else ""
+        yield f"{path.rpartition('/')[2]}: {number:,} hits{more}"
 
 
 def lost_of(watch: Watch, counts: Counts | None) -> Lost:

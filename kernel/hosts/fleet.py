@@ -224,6 +224,8 @@ class Fleet:
             self._collect(host)
         if watch.error is not None and host.trying is None:
             self._end_of(host, watch, watch.error)
+            if collecting:
+                self._collect(host)
 
     def _end_of(self, host: Host, watch: Watch, error: KernelError) -> None:
         """Have a host whose session has ended tried again, or have that told, and marked behind all that came."""
@@ -237,7 +239,9 @@ class Fleet:
             self._tell()
         if host.state is State.LOST and watch.end_mark is None and (watch.armed or watch.traces):
             watch.mark_end(cut_for_good(watch, host.offset(self.now()), self.now()))
-            watch.tick()  # at once: another attempt may take this one's place
+            watch.tick()  # at once: another attempt may take this one's place, and younger rows of others the mark's
+            if watch.store is not None:
+                watch.store.flush()
 
     def _collect(self, host: Host) -> None:
         if host.trying is None:  # else its clock may be another one by now

@@ -12,6 +12,7 @@ from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
+from probes.hist.unfiltered import trigger_notes
 from probes.presets.judge import judge
 from probes.presets.schema import Chosen
 from probes.refusal import CannotLower
@@ -112,7 +113,7 @@ def carry_out(watch: Watch, order: Order) -> Done:
         for probe in probes:
             armed = watch.arm(probe, at_any_rate=order.at_any_rate, mode=order.mode, triggers=order.triggers)
             done.append(armed)
-            notes += armed.plan.losses
+            notes += [*armed.plan.losses, *trigger_notes(armed.plan, order.triggers)]
     except BaseException as error:
         for armed in reversed(done):
             with contextlib.suppress(KernelError):  # a line that is gone says so by itself

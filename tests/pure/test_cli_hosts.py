@@ -31,7 +31,7 @@ from tests.pure.test_otlp import Collector, value_of
 from tui.cli.main import run
 from tui.cli.parser import parse
 from tui.host_lines import Account
-from tui.lost import Lost
+from tui.lost import Lost, hit_lines
 
 SECOND = 10**9
 RELEASE = "7.2.0-no_vfs_open"
@@ -439,4 +439,7 @@ def test_hits_of_all_hosts_are_by_one_name():
         hits = {f"{group}/read__entry": 7, f"synthetic/{group}__slow_open": 2, "sched/sched_switch": 1}
         account = Account(0, Lost(), 0, 0, None, hits)
         names.append(account.json(Host("ssh://one", "one", Limits()))["hits"])
+    told = Account(0, Lost(), 0, 0, None, {"g/a": 3, "g/b": 9}, {"g/a": 1_111, "g/b": 9})
+    assert list(hit_lines(told.hits, told.all_hits)) == ["a: 3 hits that pass the filter, of 1,111", "b: 9 hits"]
+    assert told.json(Host("ssh://one", "one", Limits()))["all_hits"] == {"g/a": 1_111, "g/b": 9}
     assert names == [{"read__entry": 7, "slow_open": 2, "sched/sched_switch": 1}] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -65,6 +66,20 @@ def test_hits_of_before_are_added_until_the_probe_goes(side: Side, watch: Watch)
     assert hits(side, watch, 7) == {}
     watch.arm(probe("vfs_read"), mode=Mode.COUNT)
     assert hits(side, watch, 3) == {"vfs_read": 3}
+
+
+def test_what_passed_a_filter_before_is_added_until_the_probe_goes(side: Side, watch: Watch) -> None:
+    zeros = Counts({}, {}, {}, 0, 0, 0)
+    earlier = replace(zeros, hits={"pw_1/a": 9, "sched/b": 5}, passed={"pw_1/a": 4})
+    armed = watch.arm(probe("vfs_read"))
+    assert watch.session is not None
+    ended = earlier.ended(watch.session.pump, None, ("pw_1", "pw_2"))
+    assert (ended.hits, ended.passed) == ({"pw_2/a": 9, "sched/b": 5}, {"pw_2/a": 4})
+    both = replace(zeros, hits={"pw_2/a": 1}, passed={"pw_2/a": 1}).after(ended)
+    assert both.counted == {"pw_2/a": 5, "sched/b": 5} and both.hits["pw_2/a"] == 10
+    (event,) = armed.plan.events
+    mine = replace(zeros, hits={event.path: 1}, passed={event.path: 1})
+    assert mine.without_hits([event]) == zeros
 
 
 def test_hits_of_before_are_not_added_to_those_of_another_count(side: Side, watch: Watch) -> None:

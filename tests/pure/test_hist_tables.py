@@ -17,6 +17,8 @@ from kernel.hist_tables import Table, events_with_tables, read_tables
 from kernel.histogram import Histograms
 from kernel.meter import KEYS
 from kernel.session_start import open_session
+from kernel.stack_triggers import within_filter
+from probes.hist.unfiltered import trigger_note
 from tests.fake_hist import HistKernel
 from tests.pure.test_histograms import OneSession, plan
 from tui.cli.hist_tables import tell_tables
@@ -113,6 +115,35 @@ def test_objects_have_each_key_and_value_and_no_number_that_is_rounded():
     assert first["values"] == {"hitcount (%)": 12.34, "big": "########"}
 
 
+def test_a_filter_that_does_not_hold_for_a_table_is_told_below_it():
+    first, *_ = tables()
+    lines = [one.text for one in lines_of([first._replace(ignored="count > 5\n")])]
+    assert (
+        lines[-1].startswith("  counted also where the probe's filter does not hold: ") and "count > 5" in lines[-1]
+    )
+    assert all(line.isprintable() for line in lines)
+    assert "ignored_filter" not in object_of(first)
+    assert object_of(first._replace(ignored="count > 5"))["ignored_filter"] == "count > 5"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "condition", "told"),
+    [
+        ("traceoff", "count > 5", True),
+        (" traceoff:1 ", "count > 5", True),
+        ("enable_event:sched:sched_waking", "count > 5", True),
+        ("traceoff if count > 5", "count > 5", False),
+        ("traceoff", "", False),
+        ("stacktrace", "count > 5", False),
+        ("hist:keys=count", "count > 5", False),
+        ("no such trigger ::", "count > 5", False),
+    ],
+)
+def test_a_trigger_that_goes_by_no_filter_is_told(trigger, condition, told):
+    note = trigger_note(trigger, condition)
+    assert bool(note) is told and (condition in note) is (told or not condition)
+
+
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40), st.integers(0, 2**64 - 1))
 def test_whatever_a_process_is_called_its_line_is_one_line_and_safe(name, hits):
     text = FILE.replace("dropbear", name).replace("131072", str(hits))
@@ -170,3 +201,8 @@ def test_those_of_people_are_read_and_none_of_our_own(capsys):
         assert list(read_tables(watch)) == []
     assert list(read_tables(SimpleNamespace(session=None))) == []
     assert not target.traces
+
+
+@pytest.mark.parametrize("text", ["stacktrace if", "stacktrace:x", "stacktraces"])
+def test_a_stack_trigger_that_the_kernel_can_not_read_is_left_to_it(text):
+    assert within_filter(text, "count > 5") == text

@@ -399,6 +399,45 @@ def test_hits_of_what_is_counted_are_told() -> None:
         assert session.counts().hits == {}
 
 
+def test_hits_of_what_is_counted_are_those_that_pass_its_filter() -> None:
+    target = Counting()
+    with open_session(target) as session:
+        for limits in (Limits(0, 0), Limits(0.5e9)):  # with the rate measured before, and without
+            target.hits = 0
+            armed = session.arm(plan(session, where="x > 1"), limits, mode=Mode.COUNT)
+            (event,) = armed.plan.events
+            counts = session.counts()
+            assert 0 < counts.passed[event.path] < counts.hits[event.path] <= target.hits
+            assert counts.counted == counts.passed
+            changed = session.change_filters(armed, plan(session, where="x > 2"))
+            texts = [text for text in triggers_of(target).split("\n") if text]
+            assert [text.partition(" if ")[2] for text in texts] == ["", "x > 2"]
+            session.change_filters(changed, plan(session))
+            assert triggers_of(target).count("hist") == 1 and " if " not in triggers_of(target)
+            assert session.counts().passed == {}
+            session.disarm(session.armed[0])
+            assert triggers_of(target) == "" and session.counts().counted == {}
+
+
+def test_a_filter_by_which_the_kernel_can_not_count_is_not_taken() -> None:
+    target = Counting()
+    with open_session(target) as session:
+        armed = session.arm(plan(session, where="x > 1"), mode=Mode.COUNT)
+        before = triggers_of(target)
+
+        def refuse(step: Step) -> None:
+            if step.data.startswith(b"hist") and b"x > 2" in step.data:
+                raise FileRefused(step.path, errno.ENOMEM)
+
+        target.before = refuse
+        with pytest.raises(ProbeRefused):
+            session.change_filters(armed, plan(session, where="x > 2"))
+        (event,) = armed.plan.events
+        assert sorted(triggers_of(target).split("\n")) == sorted(before.split("\n"))
+        assert session.armed == (armed,)
+        assert target.files[session.instance.file(f"events/{event.path}/filter")].strip() == b"x > 1"
+
+
 def test_maxactive_is_of_kretprobes_only() -> None:
     target = FakeTarget()
     with open_session(target) as session:

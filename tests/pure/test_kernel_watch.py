@@ -492,9 +492,14 @@ def test_what_begins_anew_while_it_is_recorded_is_not_less_than_nothing():
     zeros = Counts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
     before = replace(zeros, nmissed={"pw/a": 5, "pw/b": None}, dropped=3, hits={"pw/a": 100, "pw/b": 100})
     now = replace(zeros, nmissed={"pw/a": 9, "pw/b": None, "pw/c": 1}, dropped=5, hits={"pw/a": 130, "pw/b": 20})
+    before, now = replace(before, passed={"pw/a": 50}), replace(now, passed={"pw/a": 55})
     since = _since(before, now)
     assert since == replace(
-        zeros, nmissed={"pw/a": 4, "pw/b": None, "pw/c": 1}, dropped=2, hits={"pw/a": 30, "pw/b": 20}
+        zeros,
+        nmissed={"pw/a": 4, "pw/b": None, "pw/c": 1},
+        dropped=2,
+        hits={"pw/a": 30, "pw/b": 20},
+        passed={"pw/a": 5},
     )
     assert _since(None, now) is now and _since(before, None) is None
 

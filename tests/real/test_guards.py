@@ -15,6 +15,7 @@ from kernel import limits, meter
 from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.errors import ProbeRefused, TooFast
+from kernel.hist_tables import read_tables
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.limits import Limits
@@ -173,6 +174,27 @@ def test_counting_records_nothing(watch: Watch, guest: Guest) -> None:
     reads(guest, 50)
     bring_in(watch)
     assert watch.store.next_seq == before
+
+
+@pytest.mark.parametrize("spec", ["f vfs_read count", "p vfs_read count=%dx"])
+def test_what_is_only_counted_passes_the_filter(watch: Watch, guest: Guest, spec: str) -> None:
+    size, other = SIZE + 3, SIZE + 4
+    trigger = "hist:keys=common_pid"
+    armed = watch.arm(parse_probe(f"{spec} if count == {size}"), mode=Mode.COUNT, triggers=[trigger])
+    (event,) = armed.plan.events
+    reads(guest, 40, size)
+    reads(guest, 300, other)
+    counts = watch.counts()
+    assert counts.counted[event.path] == 40 and counts.hits[event.path] >= 340 and counts.written == 0
+    armed = watch.change_filter(armed, f"count == {other}")
+    reads(guest, 40, size)
+    reads(guest, 300, other)
+    counts = watch.counts()
+    assert counts.counted[event.path] == 300 and counts.hits[event.path] >= 340
+    (table,) = read_tables(watch)
+    assert table.ignored == f"count == {other}" and table.histogram.hits >= 680, "a trigger has a filter of its own"
+    watch.add_trigger(armed, event, f"{trigger},count if count == {size}")
+    assert [one.ignored for one in read_tables(watch)] == [f"count == {other}", ""]
 
 
 def test_a_filter_that_the_kernel_refuses_leaves_the_one_there_was(watch: Watch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from events.cut_mark import is_mark, task_text
@@ -30,6 +29,7 @@ from tui.cli.watching import all_told
 from tui.clock_face import wall_clock
 from tui.event_export import source_of
 from tui.host_lines import NOTHING_MISSING, Account, account_of, clock_text
+from tui.lost import hit_lines
 from tui.stacks import stack_lines
 
 
@@ -133,7 +133,8 @@ class Stream:
             tell_tables_of(host, as_json=as_json, aside=aside, given_out=self._view == "histograms")
             tell_left(host)
             if self._counting:
-                self._tell_hits(host, {} if as_json else about.hits)
+                for text in () if as_json else hit_lines(about.hits, about.all_hits):
+                    print(line(f"{host.name:<{self._wide}} {text}"))
 
         if self._filter.is_set and self._filter.of and self.export is None:
             print(f"probewright: {self._filter.text}", file=sys.stderr)
@@ -145,10 +146,6 @@ class Stream:
     def _account_of(self, host: Host) -> Account:
         of = self._filter.of[host.name] if self._filter.is_set else None
         return account_of(self._fleet, host, self._filter.shown[host.name], of)
-
-    def _tell_hits(self, host: Host, hits: Mapping[str, int]) -> None:
-        for path, number in hits.items():
-            print(line(f"{host.name:<{self._wide}} {path.rpartition('/')[2]}: {number:,} hits"))
 
     def _new(self) -> None:
         events = self._fleet.events

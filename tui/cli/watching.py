@@ -27,6 +27,7 @@ from kernel.undo import words_of
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
+from probes.hist.unfiltered import trigger_notes
 from probes.plan import DEFAULT_GROUP
 from probes.refusal import CannotLower
 from probes.repeated import apart, told_again
@@ -41,7 +42,7 @@ from tui.cli.showing import Showing
 from tui.cli.silence import telling_silence
 from tui.cli.stopping import Forced, Stopped, give_out, tell_forced, whole
 from tui.cli.waiting import waiting
-from tui.lost import lost_of
+from tui.lost import hit_lines, lost_of
 
 if TYPE_CHECKING:
     from tui.filter import Filter
@@ -132,7 +133,7 @@ def arm(
         if armed.measured is not None and armed.measured.hits:
             text = armed.measured.text(armed.plan, counting=how.mode is Mode.COUNT)
             print(f"probewright: {plain(probe.subject)}: {text}", file=sys.stderr)
-        for loss in armed.plan.losses:
+        for loss in (*armed.plan.losses, *trigger_notes(armed.plan, how.triggers)):
             print(f"probewright: {plain(loss)}", file=sys.stderr)
         wanted = armed.plan
         if watch.connection.holds_events:
@@ -294,8 +295,8 @@ def tell_stopped(watch: Watch) -> None:
 def tell_counts(watch: Watch) -> None:
     """Print how often each event that was only counted has happened."""
     counts = last_counts(watch)
-    for path, number in counts.hits.items() if counts is not None else ():
-        print(plain(f"{path.rpartition('/')[2]}: {number:,} hits"))
+    for text in hit_lines(counts.counted, counts.hits) if counts is not None else ():
+        print(plain(text))
 
 
 def take_away(watch: Watch) -> int:
