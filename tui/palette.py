@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from widgets.matching import has_words
@@ -9,6 +11,9 @@ from widgets.matching import has_words
 
 class Palette(CommandPalette):
     """The list of commands, which on a screen of few rows has none for them."""
+
+    WAITS_FOR_TARGET: ClassVar[bool] = True
+    """Another place is not shown instead of it by itself."""
 
     def _action_command_list(self, action: str) -> None:
         """Have the list do something; while no row of it is drawn it knows of no page (`widgets.option_rows`)."""

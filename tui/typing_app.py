@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual import events, on
+from textual.widgets import Input
 
 from tui.keyboard import Keyboard, KeyDone
 from tui.saying import SayingApp
@@ -34,6 +35,14 @@ class TypingApp(SayingApp):
             # A line of Textual's own, as the palette has, would write control characters to the terminal.
             event.text = "\n".join(stand_ins(line.replace("\t", " ")) for line in event.text.splitlines())
             await super().on_event(event)
+
+    @property
+    def clipboard(self) -> str:
+        """Text that was copied; for a line of text the first of its lines, as of what is pasted."""
+        text = super().clipboard
+        if not isinstance(self.focused, Input):
+            return text
+        return stand_ins(next(iter(text.splitlines()), "").replace("\t", " "))
 
     async def give_key(self, event: events.Key) -> None:
         """Hand a key to what has the keyboard."""

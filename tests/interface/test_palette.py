@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList
 
 from tests.interface.test_app import application, recording
 from tests.interface.test_typing import at_events
@@ -30,6 +30,28 @@ async def test_pages_of_the_palette_end_nothing_on_any_screen(recording, rows):
         assert (options.highlighted != last) == bool(options.scrollable_content_region)
         await pilot.press("pagedown", "pagedown", "escape")
         await until(lambda: not isinstance(app.screen, Palette), pilot)
+
+
+async def test_of_what_was_copied_a_line_takes_one_line(recording):
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_events(app, pilot)
+        app.copy_to_clipboard("one\nF4 two")
+        await pilot.press("ctrl+p")
+        await until(lambda: isinstance(app.focused, Input), pilot)
+        await pilot.press("ctrl+v")
+        assert app.focused.value == "one"
+        assert app._clipboard == "one\nF4 two"
+
+
+async def test_a_recording_that_opens_takes_nobody_from_the_palette(recording):
+    """The first key comes before its events."""
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.action_command_palette()
+        app.replayed()
+        await until(lambda: isinstance(app.focused, Input), pilot)
+        assert isinstance(app.screen, Palette)
 
 
 @pytest.mark.parametrize("height", [0, 3])
