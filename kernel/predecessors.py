@@ -16,7 +16,7 @@ from kernel.tracefs import Tracefs
 from kernel.undo import UndoFailure
 
 UNDOING = 5.0
-"""Seconds for which one that is undoing is waited for when its target is left."""
+"""Seconds for which one that is undoing is waited for: when its target is left, and where it has names we want."""
 _PAUSE = 0.25
 """Seconds between two looks at one that lives."""
 

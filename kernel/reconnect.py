@@ -14,6 +14,7 @@ from collections.abc import Callable
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from kernel import predecessors
 from kernel.again import arm_again, told
 from kernel.arming import Mode
 from kernel.errors import FileRefused, GoneForGood, KernelError, NotAsked, NotReached, TargetLost
@@ -24,7 +25,7 @@ from kernel.sessions import AnySession
 from kernel.silence import words
 from kernel.target import Target
 from kernel.watch import Watch
-from probes.regrouped import regrouped, renamed
+from probes.regrouped import has_chosen_name, regrouped, renamed
 
 if TYPE_CHECKING:
     from events.clock import Offset  # which has numpy with it
@@ -253,8 +254,11 @@ class Reconnecting:
         if not isinstance(target, FarTarget):
             raise GoneForGood(f"{target.name} can't be reached again")
         self._booted |= target.come_back(self._over, asking=asking)
+        session = self.watch.session
+        named = session is not None and any(has_chosen_name(one.plan, session.group) for one in session.armed)
         with contextlib.suppress(FileRefused):  # looked at again when the watch is closed, and told then
-            target.predecessors.take_away(target)  # before anything is armed: it may hold names that are wanted
+            # Before anything is armed: it may have events under names that are wanted.
+            target.predecessors.take_away(target, predecessors.UNDOING if named else 0.0)
         return self._rearm()
 
     def _cut(self, session: Session) -> LineCut:

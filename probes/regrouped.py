@@ -16,6 +16,11 @@ def renamed(text: str, old: str, new: str) -> str:
     return re.sub(rf"(?<!\w){re.escape(old)}(?=__|\W|\Z)", new, text)
 
 
+def has_chosen_name(plan: Plan, group: str) -> bool:
+    """Return whether an event of a session's plan has a name that does not change with the group of the session."""
+    return any(event.line and renamed(event.path, group, "") == event.path for event in plan.events)
+
+
 def regrouped(plan: Plan, old: str, new: str) -> Plan:
     """Return the same plan with the events of one session's group in another's, wherever a line names them."""
 

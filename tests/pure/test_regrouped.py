@@ -9,7 +9,7 @@ from events.event_names import exported_name, regrouped_path
 from kernel.owner import GROUP_PREFIX, base36, parse_owner
 from probes.check import check_plan
 from probes.plan import Plan
-from probes.regrouped import regrouped, renamed
+from probes.regrouped import has_chosen_name, regrouped, renamed
 from tests.probes_data import kernel
 from tests.pure.test_static_events import AROUND, facts
 
@@ -46,6 +46,7 @@ def test_a_latency_moves_as_if_it_were_planned_there(old: str, new: str, name: s
 @given(GROUPS, GROUPS, st.sampled_from(FUNCTIONS))
 def test_so_does_what_is_probed_by_itself(old: str, new: str, text: str) -> None:
     assert regrouped(planned(text, old), old, new) == planned(text, new)
+    assert has_chosen_name(planned(text, old), old) == text.startswith("s:")
 
 
 @given(GROUPS, GROUPS, GROUPS, NAMES)
@@ -59,6 +60,7 @@ def test_names_of_another_session_stay(old: str, new: str, other: str, name: str
 @given(GROUPS, GROUPS, NAMES, st.sampled_from(ENDS))
 def test_paths_move_as_plans_do(old: str, new: str, name: str, ends: str) -> None:
     was = planned(f"lat:{name} {ends}", old)
+    assert not has_chosen_name(was, old)
     now = regrouped(was, old, new)
     assert [regrouped_path(one.path, old, new) for one in was.events] == [one.path for one in now.events]
     assert all(parse_owner(group.removeprefix(GROUP_PREFIX)) for group in (old, new))

@@ -31,7 +31,7 @@ from kernel.target import Effect, Step
 from kernel.undo import words_of
 from kernel.watch import Watch
 from probes.command import Armable
-from probes.plan import Plan
+from probes.plan import Plan, PlannedEvent
 from tests.fake_target import FACTS, ROOT, Served
 from tests.pure.far_sides import eventually
 from tests.pure.test_kernel_watch import Anything, Stream, Target, id_of, probe, replay_of
@@ -511,6 +511,25 @@ def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Sid
     assert watch.store is not None and watch.store.by_event(dict(watch.store.totals))[f"synthetic/{group}__slow"] == 2
     watch.close()
     assert set(side.traces) == of_before
+
+
+class Named(Anything):
+    """Makes an event under a name that a person chose."""
+
+    def lower(self, probe: Armable, group: str, *rest: object) -> Plan:
+        return Plan(probe, (PlannedEvent("mine", "x", "t:mine/x sched_switch", "-:mine/x"),))
+
+
+def test_a_name_that_a_person_chose_is_waited_for(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch(Named(side.target))
+    watch.arm(probe("x"))
+    side.lost = True
+    assert ended(watch)
+    monkeypatch.setattr(predecessors.time, "sleep", lambda _: side.vanish())
+    back = Reconnecting(watch).run()
+    assert len(back.again) == 1 and not back.refused
+    assert len(side.traces) == 2, "one instance and one event, of the new session"
+    assert watch.close() == [] and not side.traces
 
 
 OTHERS = (f"{ROOT}/instances/probewright-77_zz", "f:pw_77_zz/x vfs_read")

@@ -83,6 +83,71 @@ def test_a_watch_comes_back_when_its_ssh_was_killed(guest_72: Guest, dialect: st
     assert until(lambda: not sshs(os.getpid()) and not zombies())
 
 
+LATENCY = "lat:slow {f vfs_mkdir mode} to {f vfs_mkdir%return} by common_pid"
+ONCE = "mkdir /tmp/one; rmdir /tmp/one"
+SYNTHETIC = f"ls {TRACEFS}/events/synthetic"
+
+
+def test_a_latency_comes_back_beside_that_of_a_far_side_that_stands_still(guest_72: Guest) -> None:
+    """Both are there at once, by names of their own; the one of before goes when its far side goes on."""
+    target = reach(guest_72.ssh_options)
+    watch = Watch(Connection(target))
+    agent = target.owner.split("_")[0]
+    try:
+        watch.arm(armable(LATENCY))
+        guest_72.run(ONCE)
+        assert watch.session is not None
+        before = watch.session.group
+        assert names(watch, 1) == [f"{before}__slow"]
+        guest_72.run(f"kill -STOP {agent}")
+        os.kill(the_master(), signal.SIGKILL)
+        assert until(lambda: can_come_back(watch))
+        back = Reconnecting(watch, patience=PATIENCE).run()
+        group = watch.session.group
+        assert len(back.again) == 1 and not back.refused and group != before
+        assert {f"{one}__slow" for one in (before, group)} <= set(guest_72.run(SYNTHETIC).decode().split())
+        guest_72.run(ONCE)
+        assert names(watch, 3) == [f"{group}__slow", EVENT, f"{group}__slow"]
+        guest_72.run(f"kill -CONT {agent}")
+        assert until(lambda: before not in left(guest_72)), "the far side of before has undone what it did"
+        assert f"{group}__slow" in guest_72.run(SYNTHETIC).decode()
+        assert watch.close() == []
+    finally:
+        guest_72.run(f"kill -CONT {agent} || true")
+        watch.close()
+        target.close()
+    assert is_clean(guest_72), left(guest_72)
+
+
+@pytest.mark.parametrize("guest", ["7.2", "6.1"], indirect=True)
+def test_what_a_killed_agent_left_is_gone_once_another_one_serves(guest: Guest, tmp_path: Path) -> None:
+    """Its triggers keep its instance, which would record on and on."""
+    env = command.ssh_to(guest, tmp_path)
+    words = ["run", LATENCY, f"{READ} if count == 4242", "--json", "--for", "600"]
+    process = command.start(*words, "--reconnect", "300", "-t", command.address(guest), env=env)
+
+    def sessions() -> list[str]:
+        """Return their names, and a word more for each that does not record yet."""
+        files = "events/synthetic/*__slow/enable events/pw_*/vfs_read*/enable tracing_on"
+        ready = f'(cd "$one" && [ "$(cat {files})" = "$(printf "1\\n1\\n1")" ] || echo no) 2>/dev/null'
+        return guest.run(f'cd {TRACEFS}/instances; for one in *; do echo "$one"; {ready}; done').decode().split()
+
+    try:
+        assert until(lambda: len(sessions()) == 1)
+        (first,) = sessions()
+        guest.run(f"kill -9 {first.removeprefix('probewright-').partition('_')[0]}")
+        assert until(lambda: len(found := sessions()) == 1 and first not in found)
+        assert first.removeprefix("probewright-") not in left(guest)
+        guest.run(ONCE)
+    finally:
+        process.terminate()
+        done = command.finish(process)
+    assert done.status == 0, done
+    assert [one["event"] for one in done.objects if "summary" not in one] == [EVENT, "slow"], done
+    assert "left behind" not in done.err and "not armed again" not in done.err
+    assert is_clean(guest), left(guest)
+
+
 def ssh_over(line: SlowLine, guest: Guest, folder: Path) -> dict[str, str]:
     """The environment of a command whose ssh goes over a line."""
     env = command.ssh_to(guest, folder)
