@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from itertools import chain
 from typing import NamedTuple
 
 from events.format import EventFormat
@@ -81,7 +80,8 @@ class LineIndex:
         found = Indexed((), Walked(*lists, 0), Counter(), Counter(), [], [])
         bad = 0
         pieces = [bytearray()]
-        for one in chain(self._events.cut() if cut else (), self._events.feed(data, final=final)):
+        before = self._events.cut() if cut else []
+        for one in (*before, *self._events.feed(data, final=final)):
             if one.line is not None:
                 if len(pieces[-1]) > WORD_MASK >> 1:
                     pieces.append(bytearray())
@@ -90,7 +90,8 @@ class LineIndex:
                 stamps.append(one.line.ts)
                 keys.append(key)
                 ids.append(self._id(one.line.event or STACKS.get(one.line.text, "")))
-                pieces[-1] += _escaped(b"\n".join(one.lines)) + b"\n"
+                pieces[-1] += _escaped(b"\n".join(one.lines) if len(one.lines) > 1 else one.lines[0])
+                pieces[-1] += b"\n"
             elif one.lost is not None:
                 self._lose(*one.lost, found)
             else:

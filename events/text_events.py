@@ -7,7 +7,7 @@ behind it another begins, or the word about lost ones.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from events.format import EventFormat
@@ -32,6 +32,8 @@ class TextEvent(NamedTuple):
 
 class _Open:
     """An event that may go on."""
+
+    __slots__ = ("_body", "_is_stack", "end", "given", "head", "line", "lines", "size", "whole")
 
     def __init__(self, lines: list[bytes], line: TextLine, end: PrintedEnd | None) -> None:
         self.line = line
@@ -77,10 +79,8 @@ class _Open:
             is_whole = True
         elif self.end is None:
             is_whole = sum(one.count('"') for one in self._body) % 2 == 0
-        elif self.end.has_texts:
-            is_whole = self.end.may_end(text) and self.end.is_whole("\n".join(self._body))
         else:
-            is_whole = True
+            is_whole = not self.end.has_texts or (self.end.may_end(text) and self.end.is_whole("\n".join(self._body)))
         if is_whole:
             self.whole = len(self.lines)
 
@@ -94,6 +94,7 @@ class TextEvents:
         self._by_format: set[str] = set()
         """Names of events that were whole by their format once."""
         self._partial = b""
+        self._out: list[TextEvent] = []
         self._open: _Open | None = None
         self._loose: list[bytes] = []
         """Lines of no event; the next may tell that they begin a task's name."""
@@ -112,58 +113,67 @@ class TextEvents:
         """Number of events that may go on and were not given out, 0 or 1."""
         return int(self._open is not None and not self._open.given)
 
-    def feed(self, data: bytes, *, final: bool) -> Iterator[TextEvent]:
+    def feed(self, data: bytes, *, final: bool) -> list[TextEvent]:
         """Take the next piece; `final`: nothing goes on behind the last line's end, as far as that is known."""
         *whole, self._partial = (self._partial + data).split(b"\n")
         self._partial = self._partial[-WORD_MASK:]
         lines = deque(whole)
         while lines:
-            yield from self._take(lines.popleft()[:WORD_MASK])
+            self._take(lines.popleft()[:WORD_MASK])
             if self._open is not None and self._open.size > MOST:
-                yield from self._give_up(self._open, lines)
+                self._give_up(self._open, lines)
         now = self._open
         if now is not None and now.whole and not any(map(_is_no_loss, now.extra)) and (final or not now.waits):
-            yield from self._close(now)
+            self._close(now)
         elif now is not None and final and not now.given:
             now.given = True
             if now.end is None:
                 self._open = None  # else what may still come of it is no other event
-            yield TextEvent(tuple(now.lines[: now.whole or None]), now.line)
+            self._out.append(TextEvent(tuple(now.lines[: now.whole or None]), now.line))
         if final:
-            yield from self._drop_loose()
+            self._drop_loose()
+        given, self._out = self._out, []
+        return given
 
-    def cut(self) -> Iterator[TextEvent]:
+    def cut(self) -> list[TextEvent]:
         """End all that waits: what comes now is no continuation of it."""
-        yield from self.feed(b"\n" if self._partial else b"", final=True)
+        given = self.feed(b"\n" if self._partial else b"", final=True)
         self._open = None
+        return given
 
-    def _take(self, raw: bytes) -> Iterator[TextEvent]:
+    def _take(self, raw: bytes) -> None:
         now, text = self._open, _decoded(raw)
-        if now is None or now.whole:
-            before = self._loose if now is None else now.extra
+        before = self._loose if now is None else now.extra if now.whole else None
+        if before == []:  # as nearly always
+            if (line := parse_line(text)) is not None:
+                if now is not None:
+                    self._close(now)
+                self._open = _Open([raw], line, self._ends.get(line.event))
+                return
+        elif before is not None:
             named, line = self._head(raw, text, before, alone=now is None)
             if line is not None:
                 lines = [*before[len(before) - named :], raw]
                 if now is not None:
-                    yield from self._close(now, named)
+                    self._close(now, named)
                 else:
                     del before[len(before) - named :]
-                    yield from self._drop_loose()
+                    self._drop_loose()
                 self._open = _Open(lines, line, self._ends.get(line.event))
                 return
         if now is not None and (not now.whole or parse_lost(text) is not None or now.goes_on(raw)):
             now.add(raw, text)
             return
         if now is not None:
-            yield from self._close(now)
+            self._close(now)
         if (lost := parse_lost(text)) is not None:
-            yield from self._drop_loose()
-            yield TextEvent((raw,), lost=lost)
+            self._drop_loose()
+            self._out.append(TextEvent((raw,), lost=lost))
         else:
             self._loose.append(raw)
             # A name is shorter than what it is filled up to, with blanks in front of it.
             if not self._loose[0].startswith(b" ") or len(b"\n".join(self._loose)) > _LONGEST_NAME:
-                yield from self._drop_loose()
+                self._drop_loose()
 
     def _head(self, raw: bytes, text: str, before: list[bytes], *, alone: bool) -> tuple[int, TextLine | None]:
         """Return the number of lines before that begin the name of the task, and the head of the event; None: none.
@@ -182,29 +192,29 @@ class TextEvents:
             return 0, parse_line(text)
         return 0, None
 
-    def _close(self, now: _Open, named: int = 0) -> Iterator[TextEvent]:
+    def _close(self, now: _Open, named: int = 0) -> None:
         """Give an event that is whole, and what was lost behind it; its last lines, so many, are another's."""
         self._open = None
         if now.end is not None and now.end.has_texts:
             self._by_format.add(now.line.event)
         if not now.given:
-            yield TextEvent(tuple(now.lines[: now.whole]), now.line)
-        for raw in now.extra[: len(now.extra) - named]:
-            yield TextEvent((raw,), lost=parse_lost(_decoded(raw)))
+            self._out.append(TextEvent(tuple(now.lines[: now.whole]), now.line))
+        for raw in now.lines[now.whole : len(now.lines) - named]:
+            self._out.append(TextEvent((raw,), lost=parse_lost(_decoded(raw))))
 
-    def _give_up(self, now: _Open, lines: deque[bytes]) -> Iterator[TextEvent]:
+    def _give_up(self, now: _Open, lines: deque[bytes]) -> None:
         """End an event that is longer than the kernel makes one; what is behind it is looked at anew."""
         self._open = None
         if not now.whole and now.line.event not in self._by_format:
             self._ends.pop(now.line.event, None)  # it is printed in another way than the format says
         end = now.whole or now.head
         if not now.given:
-            yield TextEvent(tuple(now.lines[:end]), now.line)
+            self._out.append(TextEvent(tuple(now.lines[:end]), now.line))
         lines.extendleft(reversed(now.lines[end:]))
 
-    def _drop_loose(self) -> Iterator[TextEvent]:
+    def _drop_loose(self) -> None:
         loose, self._loose = self._loose, []
-        yield from (TextEvent((raw,)) for raw in loose)
+        self._out += [TextEvent((raw,)) for raw in loose]
 
 
 def _is_no_loss(raw: bytes) -> bool:
