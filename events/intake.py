@@ -114,7 +114,8 @@ class Intake:
             if batch.after_gap:
                 self.owners.break_at(self._blocks.next_slab << WORD_BITS)
             chunks += batch.chunks
-            laid += [self._text(chunk) if chunk.text else self._lay(chunk) for chunk in batch.chunks]
+            cut = batch.after_gap
+            laid += [self._text(chunk, cut=cut) if chunk.text else self._lay(chunk) for chunk in batch.chunks]
         return self._take(chunks, laid)
 
     def flush(self) -> list[Taken]:
@@ -211,9 +212,9 @@ class Intake:
         elif lost < 0:
             self.overrun_unknown[cpu] += 1
 
-    def _text(self, chunk: Chunk, final: bool = False) -> _Laid:
+    def _text(self, chunk: Chunk, *, final: bool = False, cut: bool = False) -> _Laid:
         first = self._blocks.next_slab
-        found = self.lines.index(chunk.data, first, final)
+        found = self.lines.index(chunk.data, first, final=final, cut=cut)
         for key in found.breaks:
             self.owners.break_at(key, -1)
         for text in found.pieces:

@@ -9,15 +9,14 @@ from typing import NamedTuple
 
 from events.format import EventFormat
 from events.subbuffer import WORD_BITS, WORD_MASK, Lists, Walked
-from events.text import parse_line, parse_lost
+from events.text import TextLine
+from events.text_events import STACKS, TextEvents
 
 FIRST_OWN_ID = 1 << 16
 """Numbers from here on are ours: common_type has 16 bits."""
-
-
-_STACK_LINES = {"<stack trace>": "kernel_stack", "<user stack trace>": "user_stack"}
-"""How lines begin that no name of an event stands in: trace_stack_print() and trace_user_stack_print()."""
-_STACK_BEGINS = re.compile(rb": <(?:user )?stack trace>\n")
+_UNESCAPED = {"0": "\0", "n": "\n"}
+"""Letters behind a zero byte: all lines of an event are kept as one."""
+_ESCAPE = re.compile("\0([0n])")
 
 
 class Indexed(NamedTuple):
@@ -40,7 +39,7 @@ class LineIndex:
     """Finds the events in pieces of text as they come; a piece may end anywhere."""
 
     def __init__(self, formats: Mapping[int, EventFormat]) -> None:
-        self._rest = b""
+        self._events = TextEvents(formats)
         self._ids = {fmt.name: number for number, fmt in formats.items()}
         self._names: dict[int, str] = {}
         self._last: dict[int, int] = {}
@@ -51,6 +50,7 @@ class LineIndex:
     def use(self, number: int, fmt: EventFormat) -> None:
         """From now on an event of this name is this one (the text does not say the group)."""
         self._ids[fmt.name] = number
+        self._events.use(fmt)
 
     def name(self, number: int) -> str:
         """Name of an event without a format; empty: no such id was given."""
@@ -58,50 +58,61 @@ class LineIndex:
 
     @property
     def held(self) -> int:
-        """Whether an event waits that may go on behind its line, 0 or 1: a stack, or a quote that is not closed."""
-        return int(self._rest.endswith(b"\n"))
+        """Number of events that wait as they may go on behind their line, 0 or 1."""
+        return self._events.held
 
     def begin_anew(self) -> None:
         """Times of what comes from now on are of a clock that has begun again."""
         self._last.clear()
         self._lost_on.clear()
 
-    def index(self, data: bytes, first_slab: int, final: bool = False) -> Indexed:
-        """Take the next piece; `final`: nothing goes on behind the last line's end."""
-        text = self._rest + data
-        end = text.rfind(b"\n") + 1 if final else _whole(text)
-        self._rest = text[end:][-WORD_MASK:]
-        lists: Lists = ([], [], [])
-        found = Indexed((), Walked(*lists, 0), Counter(), Counter(), [], [])
-        pieces = tuple(_pieces(text[:end]))
-        bad = sum(self._piece(piece, number, lists, found) for number, piece in enumerate(pieces, first_slab))
-        return found._replace(pieces=pieces, walked=Walked(*lists, bad))
+    def index(self, data: bytes, first_slab: int, *, final: bool = False, cut: bool = False) -> Indexed:
+        """Take the next piece.
 
-    def _piece(self, piece: bytes, number: int, lists: Lists, found: Indexed) -> int:
+        Args:
+            data: it.
+            first_slab: number of the slab that is made of it.
+            final: nothing goes on behind the last line's end.
+            cut: nothing of before goes on in this piece.
+        """
+        lists: Lists = ([], [], [])
         stamps, keys, ids = lists
-        at = bad = 0
-        for raw in piece.removesuffix(b"\n").split(b"\n"):
-            text = raw.decode("utf-8", "backslashreplace")
-            line = parse_line(text)
-            if line is not None:
-                if line.cpu in self._lost_on:
-                    found.gaps.append((self._last.get(line.cpu, 0), line.ts))
-                    self._lost_on.discard(line.cpu)
-                    found.breaks.append(number << WORD_BITS | at)
-                self._last[line.cpu] = line.ts
-                stamps.append(line.ts)
-                keys.append(number << WORD_BITS | at)
-                ids.append(self._id(line.event or _STACK_LINES.get(line.text, "")))
-            elif (lost := parse_lost(text)) is not None:
-                if lost[1] < 0:
-                    found.lost_unknown[lost[0]] += 1
-                else:
-                    found.lost[lost[0]] += lost[1]
-                self._lost_on.add(lost[0])
-            elif not keys and text.strip() and not text.startswith((" => ", "#")):
-                bad += 1  # else it goes on with what the event above it says: a stack, a string with a line's end
-            at += len(raw) + 1
-        return bad
+        found = Indexed((), Walked(*lists, 0), Counter(), Counter(), [], [])
+        bad = 0
+        pieces = [bytearray()]
+        before = self._events.cut() if cut else []
+        for one in (*before, *self._events.feed(data, final=final)):
+            if one.line is not None:
+                if len(pieces[-1]) > WORD_MASK >> 1:
+                    pieces.append(bytearray())
+                key = first_slab + len(pieces) - 1 << WORD_BITS | len(pieces[-1])
+                self._behind_loss(one.line, key, found)
+                stamps.append(one.line.ts)
+                keys.append(key)
+                ids.append(self._id(one.line.event or STACKS.get(one.line.text, "")))
+                pieces[-1] += _escaped(b"\n".join(one.lines) if len(one.lines) > 1 else one.lines[0])
+                pieces[-1] += b"\n"
+            elif one.lost is not None:
+                self._lose(*one.lost, found)
+            else:
+                bad += bool(one.lines[0].strip()) and not one.lines[0].startswith((b" => ", b"#"))
+        texts = tuple(bytes(piece) for piece in pieces if piece)
+        return found._replace(pieces=texts, walked=Walked(*lists, bad))
+
+    def _behind_loss(self, line: TextLine, key: int, found: Indexed) -> None:
+        """Take an event, which may be the first of its CPU behind lost ones."""
+        if line.cpu in self._lost_on:
+            found.gaps.append((self._last.get(line.cpu, 0), line.ts))
+            self._lost_on.discard(line.cpu)
+            found.breaks.append(key)
+        self._last[line.cpu] = line.ts
+
+    def _lose(self, cpu: int, number: int, found: Indexed) -> None:
+        if number < 0:
+            found.lost_unknown[cpu] += 1
+        else:
+            found.lost[cpu] += number
+        self._lost_on.add(cpu)
 
     def _id(self, name: str) -> int:
         number = self._ids.get(name)
@@ -111,37 +122,11 @@ class LineIndex:
         return number
 
     def event_text(self, page: bytes, at: int) -> str:
-        """The line at a byte of a page, with those below it that belong to it."""
+        """Return the text of an event at a byte of a page, with all of its lines."""
         end = page.find(b"\n", at)
-        while 0 <= end < len(page) - 1 and not _begins(page, end + 1):
-            end = page.find(b"\n", end + 1)
-        return page[at : end if end >= 0 else len(page)].decode("utf-8", "backslashreplace")
+        text = page[at : end if end >= 0 else len(page)].decode("utf-8", "backslashreplace")
+        return _ESCAPE.sub(lambda match: _UNESCAPED.get(match[1], match[0]), text) if "\0" in text else text
 
 
-def _begins(text: bytes, at: int) -> bool:
-    """Whether an event, or the word about lost ones, begins with this line."""
-    end = text.find(b"\n", at)
-    line = text[at : end if end >= 0 else len(text)].decode("utf-8", "backslashreplace")
-    return parse_line(line) is not None or parse_lost(line) is not None
-
-
-def _whole(text: bytes) -> int:
-    """End of the last whole event: a string, or a stack, may go on behind the last line's end."""
-    end = text.rfind(b"\n") + 1
-    at = end
-    while at and len(text) - at < WORD_MASK:
-        at = text.rfind(b"\n", 0, at - 1) + 1
-        if _begins(text, at):
-            goes_on = text.count(b'"', at, end) % 2 or _STACK_BEGINS.search(text, at, end)
-            return at if goes_on else end
-    return end
-
-
-def _pieces(text: bytes) -> list[bytes]:
-    """Split at line ends into pieces that a key can address."""
-    pieces = []
-    while len(text) > WORD_MASK:
-        cut = text.rfind(b"\n", 0, WORD_MASK) + 1 or WORD_MASK
-        pieces.append(text[:cut])
-        text = text[cut:]
-    return [*pieces, text] if text else pieces
+def _escaped(text: bytes) -> bytes:
+    return text.replace(b"\0", b"\00").replace(b"\n", b"\0n") if b"\0" in text or b"\n" in text else text

@@ -54,16 +54,24 @@ class TextLine(NamedTuple):
 
 def parse_line(line: str) -> TextLine | None:
     """Read one line; None where it is none of an event (headers, stack entries, lost events)."""
+    found = parse_padded(line)
+    if found is None and (match := _LINE.match(line.rstrip("\n"))):
+        found = _read(match["comm"], match)
+    return found
+
+
+def parse_padded(line: str) -> TextLine | None:
+    """Read one line in which the task's name ends where the kernel ends it; None where it does not.
+
+    One like `a-1 [000] 1: x:` forges nothing then, nor does one with a line's end in it.
+    """
     line = line.rstrip("\n")
-    # Where the kernel puts it the name ends: one like `a-1 [000] 1: x:` forges nothing there.
     ends = dict.fromkeys((_end_of_task(line), _TASK_BYTES))
     match = next(filter(None, (_BEHIND_TASK.match(line, end) for end in ends)), None)
-    comm = line[: match.start()].lstrip() if match else ""
-    if not match:
-        match = _LINE.match(line)
-        comm = match["comm"] if match else ""
-    if not match:
-        return None
+    return _read(line[: match.start()].lstrip(" "), match) if match else None
+
+
+def _read(comm: str, match: re.Match[str]) -> TextLine | None:
     seconds, dot, fraction = match["ts"].partition(".")
     ts = int(seconds) * 1_000_000_000 + int(fraction) * 1000 if dot else int(seconds)
     if ts >= _LARGEST_TS:
@@ -104,7 +112,8 @@ def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:
         return _of_parts(printed, fmt, fmt.printing)
     body = f" {body}"
     places = _places(body, fmt.arguments)
-    return {field.name: _typed(field, body[start:stop].strip()) for field, start, stop in places}
+    quoted = any('"' in literal or "'" in literal for literal in fmt.printing.literals)
+    return {field.name: _typed(field, body[start:stop].strip(), quoted=quoted) for field, start, stop in places}
 
 
 def _places(body: str, fields: Sequence[Field]) -> list[tuple[Field, int, int]]:
@@ -137,20 +146,32 @@ def _places(body: str, fields: Sequence[Field]) -> list[tuple[Field, int, int]]:
 def _parts(body: str, printing: PrintFormat) -> list[str] | None:
     """What is printed by each conversion of the print fmt of a tracepoint, which names fields as it likes; or None.
 
-    Each ends where what comes behind it first is: the kernel quotes nothing.
+    Each ends where what comes behind it first is, and what is behind the last string is looked for from the end: the
+    kernel quotes nothing.
     """
     first, *others = printing.literals
     if not body.startswith(first):
         return None
+    texts = [n for n, conversion in enumerate(printing.conversions) if conversion.spec[-1:] in ("s", "c")]
+    last = texts[-1] if texts else 0
     parts, at = [], len(first)
-    for n, literal in enumerate(others, 1):
-        is_last = n == len(others)
-        stop = (len(body) - len(literal) if body.endswith(literal) else -1) if is_last else body.find(literal, at)
+    for literal in others[:last]:
+        stop = body.find(literal, at)
         if stop < at:
             return None
         parts.append(body[at:stop])
         at = stop + len(literal)
-    return parts
+    if not body.endswith(others[-1] if others else ""):
+        return None
+    behind: list[str] = []
+    end = len(body)
+    for literal in reversed(others[last:]):
+        stop = body.rfind(literal, at, end)
+        if stop < at:
+            return None
+        behind.append(body[stop + len(literal) : end])
+        end = stop
+    return [*parts, body[at:end], *reversed(behind[1:])] if behind else parts
 
 
 def _of_parts(texts: Sequence[str], fmt: EventFormat, printing: PrintFormat) -> dict[str, Value]:
@@ -163,23 +184,23 @@ def _of_parts(texts: Sequence[str], fmt: EventFormat, printing: PrintFormat) -> 
         if conversion.spec[-1:] in ("x", "X") and re.fullmatch("[0-9a-fA-F]+", text.strip()):
             found[field.name] = int(text, 16)
         else:
-            found[field.name] = _typed(field, text.strip())
+            found[field.name] = _typed(field, text.strip(), quoted=False)
     return found
 
 
-def _typed(field: Field, text: str) -> Value:
+def _typed(field: Field, text: str, *, quoted: bool) -> Value:
     if field.count is not None and text.startswith("{"):
-        return tuple(_scalar(field, part) for part in text.strip("{}").split(","))
-    return _scalar(field, text)
+        return tuple(_scalar(field, part, quoted=quoted) for part in text.strip("{}").split(","))
+    return _scalar(field, text, quoted=quoted)
 
 
-def _scalar(field: Field, text: str) -> Scalar:
+def _scalar(field: Field, text: str, *, quoted: bool) -> Scalar:
     if text == FAULT:
         return None
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+    if quoted and len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
     if field.kind is FieldKind.STRING:
-        return text
+        return text.removeprefix('"') if quoted else text  # the end of such a one did not come
     try:
         return int(text, 0)
     except ValueError:

@@ -12,6 +12,7 @@ from kernel.again import Told
 from kernel.arming import Mode
 from kernel.errors import KernelError, ProbeRefused, TooFast
 from kernel.session import Armed
+from kernel.text_note import text_note
 from kernel.undo import words_of
 from kernel.watch import Watch
 from probes.command import Armable, UserProbe
@@ -55,7 +56,7 @@ def arm(
     except KernelError as error:
         return ProbeRejected(probe, None, str(error), error.remedy)
     rate = armed.measured.text(armed.plan) if armed.measured is not None and armed.measured.hits else ""
-    losses = armed.plan.losses
+    losses = (*armed.plan.losses, *text_note(watching.connection.target, armed))
     if watching.connection.holds_events:
         losses = (*losses, f"nothing is armed: this is a recording, which holds {armed.plan.probe}")
     return ProbeArmed(probe, losses, rate, there=armed.plan.probe)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kernel.arming import Mode
 from kernel.connection import Connection
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
+from kernel.text_note import text_note
 from kernel.watch import Watch
 from probes.check import armable
 from probes.command import Armable
@@ -114,6 +115,7 @@ def carry_out(watch: Watch, order: Order) -> Done:
             armed = watch.arm(probe, at_any_rate=order.at_any_rate, mode=order.mode, triggers=order.triggers)
             done.append(armed)
             notes += [*armed.plan.losses, *trigger_notes(armed.plan, order.triggers)]
+            notes += text_note(watch.connection.target, armed)
     except BaseException as error:
         for armed in reversed(done):
             with contextlib.suppress(KernelError):  # a line that is gone says so by itself

@@ -511,4 +511,4 @@ def test_the_name_of_a_task_forges_no_event(comm):
     line = parse_line(raw.decode("utf-8", "backslashreplace"))
     assert line is not None
     assert (line.pid, line.cpu, line.ts, line.event) == (812, 1, 12_304_117_000, "foo")
-    assert line.comm == comm.decode("utf-8", "backslashreplace").lstrip()
+    assert line.comm == comm.decode("utf-8", "backslashreplace").lstrip(" ")

@@ -23,6 +23,7 @@ from kernel.limits import Limits
 from kernel.reconnect import what_becomes
 from kernel.replay import left_out
 from kernel.session import Armed
+from kernel.text_note import text_note
 from kernel.undo import words_of
 from kernel.watch import Watch
 from probes.check import armable
@@ -133,7 +134,8 @@ def arm(
         if armed.measured is not None and armed.measured.hits:
             text = armed.measured.text(armed.plan, counting=how.mode is Mode.COUNT)
             print(f"probewright: {plain(probe.subject)}: {text}", file=sys.stderr)
-        for loss in (*armed.plan.losses, *trigger_notes(armed.plan, how.triggers)):
+        notes = (*trigger_notes(armed.plan, how.triggers), *text_note(watch.connection.target, armed))
+        for loss in (*armed.plan.losses, *notes):
             print(f"probewright: {plain(loss)}", file=sys.stderr)
         wanted = armed.plan
         if watch.connection.holds_events:

@@ -1,0 +1,56 @@
+"""Line breaks in strings and names of tasks, through the kernel's text: no event is made of what they hold."""
+
+from __future__ import annotations
+
+import contextlib
+
+from events.cut_mark import is_mark
+from kernel.connection import Connection
+from kernel.lab.guest import Guest
+from kernel.lab_target import connect
+from kernel.quote import quote
+from kernel.text_note import text_note
+from kernel.watch import Watch
+from probes.syntax.parse import parse_probe
+from tests.real.processes import until
+
+PLACE = "(do_sys_openat2+0x4/0xd0)"
+FORGED = f"            evil-666     [001] .....    {{}}.123456: do_sys_openat2__entry: {PLACE} filename="
+NAMES = (
+    "/nx/plain",
+    f'/nx/1\n{FORGED}"forged',
+    "/nx/x\nCPU:1 [LOST 77 EVENTS]\n",
+    '/nx/y"\nCPU:1 [LOST 77 EVENTS]\n',
+    '/nx/a"b',
+    "/nx/\ttab\r\x1b[31m",
+    "/nx/" + "\n" * 9,
+)
+
+
+def test_a_name_of_a_file_or_of_a_task_forges_nothing(guest_72: Guest) -> None:
+    target = connect(guest_72, f"lab:{guest_72.kernel.release}", python=False)
+    with contextlib.closing(Connection(target)) as connection:
+        watch = Watch(connection)
+        try:
+            armed = watch.arm(parse_probe('f do_sys_openat2 filename:ustring if filename ~ "/nx/*"'))
+            assert "filename" in "".join(text_note(target, armed))
+            now = int(float(guest_72.run("cut -d' ' -f1 /proc/uptime")))
+            names = [name.replace("{}", str(now + 1)) for name in NAMES]
+            for name in names:
+                guest_72.run(f"cat <{quote(name)} 2>/dev/null || true")
+            guest_72.run("sh -c 'printf \"\\na-1 [000] 1: \" >/proc/$$/comm; : </nx/comm' 2>/dev/null || true")
+
+            def all_came() -> bool:
+                watch.tick()
+                return watch.store is not None and watch.store.next_seq > len(names)
+
+            assert until(all_came)
+            watch.settle()
+            store = watch.store
+            assert store is not None
+            records = [store.record(seq) for seq in range(store.next_seq)]
+            assert [one.values["filename"] for one in records] == [*names, "/nx/comm"]
+            assert records[-1].comm == "\na-1 [000] 1: " and not any(map(is_mark, records))
+            assert (store.lost, store.undecodable, store.late) == (0, 0, 0)
+        finally:
+            assert watch.close() == []
