@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from kernel.open import shipped_recording
+from tui.cli.stopping import TWICE
 
 HERE = str(shipped_recording())
 READS = ["run", "f vfs_read%return file->f_pos count $retval", "--target", HERE]
@@ -78,5 +79,6 @@ def test_two_signals_end_what_nobody_reads(words, status, said):
                 ):
                     assert time.monotonic() < end, "it goes on"
                     select.select([], [], [], 0.02)
+                time.sleep(TWICE)  # sooner it would be the same request
         _, told = process.communicate(timeout=60)
     assert (process.returncode, said in told) == (status, True), told

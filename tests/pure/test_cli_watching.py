@@ -107,6 +107,7 @@ def test_a_second_signal_ends_what_the_first_has_to_wait_for(target, signals, mo
     """As a print into a pipe that nobody reads."""
     told: list[str] = []
     monkeypatch.setattr("tui.cli.stopping.give_up_output", lambda: told.append("no output"))
+    monkeypatch.setattr("tui.cli.stopping.TWICE", -1.0)
     with stoppable():
         with whole_step():
             os.kill(os.getpid(), signal.SIGINT)
@@ -115,6 +116,19 @@ def test_a_second_signal_ends_what_the_first_has_to_wait_for(target, signals, mo
             told.append("not reached")
         told.append("not reached")
     assert told == ["goes on", "no output"]
+
+
+def test_a_signal_that_comes_twice_at_once_is_one(signals, monkeypatch):
+    """As timeout(1) sends it: what has to be whole is."""
+    monkeypatch.setattr("tui.cli.stopping.TWICE", 3600.0)
+    told: list[str] = []
+    with stoppable():
+        with whole_step():
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+            told.append("whole")
+        told.append("not reached")
+    assert told == ["whole"]
 
 
 def _told(target: FakeTarget) -> list[str]:

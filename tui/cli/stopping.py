@@ -12,6 +12,9 @@ from types import FrameType
 
 from tui.cli.ending import AGAIN, Ending
 
+TWICE = 0.2
+"""Seconds within which signals are one request: timeout(1) sends each to the process, and to its group behind it."""
+
 
 class Stopped(Ending):
     """Somebody asked the process to end."""
@@ -28,13 +31,15 @@ class _Held:
     late = False
     asked = False
     """One has come."""
+    since = float("-inf")
+    """Time at which it came, by time.monotonic()."""
 
 
 @contextlib.contextmanager
 def whole() -> Iterator[None]:
     """A signal that comes inside ends a `stoppable` block after it, so that nothing is taken by half.
 
-    Another one ends it at once, by `Forced`: whoever reads what is printed may have stopped reading.
+    Another one, `TWICE` later, ends it at once, by `Forced`: whoever reads what is printed may have stopped reading.
     """
     _Held.on = True
     try:
@@ -61,6 +66,7 @@ def force() -> None:
     """Standard output is given up, and the next call of a `stoppable` block's handler is by `Forced`."""
     give_up_output()
     _Held.on = _Held.asked = True
+    _Held.since = float("-inf")
 
 
 class stoppable:  # noqa: N801 - used as a with statement
@@ -75,14 +81,14 @@ class stoppable:  # noqa: N801 - used as a with statement
     def __enter__(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
             if _Held.asked:
-                if _Held.on:
+                if _Held.on and time.monotonic() - _Held.since > TWICE:
                     self.ignore()
                     _Held.on = _Held.late = False
                     give_up_output()
                     raise Forced
                 return
-            _Held.asked = True
-            self._hurry(time.monotonic())
+            _Held.asked, _Held.since = True, time.monotonic()
+            self._hurry(_Held.since)
             _Held.late = _Held.on
             if not _Held.on:
                 raise Stopped
