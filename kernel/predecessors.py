@@ -92,7 +92,7 @@ def _removal(path: str) -> Step:
     return Step(Effect.RMDIR, path)
 
 
-def left_before(target: Target) -> list[UndoFailure]:
+def remove_what_predecessors_left(target: Target) -> list[UndoFailure]:
     """Remove what predecessors left on a target that is going to be left, and return what stays.
 
     Where the connection is gone return nothing: it is told by who closes a session there.

@@ -30,7 +30,7 @@ from kernel.holder import Entry, Holder, NewGroup
 from kernel.homes import Homes
 from kernel.limits import Limits
 from kernel.line_cut import LineCut
-from kernel.predecessors import left_before
+from kernel.predecessors import remove_what_predecessors_left
 from kernel.recorder import Recorder
 from kernel.session import Armed, Session
 from kernel.session_start import open_session
@@ -424,7 +424,7 @@ class Watch(Holder):
             self._closed = self.closing = True
             session, self._session = self._session, None
             try:
-                return (session.close() if session else []) + left_before(self.connection.target)
+                return (session.close() if session else []) + remove_what_predecessors_left(self.connection.target)
             finally:
                 self.closing = False
 
