@@ -442,7 +442,7 @@ def test_what_was_written_on_a_host_has_no_line_of_an_event_that_the_kernel_has(
     made = PlannedEvent("pw_1_a", "read", "e:pw_1_a/read raw_syscalls/sys_enter", "-:pw_1_a/read", more=("e:more",))
     plan = Plan(armable("f vfs_read"), (made, PlannedEvent("sched", "sched_switch", "", "")))
     watch = SimpleNamespace(
-        connection=None,
+        connection=SimpleNamespace(target=None),
         armed=(),
         hold_recording=lambda: None,
         record_together=lambda: None,
