@@ -28,7 +28,6 @@ _MARK: Final = re.compile(
     r'line_cut: (?:lost=(\d{1,20}) )?(?:back=(\d{1,20}) )?seconds=(\d{1,12}\.\d{1,3}) note="([^"]*)"', re.ASCII
 )
 _ANEW: Final = "; the machine was booted anew"
-_FOR_GOOD: Final = ", and was not made anew"
 _LOST: Final = "; events of that time are lost"
 _NOTHING: Final = "; nothing was recorded then"
 _LARGEST: Final = 1 << 10
@@ -73,13 +72,19 @@ class LineCut(NamedTuple):
         return seconds_text(self.seconds)
 
     @property
+    def for_good(self) -> bool:
+        """Whether no other line was made: `seconds` ends when that was known."""
+        return self.lost is not None and self.back is None
+
+    @property
     def text(self) -> str:
         """In a line, for people."""
         when = "" if self.lost is None else f" from {_clock(self.lost)}"
         when += "" if self.back is None else f" to {_clock(self.back)}"
         by = f",{when} by its kernel's clock" if when else ""
-        anew = _FOR_GOOD if self.lost is not None and self.back is None else _ANEW * self.booted
-        return f"the line was cut for {self.shown}{by}{anew}{_LOST if self.missing else _NOTHING}"
+        if self.for_good:
+            return f"the line was cut{by}, and was not made anew; events from then on are lost"
+        return f"the line was cut for {self.shown}{by}{_ANEW * self.booted}{_LOST if self.missing else _NOTHING}"
 
     def batch(self, ts: int) -> Batch:
         """Return it as a line of trace_pipe; nothing of before is paired with what comes after.
@@ -88,7 +93,7 @@ class LineCut(NamedTuple):
         """
         # A line's end first: the text of before may have been cut in the middle of one.
         # In the place of a task's name, which every view shows, stands how much is missing.
-        task = f"{self.shown} {'lost' if self.missing else 'cut'}"[:16]
+        task = "all lost" if self.for_good else f"{self.shown} {'lost' if self.missing else 'cut'}"[:16]
         known = "".join(f"{name}={at} " for name, at in (("lost", self.lost), ("back", self.back)) if at is not None)
         when = max(ts, self.lost or 0)
         line = f'\n  {task}-0 [000] {when}: {EVENT}: {known}seconds={self.seconds:.3f} note="{self.text}"\n'
