@@ -97,12 +97,14 @@ def lower_latency(
     )
     losses = [f"{', '.join(map(str, latency.keys))}: times are kept for {_SIZE:,} different ones, and for no more"]
     (made,) = filtered(str(latency), latency.filter, [made], losses)
-    events = (
-        made,
-        replace(begin.event, triggers=(*begin.event.triggers, first), recorded=False),
-        replace(end.event, triggers=(*end.event.triggers, second), recorded=False),
-    )
+    events = (made, _measuring(begin.event, first), _measuring(end.event, second))
     return Plan(latency, events, tuple(losses))
+
+
+def _measuring(event: PlannedEvent, trigger: str) -> PlannedEvent:
+    """Return an end with its trigger, whose condition is its own: that of the event holds for no trigger."""
+    condition = f" if {event.filter}" if event.filter else ""
+    return replace(event, triggers=(*event.triggers, f"{trigger}{condition}"), filter="", recorded=False)
 
 
 def _column(field: str, side: _Side) -> Column:

@@ -117,6 +117,17 @@ def test_ends_may_be_probes_and_one_that_takes_two_events_is_refused():
     assert refused is not None and "arguments at the entry only" in refused.hint
 
 
+def test_the_condition_of_an_end_is_that_of_its_trigger():
+    """The filter of an event holds for no trigger (event_triggers_call in kernel/trace/trace_events_trigger.c)."""
+    text = "lat:x {f vfs_read count if count > 9} to {f vfs_read%return $retval if ret < 0} by common_pid"
+    plan = check_plan(text, kernel("7.2").btf, facts("7.2"), "pw_1", AROUND).plan
+    assert plan is not None
+    _, begin, end = plan.events
+    assert (begin.filter, end.filter) == ("", "")
+    assert begin.triggers == ("hist:keys=common_pid:x_t0=common_timestamp:clock=mono:size=16384 if count > 9",)
+    assert end.triggers[0].endswith("onmatch(pw_1.x_begin).pw_1__x($x_lat) if ret < 0")
+
+
 @pytest.mark.parametrize(
     ("words", "fields"),
     [

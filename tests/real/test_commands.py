@@ -197,6 +197,21 @@ def test_a_measured_time_is_printed_with_the_fields_of_both_ends(
     assert is_clean(guest_72), left(guest_72)
 
 
+def test_a_time_is_measured_where_the_conditions_of_its_ends_hold(guest_72: Guest, env: dict[str, str]) -> None:
+    begin = "f vfs_read count if count == 4242 || count == 4243"
+    spec = f"lat:x {{{begin}}} to {{f vfs_read%return $retval if ret == 4242}} by common_pid with count"
+    process = start("run", spec, "--json", "--target", address(guest_72), env=env)
+    assert until(lambda: is_recording(guest_72))
+    for size, number in ((999, 9), (4243, 5), (4242, 3)):
+        guest_72.run(f"dd if=/dev/zero of=/dev/null bs={size} count={number}")
+    assert process.stdout is not None
+    counts = [json.loads(process.stdout.readline())["values"]["count"] for _ in range(3)]
+    process.send_signal(signal.SIGINT)
+    done = finish(process)
+    assert (counts, done.status, done.out) == ([4242] * 3, 0, ""), done
+    assert is_clean(guest_72), left(guest_72)
+
+
 def test_a_graph_of_nothing_says_so(guest_72: Guest, env: dict[str, str]) -> None:
     where = ["--target", address(guest_72), "--for", "1"]
     slow = run("graph", "vfs_read", "--depth", "1", "--slower", "60000000", *where, env=env)
