@@ -29,7 +29,10 @@ class Table(NamedTuple):
 
 
 def events_with_tables(watching: Holder) -> tuple[PlannedEvent, ...]:
-    """Return the events of armed probes that have such a trigger, each once. Never waits."""
+    """Return the events of armed probes that have such a trigger, each once. Never waits.
+
+    The triggers of events that are not recorded measure a `lat:`.
+    """
     session = watching.session
     if not isinstance(session, Session):
         return ()
@@ -38,7 +41,7 @@ def events_with_tables(watching: Holder) -> tuple[PlannedEvent, ...]:
         event.path: now.get(event.path, event)
         for armed in session.armed
         for event, text in session.triggers(armed)
-        if text.strip().startswith("hist") and not is_own(text)
+        if event.recorded and text.strip().startswith("hist") and not is_own(text)
     }
     return tuple(found.values())
 

@@ -201,7 +201,9 @@ def test_a_time_is_measured_where_the_conditions_of_its_ends_hold(guest_72: Gues
     begin = "f vfs_read count if count == 4242 || count == 4243"
     spec = f"lat:x {{{begin}}} to {{f vfs_read%return $retval if ret == 4242}} by common_pid with count"
     process = start("run", spec, "--json", "--target", address(guest_72), env=env)
-    assert until(lambda: is_recording(guest_72))
+    session = "/sys/kernel/tracing/instances/probewright-*"
+    states = f"cat {session}/tracing_on {session}/events/synthetic/pw_*/enable 2>/dev/null || true"
+    assert until(lambda: guest_72.run(states).split() == [b"1", b"1"])
     for size, number in ((999, 9), (4243, 5), (4242, 3)):
         guest_72.run(f"dd if=/dev/zero of=/dev/null bs={size} count={number}")
     assert process.stdout is not None
