@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from widgets.matching import has_words
 
@@ -19,6 +19,11 @@ class Palette(CommandPalette):
         """Have the list do something; while no row of it is drawn it knows of no page (`widgets.option_rows`)."""
         if self.query_one(CommandList).scrollable_content_region or not action.startswith("page_"):
             super()._action_command_list(action)
+
+    def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
+        """Show what was found; a search that ends as the application does finds no list any more."""
+        if self.query(CommandList):
+            super()._refresh_command_list(command_list, commands, clear_current)
 
 
 class CommandsByName(Provider):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.command import CommandList
 from textual.widgets import Input, OptionList
 
 from tests.interface.test_app import application, recording
@@ -52,6 +53,17 @@ async def test_a_recording_that_opens_takes_nobody_from_the_palette(recording):
         app.replayed()
         await until(lambda: isinstance(app.focused, Input), pilot)
         assert isinstance(app.screen, Palette)
+
+
+async def test_a_search_that_ends_behind_the_palette_ends_nothing(recording):
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("ctrl+p")
+        await until(lambda: isinstance(app.screen, Palette), pilot)
+        found = app.screen.query_one(CommandList)
+        await found.remove()
+        app.screen._refresh_command_list(found, [], True)
 
 
 @pytest.mark.parametrize("height", [0, 3])

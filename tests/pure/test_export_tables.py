@@ -241,7 +241,7 @@ def test_rows_that_a_store_drops_meanwhile_are_counted():
         pass
     assert job.dropped == job.total - done - (job.passing.number - done) > 0
     assert out.getvalue().count(b"\n") == job.passing.number
-    assert job.notes == (f"{job.dropped:,} events were dropped for newer ones before they were written",)
+    assert job.notes[0] == f"{job.dropped:,} events were dropped for newer ones before they were written"
 
 
 def feed_again(store, raw) -> None:

@@ -63,7 +63,9 @@ def test_of_ticks_that_are_not_enough_few_are_shown_and_the_last_always(monkeypa
         watching.behind = watching.unsettled = left[0] > 0
 
     watching = SimpleNamespace(behind=False, unsettled=False, on_data=None, tick=tick)
-    app = SimpleNamespace(set_timer=lambda wait, work: due.append((wait, work)), call_after_refresh=lambda _: None)
+    app = SimpleNamespace(
+        set_timer=lambda wait, work: due.append((wait, work)), call_after_refresh=lambda _: None, screen_stack=["one"]
+    )
     monkeypatch.setattr("tui.feed.time.monotonic", lambda: now[0])
     feed = Feed(app, lambda: shown.append(left[0]), lambda: None)
     feed.follow(watching)

@@ -15,6 +15,7 @@ from probes.check import armable
 from probes.plan import Plan
 from probes.repeated import apart, told_again, under_another_name
 from probes.verdict import Verdict
+from tests.fake_target import FakeTarget
 
 TEXTS = (
     "f vfs_read",
@@ -88,6 +89,7 @@ def test_a_host_arms_one_and_says_it(monkeypatch):
         armed.append(str(probe))
         return SimpleNamespace(plan=Plan(probe, ()))  # type: ignore[arg-type]
 
-    done = carry_out(SimpleNamespace(connection=None, armed=(there,), arm=arm), order)  # type: ignore[arg-type]
+    connection = SimpleNamespace(target=FakeTarget())
+    done = carry_out(SimpleNamespace(connection=connection, armed=(there,), arm=arm), order)  # type: ignore[arg-type]
     assert armed == ["f vfs_read"]
     assert any("p vfs_read is there already" in note for note in done.notes)
