@@ -129,7 +129,7 @@ class TestTaken:
             "head -c 4096 /dev/zero >/tmp/lowered; chmod 640 /tmp/lowered",
             "dd if=/tmp/lowered of=/dev/null bs=100 count=2 2>/dev/null",
             *(f"echo 0 >events/{event.path}/enable" for event in plan.events),
-            "grep dd- trace || true; echo >dynamic_events",
+            "grep vfs_read__ trace || true; echo >dynamic_events",
         ]
         lines = guest.run("\n".join(script)).decode().splitlines()
         entries = [line for line in lines if "vfs_read__entry:" in line and 'file="lowered"' in line]
