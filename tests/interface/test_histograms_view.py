@@ -152,6 +152,22 @@ async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_sh
     app.watching.close()
 
 
+async def test_a_measured_time_is_shown_among_the_events(living):
+    """Its own hist triggers count nothing for anybody."""
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        await paste(pilot, "lat:slow {f vfs_read count} to {f vfs_read%return} by common_pid")
+        await until(lambda: app.compose_place.current is not None, pilot)
+        await pilot.press("enter")
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        await pilot.pause()
+        assert app.live_place.view.name == "events"
+    app.watching.close()
+
+
 async def test_a_recording_has_no_tables():
     app = application(shipped_recording())
     async with app.run_test(size=SIZE) as pilot:
