@@ -79,6 +79,11 @@ class Plan:
         """All lines, in the order in which they are written."""
         return tuple(line for event in self.events for line in event.lines)
 
+    @property
+    def has_hist_trigger(self) -> bool:
+        """Whether a hist trigger counts a recorded event; those of events that are not recorded measure a `lat:`."""
+        return any(text.startswith("hist:") for event in self.events if event.recorded for text in event.triggers)
+
 
 def titles_of(plans: Sequence[Plan]) -> list[str]:
     """Return a title for each plan: what it probes, with the name of its events where several probe the same.

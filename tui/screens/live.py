@@ -312,7 +312,7 @@ class LiveScreen(LiveCommands):
         plan = next((one.plan for one in armed if one.plan.probe == probe), None)
         if plan is None or watching is None:
             return
-        if any(text.startswith("hist:") for event in plan.events if event.recorded for text in event.triggers):
+        if plan.has_hist_trigger:
             await self.action_view("histograms")
         elif not self._view.shows(plan):
             await self.action_view("events")

@@ -57,7 +57,7 @@ class HistogramsView(View):
 
     def shows(self, plan: Plan) -> bool:
         """Only those with a hist trigger have tables."""
-        return any(text.startswith("hist:") for event in plan.events for text in event.triggers)
+        return plan.has_hist_trigger
 
     @property
     def table_name(self) -> str:
