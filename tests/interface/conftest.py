@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,9 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
 import tui.keyboard
+from tests.interface.widget_host import SAID_LATELY
 from tests.shared_work import collections_without_modules, pumps_closed_after_the_test, recordings_packed_once
+from tui.saying import SayingApp
 
 FRAME = 1 / 250
 """Seconds between two paints of a screen in tests."""
@@ -47,6 +50,20 @@ def style_sheets_parsed_once() -> Iterator[None]:
 def keys_pressed_with_thought(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each key come long after the one before, whatever time that takes; tests of fast typing stop the clock."""
     monkeypatch.setattr(tui.keyboard, "CLOCK", itertools.count(0, 10).__next__)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def messages_kept() -> Iterator[None]:
+    """Keep the last messages of each application for `widget_host.until`: on the screen they stay for seconds."""
+    notify = SayingApp.notify
+
+    def notify_and_keep(app: SayingApp, message: str, **more: Any) -> None:
+        vars(app).setdefault(SAID_LATELY, deque(maxlen=8)).append(message)
+        notify(app, message, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SayingApp, "notify", notify_and_keep)
+        yield
 
 
 async def idle(min_sleep: float = 0, max_sleep: float = 1) -> None:

@@ -15,6 +15,9 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+SAID_LATELY = "_said_lately"
+"""Name of the last messages of an application, where they are kept."""
+
 
 def screen_text(app: App[Any]) -> list[str]:
     """Rows of the screen, without what is blank at their ends."""
@@ -95,5 +98,7 @@ async def until(condition: Callable[[], object], pilot: Pilot[Any], seconds: flo
         except (LookupError, NoMatches):
             pass
         if time.monotonic() >= end:
-            raise AssertionError("\n".join(["the application did not come to that state:", *screen_text(pilot.app)]))
+            said = vars(pilot.app).get(SAID_LATELY, ())
+            state = ["the application did not come to that state:", *screen_text(pilot.app), "it said lately:", *said]
+            raise AssertionError("\n".join(state))
         await asyncio.sleep(0.02)
