@@ -11,6 +11,7 @@ import pytest
 
 from events import chunks
 from events.kallsyms import Symbols
+from kernel import trampolines
 from kernel.pump import Pump
 
 LARGE = 1 << 16
@@ -52,6 +53,13 @@ def collections_without_modules() -> Iterator[None]:
         yield
     gc.set_threshold(*before)
     gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def calls_never_followed_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no boot in which calls were followed: stand-ins have that of the same recording, in all tests."""
+    monkeypatch.setattr(trampolines, "_started", set())
+    monkeypatch.setattr(trampolines, "_with_modules", set())
 
 
 @pytest.fixture(autouse=True)

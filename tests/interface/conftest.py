@@ -19,7 +19,12 @@ from textual.css.stylesheet import Stylesheet
 
 import tui.keyboard
 from tests.interface.widget_host import SAID_LATELY
-from tests.shared_work import collections_without_modules, pumps_closed_after_the_test, recordings_packed_once
+from tests.shared_work import (
+    calls_never_followed_before,
+    collections_without_modules,
+    pumps_closed_after_the_test,
+    recordings_packed_once,
+)
 from tui.saying import SayingApp
 
 FRAME = 1 / 250
@@ -27,7 +32,12 @@ FRAME = 1 / 250
 BUSY = 0.25
 """Share of a frame in which a process that computes is not idle."""
 
-__all__ = ["collections_without_modules", "pumps_closed_after_the_test", "recordings_packed_once"]
+__all__ = [
+    "calls_never_followed_before",
+    "collections_without_modules",
+    "pumps_closed_after_the_test",
+    "recordings_packed_once",
+]
 
 
 @pytest.fixture(scope="session", autouse=True)
