@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import gc
+import hashlib
 import weakref
 from collections.abc import Iterator
 
 import pytest
 
+from btf.btf import Btf
+from btf.damage import Damage
 from events import chunks
 from events.kallsyms import Symbols
-from kernel import trampolines
+from kernel import knowledge, trampolines
 from kernel.pump import Pump
+from kernel.shared_types import types_of
 
 LARGE = 1 << 16
 """Bytes: smaller chunks are unpacked in no time, and tests damage them in a thousand ways."""
@@ -34,6 +38,26 @@ def recordings_packed_once() -> Iterator[None]:
         patch.setattr(chunks, "_unpack", unpack_once)
         patch.setattr(chunks, "_deflate", deflate_once)
         patch.setattr(Symbols, "parse", functools.lru_cache(8)(Symbols.parse))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def types_indexed_once() -> Iterator[None]:
+    """Keep the types of kernels with their indexes of names, unless they are damaged: a tenth of a test's time."""
+    kept: dict[bytes, Btf] = {}
+
+    def types_once(data: bytes, damage: Damage) -> Btf:
+        if len(data) < LARGE:
+            return types_of(data, damage)
+        digest = hashlib.blake2b(data, digest_size=32).digest()
+        found = kept.get(digest)
+        if found is None or found.damage.first:
+            found = kept[digest] = types_of(data, damage)
+        found.damage = damage
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knowledge, "types_of", types_once)
         yield
 
 

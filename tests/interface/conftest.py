@@ -24,6 +24,7 @@ from tests.shared_work import (
     collections_without_modules,
     pumps_closed_after_the_test,
     recordings_packed_once,
+    types_indexed_once,
 )
 from tui.saying import SayingApp
 
@@ -37,6 +38,7 @@ __all__ = [
     "collections_without_modules",
     "pumps_closed_after_the_test",
     "recordings_packed_once",
+    "types_indexed_once",
 ]
 
 

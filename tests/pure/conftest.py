@@ -5,6 +5,7 @@ from tests.shared_work import (
     collections_without_modules,
     pumps_closed_after_the_test,
     recordings_packed_once,
+    types_indexed_once,
 )
 
 __all__ = [
@@ -12,4 +13,5 @@ __all__ = [
     "collections_without_modules",
     "pumps_closed_after_the_test",
     "recordings_packed_once",
+    "types_indexed_once",
 ]
