@@ -46,7 +46,7 @@ def test_a_name_of_a_file_or_of_a_task_forges_nothing(guest_72: Guest) -> None:
             for name in names:
                 guest_72.run(f"cat <{quote(name)} 2>/dev/null || true")
             # The kernel writes a task's name down when it leaves the processor behind its first event.
-            named = "printf \"\\na-1 [000] 1: \" >/proc/$$/comm; true </nx/name; sleep 0.2; true </nx/comm"
+            named = 'printf "\\na-1 [000] 1: " >/proc/$$/comm; true </nx/name; sleep 0.2; true </nx/comm'
             guest_72.run(f"sh -c {quote(named)} 2>/dev/null || true")
 
             def all_came() -> bool:
