@@ -263,6 +263,35 @@ def test_clean_takes_away_a_killed_session_with_latencies(guest: Guest, env: dic
     assert is_clean(guest), left(guest)
 
 
+@DIALECTS
+def test_clean_takes_away_a_synthetic_event_that_was_written_down(
+    guest: Guest, env: dict[str, str], request: pytest.FixtureRequest
+) -> None:
+    """By a killed agent; a shell writes nothing down, as docs/losses.md has it, and the event stays."""
+    by_shell = request.node.callspec.params["guest"].endswith("-sh")
+    words = ("--target", address(guest), "--reconnect", "0", "--json")
+    process = start("run", *words, "s:mine u64 lat", SPEC, env=env)
+    assert process.stdout is not None
+    guest.workload(True)
+    first = process.stdout.readline()
+    guest.workload(False)
+    assert first.startswith(b"{"), finish(process)
+    (name,) = guest.run(f"ls {TRACING}/instances").decode().split()
+    _end(guest, int(name.removeprefix("probewright-").partition("_")[0]))
+    done = finish(process)
+    assert done.status == 3, done
+    events = f"cat {TRACING}/dynamic_events"
+    mine = b"s:synthetic/mine\tu64 lat\n"
+    assert mine in guest.run(events)
+    done = command.run("clean", "--target", address(guest), env=env)
+    group = f"pw_{name.removeprefix('probewright-')}"
+    assert (done.status, done.out) == (0, f"{group}: removed\n"), done
+    assert guest.run(events) == (mine if by_shell else b"")
+    if by_shell:
+        guest.run(f"echo '-:synthetic/mine' >> {TRACING}/dynamic_events")
+    assert is_clean(guest), left(guest)
+
+
 def test_clean_on_the_machine_itself_takes_away_latencies(inside: Guest, tmp_path: Path) -> None:
     group = _killed_with_latencies(inside, ssh_to(inside, tmp_path))
     assert inside.run("cd /pw && exec python3 -m tui clean").decode() == f"{group}: removed\n"
