@@ -15,6 +15,7 @@ import pytest
 
 from kernel.lab import cache
 from kernel.lab.guest import Guest
+from kernel.line_cut import EVENT
 from tests.real import command
 from tests.real.code_inside import PROGRAM, put_code
 from tests.real.command import SPEC, address, finish, screen_on, ssh_to, start
@@ -112,6 +113,8 @@ def test_cut_line_ends_the_command_and_leaves_nothing(guest: Guest, env: dict[st
     assert done.status == 3, done
     assert "Traceback" not in done.err
     assert "cut" in done.err
+    *_, last = done.objects
+    assert last["event"] == EVENT and "not made anew" in last["values"]["note"], last
     assert remains(process.pid, below) == []
     assert is_clean(guest), left(guest)
 
