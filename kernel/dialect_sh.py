@@ -31,7 +31,7 @@ class ShellDialect:
         silence: int = SILENCE,
     ) -> None:
         """`another` starts one more shell over there, with the same rights and unbuffered output."""
-        self._shell = Shell(process, silence)
+        self._shell = Shell(process, silence, another)
         self._another = another
         self.pid = self._shell.pid
         self._guards: list[tuple[Step, int]] = []
@@ -114,7 +114,7 @@ class ShellDialect:
     def stream(self, instance: str) -> TextStream:
         # An answer first: the other shell could only say that nothing came.
         self._shell.run(f"t_there {self._word(instance + '/trace_pipe')}", instance)
-        stream = TextStream(self._another(), instance)
+        stream = TextStream(self._another(), instance, lambda: self._shell.loss, self._shell.patience)
         self._streams = [*(known for known in self._streams if not known.closed), stream]
         keep_asking(lambda: self._shell.run(":"), lambda: self.heard, lambda: stream.closed)
         return stream

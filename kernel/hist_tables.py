@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from events.summary.hist_text import Histogram, parse_hist
+from events.summary.hist_text import Histogram, may_be_forged, parse_hist, sections
 from kernel.armed import text_fields
-from kernel.errors import FileRefused
+from kernel.errors import FileRefused, KernelError
 from kernel.holder import Holder
 from kernel.session import Session
 from probes.hist.kept import is_own
@@ -47,7 +47,9 @@ def events_with_tables(watching: Holder) -> tuple[PlannedEvent, ...]:
 
 
 def read_tables(watching: Holder) -> Iterator[Table]:
-    """Read the tables, event by event; waits for the kernel. Raises FileRefused, TargetLost."""
+    """Read the tables, event by event; waits for the kernel. Raises FileRefused, TargetLost, and what
+    `histograms_of` raises.
+    """
     session = watching.session
     if not isinstance(session, Session):
         return
@@ -58,6 +60,24 @@ def read_tables(watching: Holder) -> Iterator[Table]:
             if event not in events_with_tables(watching):
                 continue  # its probe went meanwhile
             raise
-        for histogram in parse_hist(text, text_fields(session.armed, event.path)):
+        for histogram in histograms_of(session, event.path, text):
             if not is_own(histogram.trigger):
                 yield Table(event.path, histogram, "" if " if " in histogram.trigger else event.filter)
+
+
+def histograms_of(session: Session, path: str, text: str) -> tuple[Histogram, ...]:
+    """Read the `hist` file of an event. Raises FileRefused, TargetLost, and KernelError where a key is forged.
+
+    The text of a key that a process chose may look like a whole histogram; then there are more of them than triggers.
+
+    Args:
+        session: has the event armed.
+        path: of the event.
+        text: of the file, as it was read.
+    """
+    texts = text_fields(session.armed, path)
+    if may_be_forged(text, texts):
+        triggers = session.instance.read(f"events/{path}/trigger").splitlines()
+        if len(sections(text)) > sum(line.startswith("hist:") for line in triggers):
+            raise KernelError(f"{path}: a key that a process chose looks like a histogram, so that none is sure")
+    return parse_hist(text, texts)

@@ -12,10 +12,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from events.summary.hist_text import Histogram, parse_hist
-from kernel.armed import text_fields
+from events.summary.hist_text import Histogram
 from kernel.counting import Counting, Phase, Remove, Seen, Step, Switch, Write, Zero, next_step
 from kernel.errors import KernelError, TargetLost, TargetUnusable
+from kernel.hist_tables import histograms_of
 from kernel.session import Armed, Session
 from probes.hist.kept import Keeping, Kept, is_of, keeping
 from probes.plan import PlannedEvent
@@ -224,7 +224,7 @@ class Histograms:
                 taken.add((path, kept.what))
                 if path not in texts:
                     told = session.instance.read(f"events/{path}/hist")
-                    texts[path] = parse_hist(told, text_fields(session.armed, path))
+                    texts[path] = histograms_of(session, path, told)
                 yield from [Read(kept, one) for one in texts[path] if is_of(one.trigger, kept.trigger)][:1]
 
     def _session(self) -> Session:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from kernel import predecessors
 from kernel.again import arm_again, told
@@ -26,9 +26,6 @@ from kernel.silence import words
 from kernel.target import Target
 from kernel.watch import Watch
 from probes.regrouped import has_chosen_name, regrouped, renamed
-
-if TYPE_CHECKING:
-    from events.clock import Offset  # which has numpy with it
 
 T = TypeVar("T")
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
@@ -59,22 +56,6 @@ class GaveUp(KernelError):
 def can_come_back(watch: Watch) -> bool:
     """Whether a watch that has ended can be brought back: its line was cut, and there is a way to make another."""
     return isinstance(watch.error, TargetLost) and can_be_reached_again(watch.connection.target)
-
-
-def cut_for_good(watch: Watch, offset: Offset | None, now: int) -> LineCut:
-    """Return the gap that ends with the command, where the line was cut and is not made anew.
-
-    Args:
-        watch: its line was cut.
-        offset: of its kernel's clock, as it was known last; None: it never was.
-        now: the clock that the offset leads to, in nanoseconds.
-    """
-    target, latest = watch.connection.target, watch.store.latest if watch.store is not None else 0
-    if not isinstance(target, FarTarget):
-        return LineCut.lasting(0.0)._replace(lost=latest or None)
-    gone = max(0.0, time.monotonic() - target.heard)
-    heard = int(now - gone * 1e9) - offset.ns - offset.uncertainty if offset is not None else 0
-    return LineCut.lasting(gone)._replace(lost=max(latest, heard, 0) or None)
 
 
 def begun_anew(

@@ -14,11 +14,13 @@ import select
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 
 from foreign.text import encoded
 from kernel.errors import FileRefused, TargetLost
 from kernel.patience import LOOK, Patience, write_patiently
 from kernel.shell_program import PROGRAM
+from kernel.witness import AFTER, Witness
 
 SILENCE = 120
 """Seconds without a command after which the shell undoes and ends."""
@@ -51,8 +53,19 @@ def errno_of(words: str) -> int:
 class Shell:
     """Commands to one sh, and their answers."""
 
-    def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
-        """`process` has a POSIX shell behind its stdin and stdout which reads its script there. Raises TargetLost."""
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        silence: int = SILENCE,
+        another: Callable[[], subprocess.Popen[bytes]] | None = None,
+    ) -> None:
+        """Give a shell the program. Raises TargetLost.
+
+        Args:
+            process: has a POSIX shell behind its stdin and stdout which reads its script there.
+            silence: seconds without a command after which it undoes and ends.
+            another: starts one more shell over there, which tells of this one (`kernel.witness`); None: none does.
+        """
         if process.stdin is None or process.stdout is None:
             raise ValueError("the process needs pipes")
         self._to, self._from = process.stdin, process.stdout
@@ -65,6 +78,10 @@ class Shell:
         """When the far side last said something."""
         self.unanswered: float | None = None
         """When the command was sent whose answer is awaited, by time.monotonic(); None: none is."""
+        self._another = another
+        self._witness: Witness | None = None
+        """Of the command whose answer is awaited, where that stays away."""
+        self.pid = 0
         self._data = bytearray()
         self._stale = b""
         self._start()
@@ -89,6 +106,7 @@ class Shell:
                 output, status, words = self._answer(token.encode(), limit)
             finally:
                 self.unanswered = None
+                self._dismiss_witness()
         if status:
             raise FileRefused(path, errno_of(words.decode("utf-8", "replace")))
         return output
@@ -124,9 +142,28 @@ class Shell:
         return False
 
     def _keep_talking(self) -> None:
+        """Tell the shell that we are there; notice that it has ended, also while nobody asks it for anything."""
         with contextlib.suppress(TargetLost, FileRefused):
-            while not self._quiet.wait(self._silence / 6):
-                self.run(f"t_watch {self._silence}")
+            due = time.monotonic() + self._silence / 6
+            while not self._quiet.wait(max(0.0, min(LOOK, due - time.monotonic()))):
+                self._listen()
+                if time.monotonic() >= due:
+                    due = time.monotonic() + self._silence / 6
+                    self.run(f"t_watch {self._silence}")
+
+    def _listen(self) -> None:
+        """Take what comes unasked, such as the end of the line, where no answer is awaited. Raises TargetLost."""
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            while not self._quiet.is_set() and select.select([self._from], [], [], 0)[0]:
+                self._receive()
+                if len(self._data) > 1 << 17:
+                    raise self._lose("the far side sent what makes no sense: words that nobody asked for")
+        except (OSError, ValueError):  # our end was closed
+            raise self._lose("the line was cut") from None
+        finally:
+            self._turn.release()
 
     def _send(self, data: bytes) -> None:
         try:
@@ -166,12 +203,25 @@ class Shell:
     def _receive(self) -> None:
         last = time.monotonic()
         while not select.select([self._from], [], [], LOOK)[0]:
+            self._look_at_work(time.monotonic() - last)
             self._check_patience(last, last)
         part = os.read(self._from.fileno(), 1 << 16)
         if not part:
             raise self._lose("the line was cut, or the shell on the far side ended")
         self._data += part
         self.heard = time.monotonic()
+
+    def _look_at_work(self, waited: float) -> None:
+        """Hear of the shell by a witness, where it has been waited for so many seconds."""
+        if self._witness is None and self._another is not None and self.pid and waited >= AFTER:
+            self._witness = Witness(self._another, self.pid)
+        if self._witness is not None and self._witness.tells_of_work():
+            self.heard = time.monotonic()
+
+    def _dismiss_witness(self) -> None:
+        witness, self._witness = self._witness, None
+        if witness is not None:
+            witness.close()
 
     def _check_patience(self, asked: float, progress: float) -> None:
         """Raises TargetLost where the line was given up, or an answer was waited for long enough."""

@@ -119,6 +119,7 @@ class Tape:
         queued: Callable[[], AbstractContextManager[Sequence[Batch | Mapping[int, EventFormat] | Armed]]],
         counts: Callable[[], Counts | None],
         meta: Mapping[str, Any],
+        last: Callable[[], Batch | None] = lambda: None,
     ) -> Path | None:
         """Finish it with the last names of a session and its counts; gives its path. Raises OSError.
 
@@ -127,6 +128,7 @@ class Tape:
             queued: what was read and is still to be given to `write`; inside nobody else writes.
             counts: what was lost so far.
             meta: values that are known by now, in the place of those at the beginning.
+            last: gives what stands behind all events, once the far side was asked for the last time.
         """
         with self._changing:
             with queued() as entries:
@@ -143,7 +145,10 @@ class Tape:
                 if session is not None:
                     names = session.cmdlines()
                     self._homes.look(names)
-            recorder.close(names, _since(self._before, counts()), self._homes.known, meta)
+            lost = _since(self._before, counts())
+            if (mark := last()) is not None:
+                recorder.pages(mark)
+            recorder.close(names, lost, self._homes.known, meta)
             return recorder.path
 
 

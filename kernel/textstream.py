@@ -9,16 +9,20 @@ import select
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 
 from events.batch import Batch, Chunk
 from foreign.text import encoded
 from kernel.drain import write_all
 from kernel.errors import StreamClosed, TargetLost
+from kernel.patience import Patience
 from kernel.quote import quote
 from kernel.shell_program import STREAM
 
 _PATIENCE = 60.0
 """Seconds for the shell over there to begin."""
+_LOOK = 0.2
+"""Seconds between two looks whether anybody waits for it any more."""
 _NOISE = 1 << 17
 """Bytes that it may print before."""
 _WAY_OUT = "it needs a second session of the same connection: look for MaxSessions in the sshd_config there"
@@ -30,13 +34,30 @@ class TextStream:
     Nothing is read ahead: where nobody asks, the pipes fill, then the kernel's own ring buffer.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], instance: str) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        instance: str,
+        loss: Callable[[], str] = str,
+        patience: Patience | None = None,
+    ) -> None:
+        """Start to read. Raises TargetLost.
+
+        Args:
+            process: has a POSIX shell behind its stdin and stdout which reads its script there.
+            instance: folder of the instance over there.
+            loss: why the shell that works beside it is lost; empty: it is not. Without that one nobody would undo
+                anything over there, so its end is that of the stream.
+            patience: with the far side; a stream that has not begun when the command is to end is not waited for.
+        """
         if process.stdin is None or process.stdout is None:
             raise ValueError("the process needs pipes")
         self._process, self._to, self._from = process, process.stdin, process.stdout
         self._rest = b""
         self.closed = False
         self._lost = ""
+        self._loss = loss
+        self._patience = patience or Patience()
         self.heard = time.monotonic()
         """When the last byte came, by time.monotonic()."""
         self._closing = threading.Lock()
@@ -46,18 +67,20 @@ class TextStream:
         try:
             write_all(self._to.fileno(), encoded(script))
             self.pids = self._hello(self._from.fileno(), token.encode())
-        except (OSError, TargetLost):
+        except (OSError, TargetLost) as error:
             self._process.kill()
             self._process.communicate()
-            raise TargetLost("the far side could not start to read trace_pipe", _WAY_OUT) from None
+            if isinstance(error, TargetLost):
+                raise
+            raise _no_stream() from None
         """Processes over there that read for us; none once they have ended: another may get the number."""
 
     def read(self, timeout: float) -> Batch | None:
         end = time.monotonic() + timeout
         with self._reading:
             while not self.closed:
-                if self._lost:
-                    raise TargetLost(self._lost)
+                if why := self._lost or self._loss():
+                    raise TargetLost(why)
                 if not select.select([self._from], [], [], max(0.0, end - time.monotonic()))[0]:
                     return None
                 data = os.read(self._from.fileno(), 1 << 18)
@@ -101,14 +124,14 @@ class TextStream:
         with self._reading:  # which the end of the process has woken
             self._from.close()
 
-    @staticmethod
-    def _hello(source: int, token: bytes) -> tuple[int, ...]:
+    def _hello(self, source: int, token: bytes) -> tuple[int, ...]:
         """Processes there: the shell, its dd, what waits for our end. What a login prints before is passed over."""
         line, end = bytearray(), time.monotonic() + _PATIENCE
         for _ in range(_NOISE):
-            if not select.select([source], [], [], max(0.0, end - time.monotonic()))[0]:
-                break
-            if not (byte := os.read(source, 1)):  # no more: what follows are events
+            while not (came := select.select([source], [], [], _LOOK)[0]) and time.monotonic() < end:
+                if why := self._loss() or "the target was left" * (time.monotonic() >= self._patience.ends):
+                    raise TargetLost(f"{why}, before the far side began to read trace_pipe")
+            if not came or not (byte := os.read(source, 1)):  # no more: what follows are events
                 break
             line += byte
             if byte == b"\n":
@@ -116,4 +139,8 @@ class TextStream:
                 if len(words) == 4 and words[0] == token and all(w.isdigit() and len(w) < 11 for w in words[1:]):
                     return tuple(int(word) for word in words[1:])
                 line.clear()
-        raise TargetLost("it does not say which processes read")
+        raise _no_stream()
+
+
+def _no_stream() -> TargetLost:
+    return TargetLost("the far side could not start to read trace_pipe", _WAY_OUT)

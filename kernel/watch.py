@@ -25,9 +25,10 @@ from kernel.arming import Mode
 from kernel.bounds import SCREEN, Bounds
 from kernel.connection import Connection
 from kernel.counts import Counts
-from kernel.errors import KernelError
+from kernel.errors import KernelError, TargetLost
 from kernel.holder import Entry, Holder, NewGroup
 from kernel.homes import Homes
+from kernel.last_cut import last_cut
 from kernel.limits import Limits
 from kernel.line_cut import LineCut
 from kernel.predecessors import remove_what_predecessors_left
@@ -40,6 +41,7 @@ from kernel.time_of_day import TimeOfDay
 from kernel.undo import UndoFailure
 
 if TYPE_CHECKING:
+    from events.clock import Offset
     from events.store import Store
 
 __all__ = ["Entry", "Watch"]
@@ -235,14 +237,39 @@ class Watch(Holder):
             self._session.pump.settle()
             self._session.pump.close()
 
-    def mark_end(self, cut: LineCut) -> None:
-        """Have the mark of a line that is not made anew behind all that came; for the thread of `tick`."""
+    def mark_end(self, offset: Offset | None = None, now: int | None = None) -> None:
+        """Have the mark of a line that is lost and not made anew behind all that came; for the thread of `tick`.
+
+        Does nothing where it is there, or nothing was recorded that could be missing.
+
+        Args:
+            offset: of the kernel's clock to `now`.
+            now: a clock, in nanoseconds; None: the offset is that of `clock`, to the time of day.
+        """
+        cut = self._last_cut(offset, now)
+        if cut is None:
+            return
         with self._lock:
             if self._session is None:
                 return
             self._take_queue(self._session)
             self._inbox.append(cut)
             self.end_mark, self.behind = cut, True
+        self.tick()  # at once: rows that come later may be of others, and younger
+        if self.store is not None:
+            self.store.flush()
+
+    def _last_cut(self, offset: Offset | None = None, now: int | None = None) -> LineCut | None:
+        """The gap of a line that is lost, up to now; None: there is none that has no mark."""
+        store = self.store
+        if store is None or self.end_mark is not None or not isinstance(self.lost, TargetLost):
+            return None
+        recorded = self.traces or any(mode is not Mode.OFF for mode in self.modes)
+        if self.connection.holds_events or not recorded:
+            return None
+        if now is None:
+            offset, now = self.clock.offset(store, max(store.latest, 0), store.next_seq), time.time_ns()
+        return last_cut(self.connection.target, store.latest, offset, now)
 
     def forget(self) -> None:
         """Show only what comes from now on; see `recall`. What is armed stays, and so do the formats."""
@@ -278,6 +305,10 @@ class Watch(Holder):
                 if self.store is not None and self.store.missed != told.nmissed:
                     self.store.missed = told.nmissed
         return told
+
+    def last_look(self) -> None:
+        """Ask the kernel once more for what was lost; a line that is lost by then shows in `lost`."""
+        self._lost()
 
     def measure_clock(self) -> None:
         """Measure the clock of the kernel where that is due, for times of day. Waits for it. Raises TargetLost."""
@@ -382,8 +413,11 @@ class Watch(Holder):
         return self._counted
 
     def stop_recording(self) -> Path | None:
-        """Finish the recording with what was read by now; gives its path. Raises OSError."""
-        return self._tape.end(self._session, self._queued, self._lost, self.clock.meta)
+        """Finish the recording with what was read by now; gives its path. Raises OSError.
+
+        Where the line is lost the file says so at its end, whatever becomes of the line.
+        """
+        return self._tape.end(self._session, self._queued, self._lost, self.clock.meta, self._end_of_recording)
 
     @contextlib.contextmanager
     def _entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:
@@ -407,6 +441,11 @@ class Watch(Holder):
                 self._take_queue(self._session)
             waiting = [entry for entry in self._inbox if not isinstance(entry, NewGroup)]
             yield [self._marked(entry) if isinstance(entry, LineCut) else entry for entry in waiting]
+
+    def _end_of_recording(self) -> Batch | None:
+        """The mark behind all that is in a recording that ends now; None: the line stands, or it has its mark."""
+        cut = self._last_cut()
+        return self._marked(cut) if cut is not None else None
 
     def _marked(self, cut: LineCut) -> Batch:
         """A cut as the row that it is in the store and in a recording."""

@@ -38,8 +38,15 @@ def lines_of(tables: Iterable[Table]) -> Iterator[TableLine]:
         yield from _entries(found)
         dropped = f", {grouped(found.dropped)} without room" if found.dropped else ""
         yield TableLine(f"  {grouped(found.hits)} hits, {grouped(found.room_taken)} entries{dropped}", "dim")
+        if found.alike:
+            yield TableLine(f"  {alike_text(found.alike)}", "dim")
         if table.ignored:
             yield TableLine(safe(f"  counted {ignored_text(table.ignored)}"), "dim")
+
+
+def alike_text(number: int) -> str:
+    """Say why the entries of a histogram are not shown, of which its text seems to hold so many."""
+    return f"its text reads as {grouped(number)} entries: a key that a process chose looks like some, none is sure"
 
 
 CUT: Final = "  (counted since the line came back: what was counted before went with it)"
@@ -78,9 +85,14 @@ def _entries(found: Histogram) -> Iterator[TableLine]:
 def _rows(entry: Entry, values: list[str]) -> Iterator[list[str]]:
     """Yield the lines of an entry: several where a key is a stack; values stand in the first."""
     shown = dict(entry.shown)
-    columns = [[safe(text.strip()) for text in key.text.split("\n")] for key in entry.keys]
+    columns = [[safe(text.strip()) for text in _lines(key)] for key in entry.keys]
     for number, cells in enumerate(zip_longest(*columns, fillvalue="")):
         yield [*cells, *("" if number else shown.get(name, "") for name in values)]
+
+
+def _lines(key: Key) -> list[str]:
+    """Return the frames of a stack; of a text a line break is one of its characters."""
+    return key.text.split("\n") if key.is_stack else [key.text]
 
 
 def _line(cells: list[str], widths: list[int], keys: int) -> str:
@@ -110,6 +122,7 @@ def object_of(table: Table, cuts: int = 0, host: str = "") -> dict[str, Any]:
         "entries_taken": found.room_taken,
         "without_room": found.dropped,
         "cuts": cuts,
+        **({"entries_alike": found.alike} if found.alike else {}),
         **({"ignored_filter": table.ignored} if table.ignored else {}),
     }
 

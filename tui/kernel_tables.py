@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tui.filter import Filter
 
 _HEADS: Final = ("summary", "event", "trigger", "active")
-_TOTALS: Final = ("hits", "entries_taken", "without_room", "cuts")
+_TOTALS: Final = ("hits", "entries_taken", "entries_alike", "without_room", "cuts")
 _NUMBERED: Final = ("log2", "buckets", "hex", "sym", "sym-offset", "execname", "syscall")
 """Modifiers of keys whose text is not their number alone."""
 
@@ -53,7 +53,10 @@ class HistogramsTable(ViewTable):
         keys = (titles_of_key(*key) for trigger in triggers for key in keys_of(trigger))
         values = (f"value.{name}" for trigger in triggers for name in values_of(trigger))
         host = ("host",) if any(host for _, _, host in self.tables) else ()
-        return (*host, *dict.fromkeys((*_HEADS, *(title for titles in keys for title in titles), *values)), *_TOTALS)
+        own = (*_HEADS, *(title for titles in keys for title in titles), *values)
+        alike = any(table.histogram.alike for table, _, _ in self.tables)
+        totals = [name for name in _TOTALS if name != "entries_alike" or alike]
+        return (*host, *dict.fromkeys(own), *totals)
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the objects of `run --json`."""
@@ -67,7 +70,7 @@ class HistogramsTable(ViewTable):
             keys = {title: value for key in entry["keys"] for title, value in _cells_of(key)}
             values = {f"value.{name}": value for name, value in entry["values"].items()}
             yield {**about, **keys, **values}
-        yield {**about, "summary": "hist totals", **{name: row[name] for name in _TOTALS}}
+        yield {**about, "summary": "hist totals", **{name: row[name] for name in _TOTALS if name in row}}
 
 
 class _WatchHistograms(HistogramsTable):
@@ -91,8 +94,9 @@ def _cells_of(key: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     number = key.get("number")
     if beside:
         yield beside[0], number
-    frames = Key(key["name"], modifier, key["text"]).label.split("\n")
-    yield title, number if number is not None and not beside else ";".join(frame.strip() for frame in frames)
+    read = Key(key["name"], modifier, key["text"])
+    text = ";".join(frame.strip() for frame in read.label.split("\n")) if read.is_stack else read.label
+    yield title, number if number is not None and not beside else text
 
 
 class KernelSummaryTable(ViewTable):

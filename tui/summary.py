@@ -9,6 +9,7 @@ from events.event_names import event_name
 from kernel.watch import Watch
 from probes.hist.kept import LATENCY
 from probes.plan import titles_of
+from tui.hist_tables import alike_text
 from tui.shown import note_of_gap
 from tui.summed import QUANTILES, SHOWN, Shown, Subject, kernel_tasks, kernel_values, powers_of, quantile_of
 from tui.ways_out import BOTH_ENDS
@@ -145,6 +146,8 @@ def of_kernel(watching: Watch, reads: tuple[Read, ...], subject: Subject) -> Sum
         total = sum(read.histogram.hits for read in wanted)
         shown = kernel_values(watching, wanted[0], subject)
         values = bars_of(f"{subject.label}  {grouped(len(shown))} in {grouped(total)} hits", shown[:SHOWN], total)
+        if alike := wanted[0].histogram.alike:
+            values = Bars(subject.label, (Bar(alike_text(alike)),))
     elif subject.field:
         values = Bars(subject.label, (Bar("the kernel has no histogram of such a field"),))
     return SummaryText(

@@ -146,7 +146,8 @@ def objects_of_kernel(
         elif read.kept.what != LATENCY:
             subject = Subject(read.kept.event.path, read.kept.what)
             shown = kernel_values(watch, read, subject, exact=exact)
-            yield values_object(subject, shown, read.histogram.hits, exact=not read.histogram.dropped, most=most)
+            sure = not (read.histogram.dropped or read.histogram.alike)
+            yield values_object(subject, shown, read.histogram.hits, exact=sure, most=most)
     had_room = not any(read.histogram.dropped for read in reads if read.kept.is_task)
     yield values_object(Subject(), kernel_tasks(reads), hits, exact=had_room, most=most)
 

@@ -2,8 +2,9 @@
 
 hist_trigger_show and hist_trigger_print_key in kernel/trace/trace_events_hist.c. Several histograms of one event
 stand one behind the other, each with its trigger above and its totals below. The text of a key comes from processes:
-it may hold anything. A head counts only at the beginning or behind the totals of the histogram before, and of totals
-the last ones below a head: who forges both has to know the whole of the form.
+it may hold anything, line breaks too. A head counts only at the beginning or behind the totals of the histogram
+before, and of totals the last ones below a head; that a text forges both shows in the number of histograms, which the
+caller knows. That it forges entries shows in the number of entries, which stands in the totals.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ class Key(NamedTuple):
         return whole_number(match[1], base) if match else None
 
     @property
+    def is_stack(self) -> bool:
+        """Whether it is a stack, each frame in a line of its own; line breaks of other keys are part of a text."""
+        return self.modifier == "stacktrace" or self.name in ("common_stacktrace", "stacktrace")
+
+    @property
     def label(self) -> str:
         """For people: the name where there is one beside the number."""
         named = self.modifier in ("execname", "syscall")
@@ -95,6 +101,9 @@ class Histogram(NamedTuple):
     """Entries as the kernel counts them."""
     dropped: int
     """Events for whose keys there was no room."""
+    alike: int = 0
+    """Texts that look like an entry, where they are more than the kernel counts: the text of a key holds some of
+    them. No entry is sure then, and `entries` is empty; 0: all is well."""
 
 
 class Section(NamedTuple):
@@ -130,10 +139,21 @@ def parse_hist(text: str, texts: Collection[str] = ()) -> tuple[Histogram, ...]:
         text: of the file.
         texts: names of the event's fields that are texts, which processes choose.
     """
-    return tuple(
-        Histogram(one.trigger, one.active, _entries(text[one.body], keys_of(one.trigger), texts), *one.totals)
-        for one in sections(text)
-    )
+    return tuple(_histogram(one, text[one.body], texts) for one in sections(text))
+
+
+def may_be_forged(text: str, texts: Collection[str] = ()) -> bool:
+    """Return whether a `hist` file has a key whose text is a process's own; arguments as for `parse_hist`."""
+    return any(_of_processes(keys_of(one.trigger), texts) for one in sections(text))
+
+
+def _histogram(section: Section, body: str, texts: Collection[str]) -> Histogram:
+    names = keys_of(section.trigger)
+    entries = _entries(body, names, values_of(section.trigger), texts)
+    _, counted, _ = section.totals
+    if len(entries) > counted and _of_processes(names, texts):
+        return Histogram(section.trigger, section.active, (), *section.totals, len(entries))
+    return Histogram(section.trigger, section.active, entries, *section.totals)
 
 
 def keys_of(trigger: str) -> list[tuple[str, str]]:
@@ -156,22 +176,48 @@ def _named(term: str) -> tuple[str, str]:
     return (half if half == "common_cpu" and half * 2 == name else name), modifier
 
 
-def _entries(text: str, names: list[tuple[str, str]], texts: Collection[str]) -> tuple[Entry, ...]:
+def _entries(text: str, names: list[tuple[str, str]], values: list[str], texts: Collection[str]) -> tuple[Entry, ...]:
+    """Read what looks like entries: each from a line that begins as one to the last line that ends as one."""
+    lines = text.split("\n")
+    begin = re.compile(rf"{{ {re.escape(names[0][0])}[.:]")
+    if not any(map(begin.match, lines)):
+        begin = re.compile("{ ")  # no kernel writes so
+    tails = [_tail(line, values) for line in lines]
+    starts: list[int] = []
+    ended = True
+    for at, line in enumerate(lines):
+        if ended and begin.match(line):
+            starts.append(at)
+        # Between two entries stands at most what onmax() and onchange() keep.
+        ended = tails[at] is not None or (ended and (not line or line.startswith("\t")))
     entries: list[Entry] = []
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if not lines and not line.startswith("{ "):
-            continue  # comments, blank lines, and what onmax() and onchange() keep
-        lines.append(line)
-        # The last bracket is that behind the keys: what follows it are numbers and bars.
-        end = line.rfind("}")
-        if end >= 0 and line[end + 1 : end + 2] in ("", " "):
-            shown = tuple((name + percent, text) for name, percent, text in _VALUE.findall(line[end + 1 :]))
-            values = {name: float(text) for name, text in shown if not text.startswith("#")}
-            body = "\n".join([*lines[:-1], line[:end]])
-            entries.append(Entry(_keys(body.removeprefix("{ "), names, texts), values, shown))
-            lines = []
+    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=False):
+        end = next((at for at in range(stop - 1, start - 1, -1) if tails[at] is not None), None)
+        if end is None:
+            continue  # of an entry that is cut off
+        body = "\n".join([*lines[start:end], lines[end][: lines[end].rfind("}")]])
+        shown = tails[end] or ()
+        numbers = {name: float(value) for name, value in shown if not value.startswith("#")}
+        entries.append(Entry(_keys(body.removeprefix("{ "), names, texts), numbers, shown))
     return tuple(entries)
+
+
+def _tail(line: str, values: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """Return the values behind the last bracket of a line, which are numbers and bars; None: no entry ends so."""
+    at = line.rfind("}")
+    if at < 0 or line[at + 1 : at + 2] not in ("", " "):
+        return None
+    tail = line[at + 1 :]
+    shown = tuple((name + percent, text) for name, percent, text in _VALUE.findall(tail))
+    told = [name for name, _ in shown]
+    there = [name for name in values if name in told]  # a bar may be of no length
+    return shown if not values or told == there else None
+
+
+def _of_processes(names: list[tuple[str, str]], texts: Collection[str]) -> list[int]:
+    """Return the numbers of the keys whose text processes choose."""
+    chosen = {*texts, "comm", "common_comm"}
+    return [n for n, (name, modifier) in enumerate(names) if name in chosen or modifier == "execname"]
 
 
 def _keys(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> tuple[Key, ...]:
@@ -191,9 +237,7 @@ def _places(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> 
 
     The text of a process may look like the keys behind it: those that are numbers are looked for from the end.
     """
-    chosen = {*texts, "comm", "common_comm"}
-    of_process = [n for n, (name, modifier) in enumerate(names) if name in chosen or modifier == "execname"]
-    last = max(of_process, default=len(names) - 1)
+    last = max(_of_processes(names, texts), default=len(names) - 1)
     behind: list[int] = []
     end = len(body)
     for name, _ in reversed(names[last + 1 :]):

@@ -23,7 +23,7 @@ from kernel.hosts.opening import open_host
 from kernel.hosts.order import Order
 from kernel.hosts.services import Services
 from kernel.limits import Limits
-from kernel.reconnect import PATIENCE, Reconnecting, can_come_back, cut_for_good, cut_silent
+from kernel.reconnect import PATIENCE, Reconnecting, can_come_back, cut_silent
 from kernel.watch import Watch
 
 
@@ -188,6 +188,7 @@ class Fleet:
         watches = [host.watch for host in self.hosts if host.watch is not None]
         for watch in self._given_up():
             watch.hurry(time.monotonic())
+        self._hear_of_silent(watches)
         self._end_reading(watches)
         self._comebacks.close()
         self._end_reading(watches)  # of sessions that were begun meanwhile
@@ -208,6 +209,14 @@ class Fleet:
         self.give_up()
         return [trying.watch for trying in tried]
 
+    def _hear_of_silent(self, watches: Sequence[Watch]) -> None:
+        """Wait until hosts that owe an answer are heard, or their lines are lost: their events are missing then."""
+        silent = [watch for watch in watches if watch.silent is not None]
+        for watch in silent:
+            watch.hurry(time.monotonic())
+        with ThreadPoolExecutor(max(1, len(silent)), "silent") as askers:  # a looker may wait for that very answer
+            wait([askers.submit(watch.last_look) for watch in silent])
+
     def _end_reading(self, watches: Sequence[Watch]) -> None:
         """Read what is in the buffers of all hosts, side by side, then no more."""
         wait([self._lookers.submit(watch.end_reading) for watch in watches])
@@ -222,8 +231,9 @@ class Fleet:
         watch.tick(budget)
         if collecting:
             self._collect(host)
-        if watch.error is not None and host.trying is None:
-            self._end_of(host, watch, watch.error)
+        error = watch.lost if self._ending else watch.error
+        if error is not None and host.trying is None:
+            self._end_of(host, watch, error)
             if collecting:
                 self._collect(host)
 
@@ -237,11 +247,8 @@ class Fleet:
                 return
             host.lost(error)
             self._tell()
-        if host.state is State.LOST and watch.end_mark is None and (watch.armed or watch.traces):
-            watch.mark_end(cut_for_good(watch, host.offset(self.now()), self.now()))
-            watch.tick()  # at once: another attempt may take this one's place, and younger rows of others the mark's
-            if watch.store is not None:
-                watch.store.flush()
+        if host.state is State.LOST:
+            watch.mark_end(host.offset(self.now()), self.now())
 
     def _collect(self, host: Host) -> None:
         if host.trying is None:  # else its clock may be another one by now

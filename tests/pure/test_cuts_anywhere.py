@@ -181,26 +181,51 @@ def test_nothing_is_tried_again_where_nobody_asked_for_it(tmp_path, command, cap
         assert not path.exists()
 
 
-def test_what_came_is_in_the_file_also_where_the_line_stays_away(tmp_path, command, capsys) -> None:
-    passed = messages(tmp_path, command)
-    on = [at for at, what in enumerate(passed, 1) if "b'1'" in what and "/enable" in what]
+class Gone(Counting):
+    """Its line is cut while its events are followed, and stays away."""
 
-    class Gone(Counting):
-        def _again(self, cancel: object, asking: bool) -> Reached:
-            raise TargetUnusable("no route to box")
+    def __init__(self, passed: Sequence[str]) -> None:
+        super().__init__(0)
+        on = [at for at, what in enumerate(passed, 1) if "b'1'" in what and "/enable" in what]
 
-    path = tmp_path / "x.pwr"
-    side = Gone(0)
-    words = ["record", "f vfs_read", "f vfs_write", "-o", str(path), "--count", "100", "--reconnect", "1"]
+        def lost(step: Step) -> None:
+            if step.path.endswith("/enable") and "vfs_read" in step.path:
+                self.cut_at = self.messages + len(passed) - on[-1]  # some seconds later: it is being followed
 
-    def lost(step: Step) -> None:
-        if step.path.endswith("/enable") and "vfs_read" in step.path:
-            side.cut_at = side.messages + len(passed) - on[-1]  # some seconds later: it is being followed
+        self.after = lost
 
-    side.after = lost
+    def _again(self, cancel: object, asking: bool) -> Reached:
+        raise TargetUnusable("no route to box")
+
+
+@pytest.mark.parametrize("patience", ["0", "1"])
+def test_what_came_is_in_the_file_also_where_the_line_stays_away(tmp_path, command, capsys, patience) -> None:
+    side, path = Gone(messages(tmp_path, command)), tmp_path / "x.pwr"
+    words = ["record", "f vfs_read", "f vfs_write", "-o", str(path), "--count", "100", "--reconnect", patience]
     assert command(side, words) == 3
     assert f"{path}: " in capsys.readouterr().out
     assert not Recording.open(path).truncated
+    watch = replay_of(path)
+    store = watch.store
+    assert store is not None
+    rows = [store.record(seq) for seq in range(store.next_seq)]
+    assert [is_mark(row) for row in rows] == [*[False] * (len(rows) - 1), True], "it stands behind all events"
+    (gap,) = watch.cuts
+    assert gap.for_good and gap.lost is not None and rows[-2].ts <= gap.lost <= time.monotonic_ns()
+    watch.close()
+
+
+def test_what_is_given_out_ends_with_the_cut_of_a_line_that_stays_away(tmp_path, command, capsys) -> None:
+    passed, out = messages(tmp_path, command), tmp_path / "x.jsonl"
+    words = ["run", "f vfs_read", "f vfs_write", "--count", "100", "--reconnect", "0"]
+    for more in (["--json"], ["--export", f"jsonl:{out}"]):
+        capsys.readouterr()
+        assert command(Gone(passed), [*words, *more]) == 3
+        told = out.read_text() if out.exists() else capsys.readouterr().out
+        rows = [json.loads(line) for line in told.splitlines()]
+        assert len(rows) > 1 and [row["event"] for row in rows].index(EVENT) == len(rows) - 1, more
+        values = rows[-1]["values"]
+        assert "not made anew" in values["note"] and values["lost"] >= rows[-2]["ts"] and "back" not in values
 
 
 def test_events_are_printed_wherever_the_line_is_cut(tmp_path, command, capsys) -> None:

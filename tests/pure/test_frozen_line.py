@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.recording import Recording
-from kernel import far_start, patience
+from kernel import far_start, patience, shell, witness
 from kernel.connection import Connection
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.far import FarTarget, Reached
@@ -25,8 +25,9 @@ from kernel.undo import UndoFailure, words_of
 from kernel.watch import Watch
 from probes.graph_plan import GraphPlan
 from tests.fake_target import FakeTarget
-from tests.pure.far_sides import KINDS, eventually, far_side
+from tests.pure.far_sides import KINDS, SHELLS, eventually, far_side
 from tests.pure.test_cuts_anywhere import Counting, command  # noqa: F401 - a fixture
+from tests.real.processes import descendants
 from tui.cli.watching import take_away
 
 TIMES = st.floats(0, 1e6)
@@ -80,6 +81,56 @@ def test_an_agent_is_heard_while_the_kernel_takes_its_time(tmp_path: Path) -> No
         assert {far.dialect.pid, *far.dialect.stream_pids()} == set(map(int, tasks)), (
             "all are left out of what is traced"
         )
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A witness that is wanted at once, and a patience that a slow write outlasts."""
+    monkeypatch.setattr(shell, "LOOK", 0.02)
+    monkeypatch.setattr(shell, "AFTER", 0.0)
+    monkeypatch.setattr(witness, "_BEAT", 0.05)
+    monkeypatch.setattr(patience, "USUAL", 3.0)
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("kind", SHELLS)
+def test_a_shell_is_heard_while_the_kernel_takes_its_time(kind: str, tmp_path: Path) -> None:
+    """Longer than a silent line is waited for; a pipe that nobody reads is a file of such a kernel."""
+    slow = tmp_path / "current_tracer"
+    os.mkfifo(slow)
+    with far_side(kind) as far, ThreadPoolExecutor(2) as pool:
+        step = pool.submit(far.dialect.perform, Step(Effect.WRITE, str(slow), b"nop"))
+        assert eventually(lambda: far.dialect.unanswered is not None)
+        asked = far.dialect.unanswered
+        assert asked is not None
+        assert eventually(lambda: far.dialect.heard > asked + 2 * patience.USUAL or step.done())
+        assert not step.done()
+        assert slow.read_bytes() == b"nop"
+        step.result()
+        assert far.dialect.read("/proc/self/comm", 99)
+        beside = far.dialect._shell  # type: ignore[union-attr]
+        assert beside._witness is None, "it is sent away with the answer"
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("frozen", ["shell", "work"])
+@pytest.mark.parametrize("kind", SHELLS)
+def test_a_frozen_shell_is_lost_with_a_witness_too(kind: str, frozen: str, tmp_path: Path) -> None:
+    slow = tmp_path / "current_tracer"
+    os.mkfifo(slow)
+    with far_side(kind) as far, ThreadPoolExecutor(1) as pool:
+        step = pool.submit(far.dialect.perform, Step(Effect.WRITE, str(slow), b"nop"))
+        assert eventually(lambda: bool(descendants(far.dialect.pid)))
+        stopped = [far.dialect.pid] if frozen == "shell" else [*descendants(far.dialect.pid)]
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(TargetLost, match="no answer for 3 s"):
+                step.result(60)
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+            slow.read_bytes()
 
 
 def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> None:

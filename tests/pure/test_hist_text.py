@@ -102,6 +102,67 @@ def test_a_key_that_looks_like_a_histogram_is_none(forged):
     assert parse_hist(text[: text.rindex("\nTotals")]) == (comm,)
 
 
+ROW = "{{ {key}: {text:<50}, pid: {pid:10} }} hitcount: {hits:10}"
+
+
+def _printed(key: str, rows: list[tuple[str, int, int]]) -> str:
+    """A histogram as the kernel prints it: the text as it is, in as many columns as it takes."""
+    lines = "".join(ROW.format(key=key, text=text, pid=pid, hits=hits) + "\n" for text, pid, hits in rows)
+    head = f"# event histogram\n#\n# trigger info: hist:keys={key},pid:vals=hitcount:sort=hitcount [active]\n#\n\n"
+    return f"{head}{lines}\nTotals:\n    Hits: 9\n    Entries: {len(rows)}\n    Dropped: 0\n"
+
+
+HOSTILE = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                "\n",
+                "}",
+                "{ path: ",
+                " } hitcount: 5",
+                " } hitcount:          5\n",
+                "\n{ path: root",
+                ", pid:          1",
+                "\tmax: 5",
+                ROW.format(key="path", text="root", pid=1, hits=99),
+                ROW.format(key="path", text="root", pid=1, hits=99) + "\n",
+                "\nTotals:\n    Hits: 1\n    Entries: 9\n    Dropped: 0\n",
+            ]
+        ),
+        st.text(max_size=5),
+    ),
+    max_size=8,
+).map("".join)
+
+
+@given(st.lists(st.tuples(HOSTILE, st.integers(0, 1 << 22), st.integers(0, 1 << 40)), max_size=5))
+def test_a_text_forges_no_entry(rows):
+    """Each entry that is shown is one of the kernel's; where that is not sure there is none, and it is said."""
+    (found,) = parse_hist(_printed("path", rows), {"path"})
+    assert (found.hits, found.room_taken) == (9, len(rows))
+    if found.alike:
+        assert found.entries == () and found.alike > len(rows)
+    else:
+        told = [(entry.keys[0].text, entry.keys[1].number, entry.hits) for entry in found.entries]
+        assert told == [(text.strip(), pid, hits) for text, pid, hits in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "alike"),
+    [
+        ("a\nb", 0),
+        ("x } hitcount: 5\ny", 0),
+        ("x, pid: 1 } hitcount: 5\n{ path: y, pid: 2 } hitcount: 7\nz", 2),
+        ("x } hitcount: 5\n{ path: y", 2),
+        ("x } hitcount:          5\n{ path: root } hitcount:         99\n{ path: y", 3),
+    ],
+)
+def test_entries_that_can_not_be_told_apart_are_said_to_be_so(text, alike):
+    (found,) = parse_hist(_printed("path", [(text, 7, 2)]), {"path"})
+    assert found.alike == alike
+    assert [(entry.keys[0].text, entry.hits) for entry in found.entries] == ([] if alike else [(text, 2)])
+
+
 NAMES = st.text(st.characters(exclude_characters="}\n"), max_size=20)
 LIKE_KEYS = st.lists(st.sampled_from([", pid:", ", path:", ", cpu:", "         77", "x"]), max_size=5).map("".join)
 

@@ -360,3 +360,27 @@ def test_a_line_that_is_cut_while_a_host_is_opened_is_made_anew():
 def test_a_host_that_was_never_reached_is_not_waited_for():
     host, reached, messages = opened_with({1: NotReached("one: Connection refused")})
     assert (host.state, host.why, reached, messages) == (State.UNREACHABLE, "one: Connection refused", [], 1)
+
+
+def test_a_host_that_is_silent_at_the_end_has_its_mark(fleet, one, two):
+    """Nobody knew that its line was cut: that it gives no answer any more tells."""
+    one.event(fleet.now(), pid=1)
+    two.event(fleet.now(), pid=2)
+    until(fleet, lambda: len(shown(fleet)) == 2)
+    (before,) = (event.record.ts for event in shown(fleet) if event.host == "one")
+    read = one.read
+
+    def frozen(path: str, *rest: int) -> bytes:
+        if path.endswith("/stats") and one.ends < time.monotonic():
+            one.lose("no answer")
+            raise TargetLost("no answer")
+        return read(path, *rest)
+
+    one.read = frozen
+    one.heard = one.unanswered = time.monotonic() - 10
+    fleet.finish()
+    assert states(fleet) == {"one": State.LOST, "two": State.ARMED}
+    assert [host for host, name in names(fleet) if name == EVENT] == ["one"]
+    (mark,) = (cut_of_record(event.record) for event in shown(fleet) if event.event == EVENT)
+    assert mark is not None and mark.for_good and mark.lost is not None and mark.lost >= before
+    one.vanish()  # the far side undoes by itself

@@ -206,6 +206,33 @@ def taped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Pat
     yield path, gap
 
 
+def test_a_recording_that_ends_while_the_line_is_cut_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever becomes of the line: for what comes after it there is another file."""
+    monkeypatch.setattr(kernel.recorder, "_text_symbols", lambda _: b"")
+    monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
+    made = Clocked()
+    watch = Watch(Anything(made.target))
+    try:
+        armed = watch.arm(probe("vfs_read"))
+        watch.record_to(tmp_path / "one.pwr")
+        made.event(time.monotonic_ns(), id_of(armed))
+        shown(watch, 1)
+        cut(made, watch)
+        watch.stop_recording()
+        kept = [gap for batch in Recording.open(tmp_path / "one.pwr").batches() if (gap := cut_of(batch))]
+        assert [gap.for_good for gap in kept] == [True]
+        made.happens_when_on(slow=0.0)
+        Reconnecting(watch).run()
+        watch.record_to(tmp_path / "two.pwr")
+        assert shown(watch, 3)[:3] == ["vfs_read", EVENT, "vfs_read"]
+        watch.stop_recording()
+        assert watch.end_mark is None and len(watch.cuts) == 1
+        kept = [gap for batch in Recording.open(tmp_path / "two.pwr").batches() if (gap := cut_of(batch))]
+        assert not any(gap.for_good for gap in kept)
+    finally:
+        watch.close()
+
+
 def given_out(path: Path, form: str, out: Path, capsys: pytest.CaptureFixture[str]) -> bytes:
     capsys.readouterr()
     assert main([str(path), "--export", f"{form}:{out}"]) == 0

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import queue
 import signal
+import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
@@ -271,6 +275,58 @@ def test_a_cut_text_stream_is_noticed(shell: str, which: int, tmp_path: Path) ->
             assert eventually(lambda: not any(runs(pid) for pid in pids))
     finally:
         os.close(pipe)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_killed_shell_ends_the_stream_beside_it(shell: str, tmp_path: Path) -> None:
+    """Also while events come, and nobody asks it for anything: nothing would be undone at the end."""
+    os.mkfifo(tmp_path / "trace_pipe")
+    pipe = os.open(tmp_path / "trace_pipe", os.O_RDWR)
+    try:
+        with far_side(shell, silence=3600) as far:
+            stream = far.dialect.stream(str(tmp_path))
+            pids = far.dialect.stream_pids()
+            os.kill(far.dialect.pid, signal.SIGKILL)
+
+            def lost() -> bool:
+                os.write(pipe, b"an event\n")
+                try:
+                    stream.read(0.1)
+                except TargetLost:
+                    return True
+                return False
+
+            assert eventually(lost)
+            assert all(runs(pid) for pid in pids)
+            assert "ended" in far.dialect.loss
+            stream.close()
+    finally:
+        os.close(pipe)
+
+
+@pytest.mark.parametrize("way", ["hurry", "lose", "close"])
+def test_a_stream_that_does_not_begin_is_not_waited_for_by_who_leaves(way: str, tmp_path: Path) -> None:
+    (tmp_path / "trace_pipe").touch()
+    asleep = spawn(["sleep", "1000"])
+    with far_side("dash") as far, ThreadPoolExecutor(1) as pool:
+        far.dialect._another = lambda: asleep  # type: ignore[union-attr]
+        begun = pool.submit(far.dialect.stream, str(tmp_path))
+        assert eventually(lambda: asleep.stdin is not None and _holds_bytes(asleep.stdin.fileno()))
+        if way == "hurry":
+            far.dialect.hurry(time.monotonic())
+        elif way == "lose":
+            far.dialect.lose("given up")
+        else:
+            far.dialect.close()
+        with pytest.raises(TargetLost, match="before the far side began to read"):
+            begun.result(30)  # not the minute that a shell may take to begin
+        assert asleep.poll() is not None
+
+
+def _holds_bytes(pipe: int) -> bool:
+    """Whether somebody has written into a pipe what nobody has read."""
+    held = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
+    return int.from_bytes(held, sys.byteorder) > 0
 
 
 def test_nothing_means_nothing_after_an_effect(agent: FarSide, instance: Instance, tmp_path: Path) -> None:

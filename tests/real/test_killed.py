@@ -15,6 +15,7 @@ import pytest
 
 from kernel.lab import cache
 from kernel.lab.guest import Guest
+from kernel.line_cut import EVENT
 from tests.real import command
 from tests.real.code_inside import PROGRAM, put_code
 from tests.real.command import SPEC, address, finish, screen_on, ssh_to, start
@@ -112,6 +113,8 @@ def test_cut_line_ends_the_command_and_leaves_nothing(guest: Guest, env: dict[st
     assert done.status == 3, done
     assert "Traceback" not in done.err
     assert "cut" in done.err
+    *_, last = done.objects
+    assert last["event"] == EVENT and "not made anew" in last["values"]["note"], last
     assert remains(process.pid, below) == []
     assert is_clean(guest), left(guest)
 
@@ -260,6 +263,35 @@ def test_clean_takes_away_a_killed_session_with_latencies(guest: Guest, env: dic
     assert guest.run(f"! rmdir {TRACING}/instances/* 2>&1").strip().endswith(b"Device or resource busy")
     done = command.run("clean", "--target", address(guest), env=env)
     assert (done.status, done.out) == (0, f"{group}: removed\n"), done
+    assert is_clean(guest), left(guest)
+
+
+@DIALECTS
+def test_clean_takes_away_a_synthetic_event_that_was_written_down(
+    guest: Guest, env: dict[str, str], request: pytest.FixtureRequest
+) -> None:
+    """By a killed agent; a shell writes nothing down, as docs/losses.md has it, and the event stays."""
+    by_shell = request.node.callspec.params["guest"].endswith("-sh")
+    words = ("--target", address(guest), "--reconnect", "0", "--json")
+    process = start("run", *words, "s:mine u64 lat", SPEC, env=env)
+    assert process.stdout is not None
+    guest.workload(True)
+    first = process.stdout.readline()
+    guest.workload(False)
+    assert first.startswith(b"{"), finish(process)
+    (name,) = guest.run(f"ls {TRACING}/instances").decode().split()
+    _end(guest, int(name.removeprefix("probewright-").partition("_")[0]))
+    done = finish(process)
+    assert done.status == 3, done
+    events = f"cat {TRACING}/dynamic_events"
+    mine = b"s:synthetic/mine\tu64 lat\n"
+    assert mine in guest.run(events)
+    done = command.run("clean", "--target", address(guest), env=env)
+    group = f"pw_{name.removeprefix('probewright-')}"
+    assert (done.status, done.out) == (0, f"{group}: removed\n"), done
+    assert guest.run(events) == (mine if by_shell else b"")
+    if by_shell:
+        guest.run(f"echo '-:synthetic/mine' >> {TRACING}/dynamic_events")
     assert is_clean(guest), left(guest)
 
 

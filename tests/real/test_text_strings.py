@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 
+import pytest
+
 from events.cut_mark import is_mark
 from events.store import Store
 from kernel.connection import Connection
+from kernel.errors import KernelError
+from kernel.hist_tables import read_tables
 from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.quote import quote
@@ -29,7 +33,7 @@ NAMES = (
 
 
 def opened(store: Store) -> list[str]:
-    """Return the names that could be read. For one that could not, the kernel's filter looks at what lay there before."""
+    """Return the names that could be read; of others the kernel's filter looks at what lay there before."""
     names = (store.record(seq).values["filename"] for seq in range(store.next_seq))
     return [str(name) for name in names if name is not None]
 
@@ -46,7 +50,7 @@ def test_a_name_of_a_file_or_of_a_task_forges_nothing(guest_72: Guest) -> None:
             for name in names:
                 guest_72.run(f"cat <{quote(name)} 2>/dev/null || true")
             # The kernel writes a task's name down when it leaves the processor behind its first event.
-            named = "printf \"\\na-1 [000] 1: \" >/proc/$$/comm; true </nx/name; sleep 0.2; true </nx/comm"
+            named = 'printf "\\na-1 [000] 1: " >/proc/$$/comm; true </nx/name; sleep 0.2; true </nx/comm'
             guest_72.run(f"sh -c {quote(named)} 2>/dev/null || true")
 
             def all_came() -> bool:
@@ -61,5 +65,47 @@ def test_a_name_of_a_file_or_of_a_task_forges_nothing(guest_72: Guest) -> None:
             records = [store.record(seq) for seq in range(store.next_seq)]
             assert records[-1].comm == "\na-1 [000] 1: " and not any(map(is_mark, records))
             assert (store.lost, store.undecodable, store.late) == (0, 0, 0)
+        finally:
+            assert watch.close() == []
+
+
+FILTER = 'filename ~ "/nx/*"'
+KEYS = ("/nx/plain", "/nx/a\nb", "/nx/x } hitcount: 5\ny", "/nx/x } hitcount:          5\n{ file")
+TASK = "} hitcount: 5\n{"
+"""As long as a task's name may be."""
+ENTRY = "/nx/x } hitcount:          5\n{ filename: /nx/root } hitcount:         99\n{ filename: y"
+SECTION = (
+    "/nx/x }\n\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n\n# event histogram\n#\n"
+    "# trigger info: hist:keys=filename [active]\n#\n{ filename: "
+)
+
+
+def test_a_name_of_a_file_or_of_a_task_forges_no_entry_of_a_histogram(guest_72: Guest) -> None:
+    """Linux prints both as they are, line breaks too."""
+    with contextlib.closing(Connection(connect(guest_72, f"lab:{guest_72.kernel.release}"))) as connection:
+        watch = Watch(connection)
+        try:
+            triggers = [f"hist:keys={key} if {FILTER}" for key in ("filename", "common_pid.execname")]
+            watch.arm(parse_probe("f do_sys_openat2 filename:ustring"), triggers=triggers)
+            for name in KEYS:
+                guest_72.run(f"sh -c {quote(f'true <{quote(name)}')} 2>/dev/null || true")
+            named = f"printf {quote('%s')} {quote(TASK)} >/proc/$$/comm; true </nx/task"
+            guest_72.run(f"sh -c {quote(named)} 2>/dev/null || true")
+            names, tasks = (table.histogram for table in read_tables(watch))
+            assert names.room_taken == len(names.entries) == len(KEYS) + 1 and names.alike == tasks.alike == 0
+            # What fills the line can't be told from blanks at its end.
+            told = {entry.keys[0].text: entry.hits for entry in names.entries}
+            assert told == dict.fromkeys([*KEYS, "/nx/task"], 1)
+            assert [entry.hits for entry in tasks.entries if entry.keys[0].label == TASK] == [1]
+            assert tasks.hits == len(KEYS) + 1
+
+            guest_72.run(f"sh -c {quote(f'true <{quote(ENTRY)}')} 2>/dev/null || true")
+            names, tasks = (table.histogram for table in read_tables(watch))
+            assert (names.entries, names.room_taken, names.alike) == ((), len(KEYS) + 2, len(KEYS) + 4)
+            assert tasks.alike == 0 and len(tasks.entries) == len(KEYS) + 2
+
+            guest_72.run(f"sh -c {quote(f'true <{quote(SECTION)}')} 2>/dev/null || true")
+            with pytest.raises(KernelError, match="looks like a histogram"):
+                list(read_tables(watch))
         finally:
             assert watch.close() == []

@@ -74,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
                 following = Following(watch, arguments)
                 following.run()
         lost = watch.lost if isinstance(watch.lost, TargetLost) and not (following and following.enough) else None
+        if lost is not None and following is not None:
+            following.mark_end()
         recorder = watch.recorder
         if path is not None:
             failed = failed or _recorded(path, watch.stop_recording) or watch.recording_error
@@ -248,6 +250,14 @@ class Following:
                 break
             emit(object_of_cut(cut))
             self._cuts += 1
+
+    def mark_end(self) -> None:
+        """Print behind all calls that the line is not made anew, and have it in a recording."""
+        self._watch.mark_end()
+        if self._arguments.json and (cut := self._watch.end_mark) is not None:
+            from tui.graph_objects import object_of_cut
+
+            emit(object_of_cut(cut))
 
     def _tell_gaps(self) -> None:
         """Print, among the calls, where there are none: the line was cut, or events were lost."""

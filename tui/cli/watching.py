@@ -179,12 +179,17 @@ def follow(
     told, and nothing is shown after it.
     """
     showing = Showing(watch, arguments.count or 0, events, show, count, passing, chosen, number)
+    forced = False
     try:
         with telling_silence(watch):
             _show_all(watch, arguments, events, showing, idle)
     except Forced:
+        forced = True
         tell_forced()
     if (error := watch.lost) is not None and not showing.enough:
+        watch.mark_end()
+        if not forced:
+            showing.finish()  # the mark has its row
         raise error
     return showing.number
 
