@@ -69,6 +69,7 @@ class ProbeCommands(SpecScreen):
     def on_spec_editor_lines_pasted(self, event: SpecEditor.LinesPasted) -> None:
         event.stop()
         if (connection := self.bench.connection) is not None:
+            self.mean(event.text)
             self.bench.keyboard.begins(_READING)
             self._judge(connection, event.lines, event.left_out)
 
@@ -98,7 +99,8 @@ class ProbeCommands(SpecScreen):
             if not why and one.probe is not None and left[one.probe] > 0:
                 left[one.probe] -= 1
                 why = "it stands there twice, and is armed once"
-            lines.insert(0, PastedLine(one.shown.text, why))
+            counted = () if one.probe is None or why else self.triggers_of(one.probe)
+            lines.insert(0, PastedLine(one.shown.text, why, counted))
 
         def agreed(row: int | None) -> None:
             if row is not None:

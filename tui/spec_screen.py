@@ -46,8 +46,8 @@ class SpecScreen(WhyScreen):
         self._typed: Typed | None = None
         """What was typed, where that is not what is ticked."""
         self._asked = ""
-        self._meant: tuple[Armable, tuple[str, ...]] | None = None
-        """The probe that the last text of another tool came to, with the hist triggers that belong to it."""
+        self._meant: dict[Armable, tuple[str, ...]] = {}
+        """Hist triggers by the probes that the last text of another tool came to."""
 
     @abstractmethod
     def panes(self) -> tuple[ProbeEditor, SpecPane]:
@@ -78,10 +78,15 @@ class SpecScreen(WhyScreen):
         return editor.probe if self._typed is None else self._typed.probe
 
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
-        """Return the hist triggers that are armed with a probe: what another tool's text counts, as long as it stands
-        here unchanged.
-        """
-        return self._meant[1] if self._meant is not None and probe == self._meant[0] == self.current else ()
+        """Return the hist triggers that are armed with a probe: those of another tool's text, unchanged."""
+        return self._meant.get(probe, ())
+
+    def mean(self, text: str) -> None:
+        """Have the triggers of another tool's text armed with its probes."""
+        from tui.specification import counted_by
+
+        if counted := counted_by(self.open_connection(), text):
+            self._meant = counted
 
     # -- what is ticked --------------------------------------------------------------------------------------------
 
@@ -170,8 +175,7 @@ class SpecScreen(WhyScreen):
 
         connection = self.open_connection()
         self._asked = text
-        if (counted := specification.counted_by(connection, text)) is not None:
-            self._meant = counted
+        self.mean(text)
         found = specification.unchecked(connection, text)
         if found.function is not None:
             self._tick(found.function)

@@ -122,11 +122,11 @@ def _explained(connection: Connection, checked: Checked) -> Checked:
     return checked._replace(verdict=with_reason(checked.verdict, about, near))
 
 
-def counted_by(connection: Connection, text: str) -> tuple[Armable, tuple[str, ...]] | None:
-    """Return the probe of another tool's text that counts, with its hist triggers; None: it is no such text."""
+def counted_by(connection: Connection, text: str) -> dict[Armable, tuple[str, ...]]:
+    """Return the probes of another tool's text that count, with their hist triggers; none: it is no such text."""
     meant = translate(text, connection.facts.machine)
-    probe = _probe_of(meant.probes[0]) if meant is not None and len(meant.probes) == 1 else None
-    return (probe, meant.triggers) if probe is not None and meant is not None and meant.triggers else None
+    each = meant.triggers_by_probe if meant is not None else {}
+    return {probe: triggers for spec, triggers in each.items() if triggers and (probe := _probe_of(spec)) is not None}
 
 
 def _of_another_tool(text: str, meant: Translated) -> Verdict:

@@ -17,6 +17,8 @@ class PastedLine(NamedTuple):
     text: str
     refused: str
     """Why it can't be armed; empty: it can."""
+    triggers: tuple[str, ...] = ()
+    """What it is armed with."""
 
 
 class _Lines(PickRows):
@@ -37,4 +39,6 @@ class PastedProbes(PickList):
 
 
 def _rows(line: PastedLine) -> tuple[str, ...]:
-    return (f"✗ {line.text}", f"    {line.refused}") if line.refused else (f"✓ {line.text}",)
+    if line.refused:
+        return (f"✗ {line.text}", f"    {line.refused}")
+    return (f"✓ {line.text}", *(f"    with {one}" for one in line.triggers))

@@ -70,8 +70,10 @@ class SpecEditor(Input):
     class LinesPasted(Message):
         """Several lines were pasted: each is a probe."""
 
-        def __init__(self, lines: tuple[str, ...], left_out: int) -> None:
+        def __init__(self, text: str, lines: tuple[str, ...], left_out: int) -> None:
             super().__init__()
+            self.text = text
+            """All that was pasted."""
             self.lines = lines
             self.left_out = left_out
             """Comments and empty lines among them."""
@@ -116,7 +118,7 @@ class SpecEditor(Input):
             every = [line.strip() for line in text.splitlines()]
         lines = [line for line in every if line and not line.startswith("#")]
         if len(lines) > 1:
-            self.post_message(self.LinesPasted(tuple(lines), len(every) - len(lines)))
+            self.post_message(self.LinesPasted(text, tuple(lines), len(every) - len(lines)))
             return
         if len(every) > len(lines):
             self.notify(left_out(len(every) - len(lines)), markup=False)

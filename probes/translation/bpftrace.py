@@ -1,11 +1,12 @@
-"""Programs of bpftrace as probes: functions, tracepoints, a filter, printf, counts and histograms."""
+"""Programs of bpftrace as probes: functions, tracepoints, a filter, printf, counts, histograms, times between two."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
+from probes.translation.bpftrace_time import DIVIDED, TIME, Clause, Timed, timed
 from probes.translation.bpftrace_value import Field, Place, Untranslatable, field, is_number
 from probes.translation.scan import closing, opening, pieces
 from probes.translation.translated import NOT_TRANSLATED, Translated
@@ -29,6 +30,7 @@ _HEADS: Final = {
     "uretprobe": "r {}",
 }
 _COMPARED: Final = re.compile(r"(?P<left>[^=!<>&|]++)(?P<sign>==|!=|<=|>=|<|>|&)(?P<right>[^=!<>&|]++)")
+_OF_TIME: Final = re.compile(rf"{TIME}\s*+(?:[<>]=?|==)\s*+[0-9]++")
 _AGGREGATE: Final = re.compile(
     r"@(?P<name>\w*+)(?:\[(?P<keys>[^\]]*+)\])?+\s*+=\s*+(?P<function>\w++)\((?P<values>.*)\)", re.DOTALL
 )
@@ -38,36 +40,54 @@ _STACK: Final = {"kstack": "common_stacktrace"}
 _REGISTERS: Final = "arguments are taken from the registers of x86-64"
 _LOG2: Final = "hist: the kernel's ~ 2^n counts what is above 2^(n-1) up to 2^n (bpftrace's bucket begins at 2^n)"
 _BOUNDS: Final = "lhist: what is out of its bounds has buckets of the same width here"
+_PRESETS: Final = {
+    "do_sys_open|sys_enter_open": "slow-opens",
+    "block_rq_|blk_account_io|blk_mq_start": "block-latency",
+    "tcp_retransmit": "tcp-retransmits",
+    "sched_wakeup|sched_switch": "run-queue-delay",
+    "mutex_(?:un)?lock": "mutex-hold",
+    "execve|sched_process_exec": "exec-arguments",
+    "oom_kill_process": "oom-kills",
+    "handle_mm_fault|page_fault": "page-faults",
+    "raw_syscalls": "failed-syscalls",
+    "signal_generate|sys_(?:enter_)?kill": "who-kills",
+}
+"""By patterns of what programs of guides probe: the preset that has a like question."""
+_APART: Final = "each probe counts into a table of its own"
 _THREAD: Final = "pid is the thread here (bpftrace's tid)"
 
 
 def translated(program: str, machine: str = "") -> Translated:
     """Translate a program, as it stands behind `-e`; `machine`: see `Place`."""
-    probes: list[str] = []
-    triggers: list[str] = []
+    made: list[_Made] = []
     left: list[str] = []
-    for head, body in _clauses(program):
-        names, condition = _split_head(head)
-        for name in names:
+    clauses = list(_clauses(program))
+    while clauses:
+        clause = clauses.pop(0)
+        pairs = ((end, found) for end in clauses if (found := timed(clause, end)) is not None)
+        end, pair = next(pairs, (None, None))
+        clauses = [one for one in clauses if one is not end]
+        for at, name in enumerate(clause.names):
             try:
-                clause = _Clause(name, condition, body, machine)
+                made.append(
+                    _measured(pair, at, machine) if pair is not None else _Clause(name, clause, machine).made()
+                )
             except Untranslatable as why:
                 left.append(f"{NOT_TRANSLATED}{why}")
-                continue
-            probes.append(clause.spec)
-            triggers += clause.triggers
-            left += clause.left_out
-    if len(probes) > 1 and triggers:
-        left += [f"{NOT_TRANSLATED}{one} (of several probes)" for one in triggers]
-        triggers = []
-    return Translated("bpftrace", tuple(probes), tuple(triggers), tuple(dict.fromkeys(left)))
+    way_out = _way_out(program, clauses=len(made) + len(left))
+    left += [one for each in made for one in each.left_out]
+    if sum(bool(one.triggers) for one in made) > 1:
+        left.append(_APART)
+    probes, triggers = tuple(one.spec for one in made), tuple(one.triggers for one in made)
+    return Translated("bpftrace", probes, triggers, tuple(dict.fromkeys(left)), way_out)
 
 
-def _clauses(program: str) -> Iterator[tuple[str, str]]:
-    """Heads and bodies: `kprobe:f /filter/`, `printf(...)`."""
+def _clauses(program: str) -> Iterator[Clause]:
+    """Give the clauses: `kprobe:f /filter/ { printf(...) }`."""
     while (begin := opening(program, "{")) >= 0:
         end = closing(program, begin)
-        yield program[:begin].strip(), program[begin + 1 : end]
+        names, condition = _split_head(program[:begin].strip())
+        yield Clause(tuple(names), condition, program[begin + 1 : end])
         program = program[end + 1 :]
 
 
@@ -83,10 +103,18 @@ def _split_head(head: str) -> tuple[list[str], str]:
     return [name.strip() for name in head.split(",") if name.strip()], condition.strip()
 
 
+class _Made(NamedTuple):
+    """A probe that is ours."""
+
+    spec: str
+    triggers: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
 class _Clause:
     """One probe of a program. Raises Untranslatable where it is none of ours."""
 
-    def __init__(self, name: str, condition: str, body: str, machine: str) -> None:
+    def __init__(self, name: str, clause: Clause, machine: str) -> None:
         word, colon, rest = name.partition(":")
         if word not in _KINDS or not colon or not rest:
             raise Untranslatable(name)
@@ -96,17 +124,29 @@ class _Clause:
         self.left_out: list[str] = []
         self.triggers: list[str] = []
         self.condition = ""
-        for statement in (one.strip() for one in pieces(body, ";")):
+        for statement in (one.strip() for one in pieces(clause.body, ";")):
             if statement:
                 self._try(self._statement, statement)
-        if condition:
-            self._try(self._filter, condition)
+        if clause.condition:
+            self._try(self._filter, clause.condition)
 
     @property
     def spec(self) -> str:
         """The probe."""
         fields = (text if name == text.lstrip("$") else f"{name}={text}" for name, text in self.fields.items())
         return " ".join([self.head, *fields, *(["if", self.condition] if self.condition else [])])
+
+    def made(self) -> _Made:
+        """Return it as a probe by itself."""
+        return _Made(self.spec, _under(self.condition, self.triggers), tuple(self.left_out))
+
+    def side(self) -> str:
+        """Return it as one end of a `lat:`. Raises Untranslatable where it can be none."""
+        if self.place.kind != "tracepoint":
+            return f"{{{self.spec}}}"
+        if self.condition or any(text != f"${name}" for name, text in self.fields.items()):
+            raise Untranslatable(f"{self.spec}: as one end of a time an event is taken as it is")
+        return self.head.removeprefix("e ").replace(".", "/")
 
     def _try(self, do: object, text: str) -> None:
         try:
@@ -127,6 +167,10 @@ class _Clause:
         """Record a value; gives its name."""
         if is_number(value) or value.startswith('"'):
             return value
+        if (time := DIVIDED.fullmatch(value)) is not None:
+            by = f" (there divided by {time['by']})" if time["by"] else ""
+            self.left_out.append(f"lat is in nanoseconds{by}")
+            return "lat"
         if value == "pid":
             self.left_out.append(_THREAD)
         found: Field = field(value, self.place)
@@ -136,7 +180,8 @@ class _Clause:
             self.left_out.append(_REGISTERS)
         return found.name
 
-    def _key(self, key: str) -> str:
+    def key(self, key: str) -> str:
+        """Return the field that a key is. Raises Untranslatable."""
         if key in _STACK or key in _KEYS:
             if key == "pid":
                 self.left_out.append(_THREAD)
@@ -147,15 +192,15 @@ class _Clause:
         return name
 
     def _aggregate(self, found: re.Match[str]) -> None:
-        keys = [self._key(key.strip()) for key in pieces(found["keys"] or "", ",") if key.strip()]
+        keys = [self.key(key.strip()) for key in pieces(found["keys"] or "", ",") if key.strip()]
         values = [value.strip() for value in pieces(found["values"], ",")]
         function, vals = found["function"], ""
         if function in ("hist", "lhist"):
-            keys.append(f"{self._key(values[0])}.{self._buckets(found[0], function, values)}")
+            keys.append(f"{self.key(values[0])}.{self._buckets(found[0], function, values)}")
         elif function == "sum":
-            vals = f":vals={self._key(values[0])}"
+            vals = f":vals={self.key(values[0])}"
         elif function != "count":
-            raise Untranslatable(found[0])
+            raise Untranslatable(f"{found[0]}: the kernel counts by count, sum, hist and lhist")
         if not keys:
             raise Untranslatable(f"{found[0]}: a histogram has keys; --count-only counts hits")
         self.triggers.append(f"hist:keys={','.join(keys)}{vals}")
@@ -172,7 +217,8 @@ class _Clause:
         if int(values[1]) % int(values[3]):
             raise Untranslatable(f"{statement}: the kernel's buckets begin at 0, and not at {values[1]}")
         self.left_out.append(_BOUNDS)
-        return f"buckets={values[3]}"
+        time = DIVIDED.fullmatch(values[0])
+        return f"buckets={int(values[3]) * int(time['by'] or 1) if time is not None else values[3]}"
 
     def _filter(self, text: str) -> None:
         """`pid == 1 && comm == "sh"`: all of it, or none."""
@@ -195,6 +241,42 @@ class _Clause:
                 raise Untranslatable(f"/{text}/: without it more is recorded")
             parts.append(f"{known} {found['sign']} {found['right'].strip()}")
         self.condition = " ".join(filter(None, parts)).replace("( ", "(").replace(" )", ")")
+
+
+def _under(condition: str, triggers: Iterable[str]) -> tuple[str, ...]:
+    """Return triggers that act where a filter holds: that of the event is not theirs."""
+    return tuple(f"{one} if {condition}" if condition else one for one in triggers)
+
+
+def _way_out(program: str, clauses: int) -> str:
+    """Return what helps where something of a program can't be translated; empty: nothing that is known."""
+    about = next((name for part, name in _PRESETS.items() if re.search(part, program)), "")
+    apart = "paste one probe at a time" if clauses > 1 else ""
+    return ", or ".join(filter(None, (apart, f"the preset {about} has a like question" if about else "")))
+
+
+def _measured(pair: Timed, at: int, machine: str) -> _Made:
+    """Return the time between one probe of each of two clauses. Raises Untranslatable."""
+    begin = _Clause(pair.begin.names[at], pair.begin, machine)
+    parts = [one.strip() for one in pair.end.condition.split("&&") if one.strip()]
+    conditions = [one.replace(TIME, "lat") for one in parts if _OF_TIME.fullmatch(one)]
+    own = " && ".join(one for one in parts if not _OF_TIME.fullmatch(one))
+    end = _Clause(pair.end.names[at], pair.end._replace(condition=own), machine)
+    if end.place.kind == "tracepoint" and end.condition:
+        conditions, end.condition = [*conditions, f"({end.condition})"], ""  # an event is taken as it is
+    keys = [(begin.key(first), end.key(second)) for first, second in pair.keys]
+    by = ",".join(first if first == second else f"{first}={second}" for first, second in keys)
+    fields = [name for name in {**begin.fields, **end.fields} if all(name not in key for key in keys)]
+    name = re.split(r"\W", begin.head)[-1].removeprefix("sys_enter_")
+    words = [f"lat:{name}", begin.side(), "to", end.side(), "by", by, *(["with", ",".join(fields)] if fields else [])]
+    words += ["if", " && ".join(conditions)] if conditions else []
+    left = [
+        *begin.left_out,
+        *(f"{NOT_TRANSLATED}{one} (where a time begins)" for one in begin.triggers),
+        *end.left_out,
+    ]
+    triggers = _under(" && ".join(conditions), end.triggers)
+    return _Made(" ".join(words), triggers, tuple(one.replace(TIME, pair.written) for one in left))
 
 
 def _placed(kind: str, rest: str) -> str:

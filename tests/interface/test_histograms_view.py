@@ -152,6 +152,24 @@ async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_sh
     app.watching.close()
 
 
+async def test_each_pasted_probe_is_armed_with_what_it_counts(living):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        await paste(pilot, "kprobe:vfs_read { @[tid] = count(); } kprobe:vfs_write { @[cpu] = count(); }")
+        await until(lambda: said(app, "arm 2 of 2 probes?"), pilot)
+        assert said(app, "with hist:keys=common_pid") and said(app, "with hist:keys=common_cpu")
+        await pilot.press("enter")
+        await until(lambda: app.watching and len(app.watching.armed) == 2, pilot)
+        paths = {one.plan.probe.subject: one.plan.events[0].path for one in app.watching.armed}
+        await until(lambda: all(living.on(path) for path in paths.values()), pilot)
+        written = {name: [hist.written for hist in living.on(path)] for name, path in paths.items()}
+        assert written == {"vfs_read": ["hist:keys=common_pid"], "vfs_write": ["hist:keys=common_cpu"]}
+    app.watching.close()
+
+
 async def test_a_measured_time_is_shown_among_the_events(living):
     """Its own hist triggers count nothing for anybody."""
     app = application("fake")

@@ -39,14 +39,14 @@ WHOLE = [
     (
         "kretprobe:vfs_read /retval > 0/ { @b = hist(retval); }",
         "r vfs_read ret=$retval if ret > 0",
-        "hist:keys=ret.log2",
+        "hist:keys=ret.log2 if ret > 0",
     ),
     ("kr:vfs_read { @ = lhist(retval, 0, 2000, 200); }", "r vfs_read ret=$retval", "hist:keys=ret.buckets=200"),
     ("kprobe:vfs_read { @[tid] = sum(arg2); }", "p vfs_read arg2=$arg3", "hist:keys=common_pid:vals=arg2"),
     (
         "fentry:vfs_read /args.count > 4096/ { @[cpu] = count(); }",
         "f vfs_read count if count > 4096",
-        "hist:keys=common_cpu",
+        "hist:keys=common_cpu if count > 4096",
     ),
     ('kfunc:vmlinux:vfs_read { printf("%d", args->file->f_pos) }', "f vfs_read f_pos=file->f_pos", ""),
     ('fexit:vfs_read { printf("%d %d", args.count, retval); }', "f vfs_read%return count ret=$retval", ""),
@@ -62,6 +62,26 @@ WHOLE = [
         'uretprobe:/bin/bash:readline { printf("%s", str(retval)); }',
         "r /bin/bash:readline ret=+0($retval):string",
         "",
+    ),
+    (
+        "kprobe:vfs_read { @start[tid] = nsecs; } kretprobe:vfs_read /@start[tid]/ "
+        "{ @us = hist((nsecs - @start[tid]) / 1000); delete(@start[tid]); }",
+        "lat:vfs_read {p vfs_read} to {r vfs_read} by common_pid",
+        "hist:keys=lat.log2",
+    ),
+    (
+        'kprobe:vfs_read /comm == "cat"/ { @t[tid] = nsecs } kretprobe:vfs_read /@t[tid] != 0 && retval > 0/ '
+        '{ $us = (nsecs - @t[tid]) / 1000; printf("%s %d", comm, $us); '
+        "@[comm] = lhist($us, 0, 100, 10); delete(@t, tid) }",
+        'lat:vfs_read {p vfs_read if comm == "cat"} to {r vfs_read $comm ret=$retval if ret > 0} '
+        "by common_pid with comm,ret",
+        "hist:keys=comm,lat.buckets=10000",
+    ),
+    (
+        "fentry:vfs_read { @t[args.file] = nsecs; } fexit:vfs_write "
+        "/@t[args.file] && nsecs - @t[args.file] > 1000000/ { @ns[args.count] = sum(nsecs - @t[args.file]); }",
+        "lat:vfs_read {f vfs_read file} to {f vfs_write%return count file} by file with count if lat > 1000000",
+        "hist:keys=count:vals=lat if lat > 1000000",
     ),
     ("perf probe --add 'tcp_sendmsg size'", "p tcp_sendmsg size", ""),
     ("sudo perf probe -a vfs_read", "p vfs_read", ""),
@@ -82,6 +102,17 @@ IN_PART = [
     ("kprobe:vfs_read { @ = count(); }", ("p vfs_read",), "--count-only"),
     ("kprobe:vfs_read { @[comm] = avg(arg2); }", ("p vfs_read $comm",), "avg"),
     ("kprobe:vfs_read { @s[tid] = nsecs; }", ("p vfs_read",), "@s[tid] = nsecs"),
+    (
+        "kprobe:vfs_read { @s[tid] = nsecs; } kretprobe:vfs_read /@s[tid]/ { @ = avg((nsecs - @s[tid]) / 1000); }",
+        ("lat:vfs_read {p vfs_read} to {r vfs_read} by common_pid",),
+        "avg((nsecs - @s[tid]) / 1000): the kernel counts by count, sum, hist and lhist",
+    ),
+    (
+        "kprobe:do_sys_openat2 { @f[tid] = arg1; @x = 1 } kretprobe:do_sys_openat2 /@f[tid]/ { delete(@f[tid]); }",
+        ("p do_sys_openat2", "r do_sys_openat2"),
+        "not translated: @f[tid] = arg1 (and 3 more); paste one probe at a time, "
+        "or the preset slow-opens has a like question",
+    ),
     ('BEGIN { printf("x"); } kprobe:vfs_read { }', ("p vfs_read",), "BEGIN"),
     ("profile:hz:99 { @[kstack] = count(); }", (), "profile:hz:99"),
     ("bpftrace tool.bt", (), "a script is in its own file"),
@@ -156,11 +187,11 @@ def test_what_is_simple_is_translated(connection: Connection, text: str, probe: 
     assert (shown.error.code, shown.error.corrected) == ("of_another_tool", probe)
     assert trigger in shown.error.hint
     counted = specification.counted_by(connection, text)
-    assert (counted is not None) == bool(trigger)
-    if counted is not None and verdict.ok:
-        plan = connection.check(counted[0]).plan
-        assert counted == (armable(probe), (trigger,)) and plan is not None
-        assert connection.with_triggers(plan, counted[1]).events[0].triggers, "this kernel takes it"
+    assert counted == ({armable(probe): (trigger,)} if trigger else {})
+    if counted and verdict.ok:
+        plan = connection.check(armable(probe)).plan
+        assert plan is not None
+        assert connection.with_triggers(plan, [trigger]).events[0].triggers, "this kernel takes it"
 
 
 def test_where_buckets_differ_is_told() -> None:
@@ -215,6 +246,46 @@ def test_several_probes_of_a_program_are_several() -> None:
     assert found is not None
     assert found.probes == tuple(f"p {name} arg2=$arg3 if common_pid == 1" for name in ("vfs_read", "vfs_write"))
     assert "pid is the thread" in found.told
+
+
+def test_each_of_several_probes_has_its_own_triggers() -> None:
+    found = translate(
+        "kprobe:vfs_read,kprobe:vfs_write { @[comm] = count(); } kprobe:vfs_open { @x[tid] = count(); }"
+    )
+    assert found is not None and found.whole
+    assert found.triggers_by_probe == {
+        "p vfs_read $comm": ("hist:keys=comm",),
+        "p vfs_write $comm": ("hist:keys=comm",),
+        "p vfs_open": ("hist:keys=common_pid",),
+    }
+    assert "each probe counts into a table of its own" in found.told
+
+
+def test_times_of_tracepoints_are_between_their_events() -> None:
+    found = translate(
+        "tracepoint:syscalls:sys_enter_read { @t[tid] = nsecs; } "
+        "tracepoint:syscalls:sys_exit_read /@t[tid] && args.ret > 0/ { @ = hist(nsecs - @t[tid]); delete(@t[tid]); }"
+    )
+    assert found is not None and found.whole
+    assert found.triggers_by_probe == {
+        "lat:read syscalls/sys_enter_read to syscalls/sys_exit_read by common_pid with ret if (ret > 0)": (
+            "hist:keys=lat.log2 if (ret > 0)",
+        )
+    }
+
+
+def test_presets_that_are_named_come_along() -> None:
+    shipped = {path.stem for path in (ROOT / "probes/presets/shipped").glob("*.toml")}
+    assert set(bpftrace._PRESETS.values()) <= shipped
+
+
+def test_what_is_counted_is_said_as_it_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "kprobe:vfs_read { @[comm] = count(); } kprobe:vfs_write { @[tid] = count(); }"
+    assert main(["check", "-t", str(shipped_recording()), program]) == 0
+    said = capsys.readouterr().err
+    assert "'p vfs_read $comm' --trigger 'hist:keys=comm', 'p vfs_write' --trigger 'hist:keys=common_pid'" in said
+    assert main(["run", "-t", "lab", "-t", "lab:6.1", program]) != 0
+    assert "on several hosts a trigger is for all probes: run them apart, as 'p vfs_read" in capsys.readouterr().err
 
 
 def test_check_says_what_it_comes_to(capsys: pytest.CaptureFixture[str]) -> None:

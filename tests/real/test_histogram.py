@@ -9,6 +9,7 @@ import math
 import re
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -25,8 +26,10 @@ from kernel.lab.guest import Guest
 from kernel.lab_target import connect
 from kernel.session import Session
 from kernel.watch import Watch
+from probes.check import armable
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
+from probes.translation.translate import translate
 from tests.real.held import bring_in
 from tui.cli.hist_tables import tell_tables
 from tui.ends import ends_of
@@ -188,3 +191,26 @@ def lines_by_table(tables: Iterable[Table]) -> list[list[str]]:
 
 def _each(powers) -> list[int]:
     return list(chain.from_iterable([power.exponent] * power.hits for power in powers))
+
+
+LATENCIES = (
+    f"kprobe:vfs_write /arg2 == {SIZE}/ {{ @t[tid] = nsecs; }} "
+    "kretprobe:vfs_write /@t[tid]/ { @us[retval] = hist((nsecs - @t[tid]) / 1000); delete(@t[tid]); } "
+    f"kprobe:vfs_write /arg2 == {SIZE}/ {{ @bytes[tid] = sum(arg2); }}"
+)
+
+
+@pytest.mark.parametrize("guest", ["7.2", "6.1"], indirect=True)
+def test_what_a_program_of_bpftrace_measures_and_counts_is_counted(guest: Guest, watch: Watch) -> None:
+    found = translate(LATENCIES)
+    assert found is not None and found.whole
+    for probe, triggers in found.triggers_by_probe.items():
+        watch.arm(armable(probe), triggers=triggers)
+    _work(watch, guest)
+    times, written = (table.histogram for table in read_tables(watch))
+    assert times.hits == written.hits == WRITES
+    assert {entry.keys[0].number for entry in times.entries} == {SIZE}
+    assert [entry.values["arg2"] for entry in written.entries] == [SIZE * WRITES]
+    seen = [watch.store.record(seq).values.get("lat") for seq in range(watch.store.next_seq)] if watch.store else []
+    powers = Counter(max(0, math.ceil(math.log2(lat))) for lat in seen if isinstance(lat, int))
+    assert {entry.keys[1].number: entry.hits for entry in times.entries} == dict(powers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TextIO
 
 from kernel.connection import Connection
@@ -31,12 +31,12 @@ def run(arguments: argparse.Namespace) -> int:
     connection = connect(arguments.target)
     try:
         refused = False
-        specs, triggers = _specs(arguments)
+        specs, counting = _specs(arguments)
         for spec in specs:
             verdict, plan = connection.check(spec, look=True)[:2]
             verdict = told(connection, spec, verdict, lambda text: connection.check(text, look=True).verdict)
             plan = plan or _lowered(connection, spec, verdict)
-            if verdict.ok and (of_trigger := _of_triggers(connection, plan, triggers)) is not None:
+            if verdict.ok and (of_trigger := _of_triggers(connection, plan, counting.get(spec, ()))) is not None:
                 verdict = Verdict(spec, of_trigger)
             refused |= not verdict.ok
             others = _elsewhere(connection, spec) if arguments.matrix else None
@@ -51,11 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
         connection.close()
 
 
-def _specs(arguments: argparse.Namespace) -> tuple[Iterable[str], tuple[str, ...]]:
-    """Return what is judged, and the triggers of the only probe, where another tool's text counts."""
+def _specs(arguments: argparse.Namespace) -> tuple[Iterable[str], Mapping[str, tuple[str, ...]]]:
+    """Return what is judged, and the triggers of probes, where another tool's text counts."""
     if not arguments.stdin:
         return in_our_words(arguments.specs, targets_of(arguments))
-    return (line.rstrip("\n") for line in sys.stdin if line.strip()), ()
+    return (line.rstrip("\n") for line in sys.stdin if line.strip()), {}
 
 
 def _of_triggers(connection: Connection, plan: Plan, triggers: tuple[str, ...]) -> Refusal | None:

@@ -23,6 +23,7 @@ from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, State
 from kernel.hosts.order import Order
 from probes.check import armable
+from probes.presets.errors import PresetError
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
 from tui.cli.clock import face_of
@@ -34,6 +35,7 @@ from tui.cli.main import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.cli.output import plain
 from tui.cli.presets import asked_for, of_any_duration
 from tui.cli.stopping import Forced, Stopped, give_out, stoppable, tell_forced
+from tui.cli.translated import with_triggers
 from tui.cli.wanted_export import STDOUT, NotWanted, Wanted, check_count, check_view
 from tui.cli.watching import how_of, limits_of
 from tui.clock_face import Face
@@ -167,7 +169,11 @@ def order_of(arguments: argparse.Namespace) -> Order:
     if told := of_any_duration(wanted):
         print(f"probewright: {plain(told)}", file=sys.stderr)
     how = how_of(arguments)
-    return Order(wanted, how.at_any_rate, how.mode, how.triggers)
+    own = {arguments.counting.get(one, ()) if isinstance(one, str) else () for one in wanted}
+    if len(own) > 1:
+        told = with_triggers(arguments.counting)
+        raise PresetError(f"on several hosts a trigger is for all probes: run them apart, as {told}")
+    return Order(wanted, how.at_any_rate, how.mode, (*how.triggers, *next(iter(own), ())))
 
 
 def status_of(hosts: Sequence[Host]) -> int:

@@ -68,11 +68,11 @@ def asked_for(arguments: argparse.Namespace) -> tuple[Chosen | str, ...]:
     Raises PresetError: there is no such preset, or what was given for a parameter is no value.
     """
     given = values_of(arguments.parameters)
-    words, triggers = in_our_words(arguments.specs, targets_of(arguments))
-    if triggers and not hasattr(arguments, "triggers"):
-        raise PresetError(f"triggers are for run and record; without {', '.join(triggers)}: {quoted(words)}")
-    if triggers:
-        arguments.triggers = [*arguments.triggers, *triggers]
+    words, counting = in_our_words(arguments.specs, targets_of(arguments))
+    if counting and not hasattr(arguments, "triggers"):
+        told = ", ".join(one for triggers in counting.values() for one in triggers)
+        raise PresetError(f"triggers are for run and record; without {told}: {quoted(words)}")
+    arguments.counting = counting
     names = [word for word in words if is_name(word)]
     if names:
         tell_passed_over(Presets())

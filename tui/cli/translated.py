@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from probes.presets.errors import PresetError
@@ -16,12 +16,21 @@ class InOurWords(NamedTuple):
     """Words of a command line, those of other tools translated."""
 
     words: tuple[str, ...]
-    triggers: tuple[str, ...] = ()
+    counting: Mapping[str, tuple[str, ...]] = {}
+    """Hist triggers by the word that they belong to."""
 
 
 def quoted(words: Sequence[str]) -> str:
     """Return probes as they are typed behind a command."""
     return ", ".join(f"'{word}'" for word in words)
+
+
+def with_triggers(counting: Mapping[str, tuple[str, ...]]) -> str:
+    """Return probes with their triggers, as they are typed behind a command."""
+    return ", ".join(
+        " ".join((quoted([word]), *(f"--trigger {quoted([one])}" for one in triggers)))
+        for word, triggers in counting.items()
+    )
 
 
 def targets_of(arguments: argparse.Namespace) -> Sequence[str]:
@@ -46,20 +55,19 @@ def machine_of(targets: Sequence[str]) -> str:
 def in_our_words(words: list[str], targets: Sequence[str] = ()) -> InOurWords:
     """Translate what is another tool's, and say so. Raises PresetError where something of it can't be."""
     ours: list[str] = []
-    triggers: list[str] = []
+    counting: dict[str, tuple[str, ...]] = {}
     for word in words:
         found = translate(word, machine_of(targets))
         if found is None:
             ours.append(word)
             continue
-        said = quoted(found.probes)
+        own = found.triggers_by_probe
+        said = with_triggers(own)
         if not found.whole:
             what = f"what can be said of it: {said}" if said else "nothing of it is a probe"
-            raise PresetError(f"this is {found.tool}'s; {found.told}; {what}")
-        told = f"; {found.told}" if found.told else ""
+            raise PresetError(f"this is {found.tool}'s; {found.notes}; {what}")
+        told = f"; {found.notes}" if found.notes else ""
         print(f"probewright: {plain(f'{found.tool}, in our words: {said}{told}')}", file=sys.stderr)
         ours += found.probes
-        triggers += found.triggers
-    if triggers and len(ours) > 1:
-        raise PresetError(f"a trigger is for one probe: run them apart, with --trigger '{triggers[0]}'")
-    return InOurWords(tuple(ours), tuple(triggers))
+        counting |= {word: triggers for word, triggers in own.items() if triggers}
+    return InOurWords(tuple(ours), counting)

@@ -89,12 +89,19 @@ class How(NamedTuple):
     at_any_rate: bool = False
     mode: Mode = Mode.RECORD
     triggers: tuple[str, ...] = ()
+    counting: Mapping[Armable, tuple[str, ...]] = {}
+    """Triggers of single probes, beside those of all."""
+
+    def triggers_of(self, probe: Armable) -> tuple[str, ...]:
+        """Return the triggers that a probe is armed with."""
+        return (*self.triggers, *self.counting.get(probe, ()))
 
 
 def how_of(arguments: argparse.Namespace) -> How:
     """As it was asked for."""
     mode = Mode.COUNT if arguments.count_only else Mode.RECORD
-    return How(arguments.force, mode, tuple(arguments.triggers))
+    counting = {armable(spec): triggers for spec, triggers in arguments.counting.items()}
+    return How(arguments.force, mode, tuple(arguments.triggers), counting)
 
 
 def importing(*modules: str) -> threading.Thread:
@@ -134,7 +141,7 @@ def arm(
         if armed.measured is not None and armed.measured.hits:
             text = armed.measured.text(armed.plan, counting=how.mode is Mode.COUNT)
             print(f"probewright: {plain(probe.subject)}: {text}", file=sys.stderr)
-        notes = (*trigger_notes(armed.plan, how.triggers), *text_note(watch.connection.target, armed))
+        notes = (*trigger_notes(armed.plan, how.triggers_of(probe)), *text_note(watch.connection.target, armed))
         for loss in (*armed.plan.losses, *notes):
             print(f"probewright: {plain(loss)}", file=sys.stderr)
         wanted = armed.plan
@@ -157,7 +164,7 @@ def _armed(watch: Watch, probe: Armable, how: How, before: Container[object]) ->
     if there is not None:
         return there
     with whole():  # what is armed by half is in nobody's list, and would stay
-        return watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers)
+        return watch.arm(probe, at_any_rate=how.at_any_rate, mode=how.mode, triggers=how.triggers_of(probe))
 
 
 def follow(
