@@ -116,7 +116,12 @@ class LiveCommands(Screen[None]):
         if watching is not None and not watching.connection.target.is_kernel:
             self.notify("a recording takes no triggers", markup=False)
         elif watching is not None:
-            self.with_meant("triggers of", lambda meant: self.app.push_screen(TriggerScreen(watching, meant)))
+
+            def show(meant: Armed) -> None:
+                of_text = self.bench.compose_place.triggers_meant(meant.plan.probe)
+                self.app.push_screen(TriggerScreen(watching, meant, of_text))
+
+            self.with_meant("triggers of", show)
 
     def with_meant(self, what: str, then: Callable[[Armed], object]) -> None:
         """Do something with the armed probe that a key is about; where that may be several, have one chosen.

@@ -13,6 +13,7 @@ from textual import on, work
 from kernel.errors import KernelError
 from tui.functions import Functions
 from tui.messages import TextRead
+from tui.ways_out import ADD_TRIGGER
 from tui.why import WhyScreen
 
 if TYPE_CHECKING:
@@ -80,6 +81,12 @@ class SpecScreen(WhyScreen):
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
         """Return the hist triggers that are armed with a probe: those of another tool's text, unchanged."""
         return self._meant.get(probe, ())
+
+    def triggers_meant(self, probe: Armable) -> tuple[str, ...]:
+        """Return the hist triggers that another tool's text had for what a probe is on, changed or not."""
+        return tuple(
+            one for meant, triggers in self._meant.items() if meant.subject == probe.subject for one in triggers
+        )
 
     def mean(self, text: str) -> None:
         """Have the triggers of another tool's text armed with its probes."""
@@ -249,6 +256,9 @@ class SpecScreen(WhyScreen):
         probe, connection = self.current, self.open_connection()
         if probe is not None and (triggers := self.triggers_of(probe)):
             note = f"armed with {', '.join(triggers)}, whose table is shown then"
+            shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
+        elif probe is not None and (triggers := self.triggers_meant(probe)):
+            note = f"no longer what was pasted: {', '.join(triggers)} is left out; once it is armed {ADD_TRIGGER}"
             shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
         if probe is None or self.unread() or not self.panes()[1].lowered:
             return shown

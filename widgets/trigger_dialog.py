@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
+from textual.widgets.input import Selection
 from textual.widgets.option_list import Option
 
 from widgets.dialog import Dialog
@@ -69,13 +70,16 @@ class TriggerDialog(Dialog[None]):
             self.number = number
             """In the rows that were shown."""
 
-    def __init__(self, title: str, rows: Sequence[TriggerRow], judge: Callable[[str], TriggerVerdict]) -> None:
-        """`judge` is asked at each key, and must not wait for anything."""
+    def __init__(
+        self, title: str, rows: Sequence[TriggerRow], judge: Callable[[str], TriggerVerdict], offered: str = ""
+    ) -> None:
+        """`judge` is asked at each key, and must not wait for anything; `offered` stands in the line, to be taken."""
         super().__init__()
         self._heading = title
         self._rows = tuple(rows)
         self._judge = judge
         self._input = SearchLine(EXAMPLES)
+        self._offered = offered
         self._said = Static("", markup=False)
         self._list = OptionRows()
 
@@ -91,6 +95,8 @@ class TriggerDialog(Dialog[None]):
         """Type at once."""
         self.show(self._rows)
         self._input.focus()
+        self._input.value = self._offered
+        self._input.selection = Selection(0, len(self._offered))  # whoever types another one writes over it
 
     def show(self, rows: Sequence[TriggerRow]) -> None:
         """Show other triggers."""

@@ -17,6 +17,8 @@ from tests.interface.test_typing import paste
 from tests.interface.widget_host import screen_text, until
 from tui.screens.event_export import EventExportScreen
 from tui.screens.triggers import TriggerScreen
+from tui.typed_ahead import PAUSE
+from tui.ways_out import ADD_TRIGGER
 from widgets.search_line import SearchLine
 from widgets.spec_editor import SpecEditor
 
@@ -149,6 +151,52 @@ async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_sh
         await until(lambda: said(app, "[histograms]") and said(app, "hist:keys=common_pid:vals=hitcount"), pilot)
         event = app.watching.armed[0].plan.events[0]
         assert [hist.written for hist in living.on(event.path)] == ["hist:keys=common_pid"]
+    app.watching.close()
+
+
+async def test_what_a_changed_program_counted_is_one_key_away(living):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        await paste(pilot, "kprobe:vfs_read { @[tid] = count(); }")
+        await until(lambda: said(app, "put right (tab): p vfs_read"), pilot)
+        await pilot.press("tab")
+        await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
+        await pilot.press(*" $comm")
+        await until(lambda: said(app, f"hist:keys=common_pid is left out; once it is armed {ADD_TRIGGER}"), pilot)
+        await pilot.press("enter")
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        event = app.watching.armed[0].plan.events[0]
+        await until(lambda: said(app, "● following"), pilot)
+        assert not living.on(event.path)
+        await pilot.pause(PAUSE)
+        await pilot.press("T")
+        await until(lambda: said(app, "✓ this kernel takes it: Enter"), pilot)
+        assert app.screen._input.value == "hist:keys=common_pid"
+        await pilot.press("enter")
+        await until(lambda: living.on(event.path), pilot)
+        await until(lambda: app.screen._list.option_count == 1, pilot)
+        await pilot.press("escape", "b")
+        await until(lambda: said(app, "hist:keys=common_pid:vals=hitcount"), pilot)
+        await pilot.press("T")
+        await until(lambda: isinstance(app.screen, TriggerScreen), pilot)
+        assert app.screen._input.value == "", "it has it already"
+    app.watching.close()
+
+
+async def test_another_trigger_is_typed_over_the_one_that_is_offered(living):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)
+        (armed,) = app.watching.armed
+        app.push_screen(TriggerScreen(app.watching, armed, ["hist:keys=nosuch", "hist:keys=common_pid"]))
+        await until(lambda: said(app, "✓ this kernel takes it: Enter"), pilot)
+        assert app.screen._input.value == "hist:keys=common_pid", "the first that this kernel takes"
+        await pilot.press(*"stacktrace")
+        await until(lambda: app.screen._input.value == "stacktrace", pilot)
     app.watching.close()
 
 

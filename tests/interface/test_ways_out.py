@@ -182,8 +182,20 @@ async def show_calls(app: Any, pilot: Any, way: Way) -> None:
 
 async def give_trigger(app: Any, pilot: Any, way: Way) -> None:
     await armed(app, pilot)
+    await give_it(app, pilot, way)
+
+
+async def give_it(app: Any, pilot: Any, way: Way) -> None:
     await take(pilot, way)
     await until(shows(app, TriggerScreen), pilot)
+
+
+async def add_trigger(app: Any, pilot: Any, way: Way) -> None:
+    """From where a probe is built: `test_histograms_view` has what is offered."""
+    await armed(app, pilot)
+    await pilot.press("f2")
+    await until(lambda: app.compose_place.is_current, pilot)
+    await give_it(app, pilot, way)
 
 
 async def disarm_all(app: Any, pilot: Any, way: Way) -> None:
@@ -227,6 +239,7 @@ OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
     "TRACE_CALLS": trace_calls,
     "SHOW_CALLS": show_calls,
     "GIVE_TRIGGER": give_trigger,
+    "ADD_TRIGGER": add_trigger,
     "DISARM_ALL": disarm_all,
     "WHAT_HELPS": what_helps,
     "TAKE_BACK": taken_back,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from textual import on
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
 class TriggerScreen(TriggerDialog):
     """Adds to each event of the probe that takes the trigger."""
 
-    def __init__(self, watching: Watch, armed: Armed) -> None:
-        super().__init__(f"triggers of {armed.plan.probe.subject}", (), self._verdict)
+    def __init__(self, watching: Watch, armed: Armed, meant: Sequence[str] = ()) -> None:
+        """Take a probe that is armed, and the triggers that the text it was made of had for it: one that it lacks is
+        offered.
+        """
         self._watching = watching
         self._armed = armed
+        offered = next((text for text in meant if self._verdict(text).ok), "")
+        super().__init__(f"triggers of {armed.plan.probe.subject}", (), self._verdict, offered)
 
     @property
     def bench(self) -> Probewright:
