@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
+from widgets.key_line import KeyLine
 from widgets.matching import has_words
 
 
 class Palette(CommandPalette):
     """The list of commands, which on a screen of few rows has none for them."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "escape", "Close", key_display="esc")]
+
     WAITS_FOR_TARGET: ClassVar[bool] = True
     """Another place is not shown instead of it by itself."""
+
+    def compose(self) -> ComposeResult:
+        """Have the keys at the foot that work here, in place of those of the screen behind."""
+        yield from super().compose()
+        yield KeyLine()
 
     def _action_command_list(self, action: str) -> None:
         """Have the list do something; while no row of it is drawn it knows of no page (`widgets.option_rows`)."""

@@ -8,7 +8,7 @@ from textual.widgets import Input, OptionList
 
 from tests.interface.test_app import application, recording
 from tests.interface.test_typing import at_events
-from tests.interface.widget_host import Host, until
+from tests.interface.widget_host import Host, screen_text, until
 from tui.palette import Palette
 from widgets.option_rows import OptionRows
 
@@ -31,6 +31,16 @@ async def test_pages_of_the_palette_end_nothing_on_any_screen(recording, rows):
         assert (options.highlighted != last) == bool(options.scrollable_content_region)
         await pilot.press("pagedown", "pagedown", "escape")
         await until(lambda: not isinstance(app.screen, Palette), pilot)
+
+
+async def test_the_foot_of_the_palette_has_its_own_keys(recording):
+    """The keys of the screen behind do nothing here."""
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("ctrl+p")
+        await until(lambda: isinstance(app.screen, Palette), pilot)
+        await until(lambda: screen_text(app)[-1].strip() == "esc Close", pilot)
 
 
 async def test_of_what_was_copied_a_line_takes_one_line(recording):
