@@ -80,6 +80,9 @@ class KeyLine(Widget):
             if not binding.show or binding.action in found:
                 continue
             key = Key(binding.key, self.app.get_key_display(binding), binding.description, enabled)
+            # Textual leaves out letters that a text line takes, but knows "slash" for no letter.
+            if len(key.shown) == 1 and screen.focused and screen.focused.check_consume_key(key.key, key.shown):
+                continue
             if binding.action == self._last:
                 last = last or [key]
             else:

@@ -75,6 +75,12 @@ def paste_line(line: Input, text: str) -> None:
     line.replace(lines[0], *line.selection)
 
 
+class FindLine(SearchLine):
+    """Searches rows; Enter goes to the newest one that has the text, and the keys at the bottom say so."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Find", key_display="enter")]
+
+
 class PickLine(SearchLine):
     """Searches a list; Enter takes the row under the list's cursor, and the keys at the bottom say so."""
 

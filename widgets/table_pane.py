@@ -14,7 +14,7 @@ from textual.widgets import Input, Label
 
 from widgets.figures import grouped
 from widgets.safe_text import safe_content
-from widgets.search_line import SearchLine
+from widgets.search_line import FindLine
 from widgets.tail_table import TailTable
 
 _STEP: Final = 0.012
@@ -35,7 +35,7 @@ class TablePane(Vertical):
         ),
         Binding("n", "hit(1)", "Next hit", show=False, id="events.next_hit", tooltip="Next row with the text"),
         Binding("N", "hit(-1)", "Hit before", show=False, id="events.hit_before", tooltip="The row before with it"),
-        Binding("escape", "leave", "End search", show=False, id="events.leave", tooltip="Highlight nothing more"),
+        Binding("escape", "leave", "End search", id="events.leave", tooltip="Highlight nothing more"),
     ]
 
     DEFAULT_CSS = """
@@ -56,7 +56,7 @@ class TablePane(Vertical):
         self.table = TailTable()
         self.why_none: Callable[[str], str] = lambda _: ""
         """Says why a text can't be found, where that is known."""
-        self._query = SearchLine("text, or count > 4096 among events; Enter: the newest before, n next, N before")
+        self._query = FindLine("text, or count > 4096 among events; Enter: the newest before, n next, N before")
         self._found = Label("", classes="found", markup=False)
         self._step_timer: Timer | None = None
 
@@ -83,6 +83,7 @@ class TablePane(Vertical):
         self.remove_class("-searching")
         self._query.value = ""
         self.screen.set_focus(self.table)
+        self.refresh_bindings()  # where the table had the keyboard before, nothing else asks for them
 
     def action_hit(self, direction: int) -> None:
         """Go to the next row with the text."""

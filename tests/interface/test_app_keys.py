@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interface.test_app import application, kernel_only, open_compose, pick, recording, says
+from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
 from tests.interface.widget_host import screen_text, until
 from tui import arming
 from tui.calls import ShownCalls, detail_of_call
@@ -17,6 +17,7 @@ from tui.views.calls import CallsPane
 from widgets.choose import Choose
 from widgets.field_list import FieldList
 from widgets.function_list import FunctionList
+from widgets.key_line import KeyLine
 from widgets.pick_list import PickList
 from widgets.search_line import PickLine, SearchLine
 from widgets.spec_editor import SpecEditor
@@ -348,3 +349,30 @@ async def test_of_a_stack_it_is_asked_of_which_probe(recording, monkeypatch):
         await pilot.press("down", "enter")
         await until(lambda: found, pilot)
         assert found == [app.watching.armed[1]]
+
+
+async def test_the_foot_has_no_letter_that_is_text_now(kernel_only, recording):
+    """`/` would go into what is searched; Enter and Escape are what works there."""
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await until(lambda: isinstance(app.focused, PickLine), pilot)
+        await until(lambda: "Pick" in foot(app) and "Search" not in foot(app), pilot)
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.live_place is not None and "Search" in foot(app), pilot)
+        await until(lambda: app.watching and app.watching.ended, pilot)
+        await pilot.press("/")
+        await until(lambda: foot(app)[:2] == ["Find", "End search"] and "Search" not in foot(app), pilot)
+        await pilot.press(*"cat", "enter")
+        await until(
+            lambda: not isinstance(app.focused, SearchLine) and app.live_place.view.pane.table.cursor > 0, pilot
+        )
+        assert "Search" in foot(app) and "Find" not in foot(app)
+        await pilot.press("escape")
+        await until(lambda: "End search" not in foot(app), pilot)
+
+
+def foot(app) -> list[str]:
+    """Labels of the keys at the bottom."""
+    return [key.label for key in app.screen.query_one(KeyLine).keys]
