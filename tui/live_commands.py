@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from tui import dialogs
 from tui.clock_face import Face, stamp_of
-from tui.ways_out import CHOOSE_TARGET, SHOW_CALLS
+from tui.ways_out import CHOOSE_TARGET, SEARCH_EVENTS, SHOW_CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -101,6 +101,12 @@ class LiveCommands(Screen[None]):
 
         details = ["Its calls stay until another one is begun."]
         dialogs.ask(self.bench, "End the call graph?", details, "End it", end)
+
+    def action_no_search(self) -> None:
+        """Say that this view has no rows with words; what is typed behind the key is for no command."""
+        self.bench.keyboard.begins("search")
+        self.bench.keyboard.ends("search")
+        self.bench.notify(f"nothing to search in this view: {SEARCH_EVENTS}", markup=False, topic="search")
 
     def action_losses(self) -> None:
         """What was lost, and what helps."""

@@ -12,7 +12,7 @@ from probes.plan import titles_of
 from tui.hist_tables import alike_text
 from tui.shown import note_of_gap
 from tui.summed import QUANTILES, SHOWN, Shown, Subject, kernel_tasks, kernel_values, powers_of, quantile_of
-from tui.ways_out import BOTH_ENDS
+from tui.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from widgets.figures import duration, grouped
 from widgets.summary_panel import Bars, SummaryText
 from widgets.summary_rows import Bar, Rate
@@ -105,7 +105,7 @@ def _latencies(watching: Watch, summary: Summary) -> Bars:
 def _no_latency(watching: Watch, summary: Summary) -> str:
     """Return why there are no latencies."""
     if not any(event.frame for plan in watching.known.plans for event in plan.events):
-        return f"no probe has both ends: {BOTH_ENDS}"
+        return f"no probe has both ends: {BOTH_ENDS if watching.connection.target.is_kernel else RUNNING_KERNEL}"
     if summary.seen < summary.of and not summary.behind:
         return "no ended call passes the filter" if summary.seen else "no event passes the filter"
     return "no call has ended yet"

@@ -10,7 +10,7 @@ from textual import events
 import tui.keyboard
 from kernel.open import Choice
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
-from tests.interface.test_guards import Kernel, living
+from tests.interface.test_guards import Kernel, ask_for, living
 from tests.interface.widget_host import paste, screen_text, until
 from tui.screens.event_export import EventExportScreen
 from widgets.function_list import FunctionList
@@ -234,3 +234,19 @@ async def test_what_a_terminal_obeys_is_shown_and_not_written_where_it_is_pasted
         await paste(pilot, "\x1b]0;title\x07\u202ereversed")
         await until(lambda: says(app, "title"), pilot)
         assert not any("\x1b" in line or "\u202e" in line for line in screen_text(app))
+
+
+async def test_a_word_behind_a_search_that_a_view_has_not_is_for_no_command(living, clock):
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.watching and app.watching.armed and app.live_place.is_current, pilot)
+        clock.pause()
+        await pilot.press("s")
+        await until(lambda: app.live_place.view.name == "summary", pilot)
+        clock.pause()
+        await pilot.press("/")
+        await until(lambda: says(app, "nothing to search in this view"), pilot)
+        type_at_once(app, *"dog")
+        await until(lambda: any("for no text line: dog" in one.text for one in app.said), pilot)
+        assert app.screen is app.live_place and app.live_place.view.name == "summary" and app.watching.armed

@@ -6,6 +6,7 @@ import ast
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,27 @@ OF_RECORDING = {
 }
 
 
+async def test_a_recording_offers_what_can_be_done_there(recording):
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.live_place is not None and app.watching and app.watching.ended, pilot)
+        await pilot.press("b")
+        await until(lambda: says(app, f"no probe has a hist trigger: {ways_out.SUM_UP}"), pilot)
+        await pilot.pause(PAUSE + 0.05)
+        await take(pilot, ways_out.SUM_UP)
+        await until(lambda: app.live_place.view.name == "summary", pilot)
+
+
+async def test_what_a_view_lacks_is_read_whole_on_a_narrow_screen(living):
+    _, app = living(10)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await armed(app, pilot)
+        for key, way in (("x", ways_out.BOTH_ENDS), ("g", ways_out.TRACE_CALLS), ("b", ways_out.GIVE_TRIGGER)):
+            await pilot.pause(PAUSE + 0.05)
+            await pilot.press(key)
+            await until(partial(says, app, str(way)), pilot)
+
+
 @pytest.mark.parametrize("name", sorted(OF_RECORDING))
 async def test_where_nothing_is_armed(kernel_only, name):
     app = application(kernel_only)
@@ -198,6 +220,24 @@ async def add_trigger(app: Any, pilot: Any, way: Way) -> None:
     await give_it(app, pilot, way)
 
 
+def shows_view(app: Any, name: str) -> bool:
+    return app.live_place.view.name == name
+
+
+async def search_events(app: Any, pilot: Any, way: Way) -> None:
+    """From views without rows to search."""
+    await armed(app, pilot)
+    for key, view in (("s", "summary"), ("b", "histograms")):
+        await until(lambda: app.live_place.is_current, pilot)
+        await pilot.pause(PAUSE + 0.05)
+        await pilot.press(key)
+        await until(partial(shows_view, app, view), pilot)
+        await pilot.press("/")
+        await until(lambda: says(app, f"nothing to search in this view: {way}"), pilot)
+    await take(pilot, way)
+    await until(lambda: isinstance(app.focused, SearchLine), pilot)
+
+
 async def disarm_all(app: Any, pilot: Any, way: Way) -> None:
     await armed(app, pilot)
     await pilot.press("f2")
@@ -240,6 +280,7 @@ OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
     "SHOW_CALLS": show_calls,
     "GIVE_TRIGGER": give_trigger,
     "ADD_TRIGGER": add_trigger,
+    "SEARCH_EVENTS": search_events,
     "DISARM_ALL": disarm_all,
     "WHAT_HELPS": what_helps,
     "TAKE_BACK": taken_back,
@@ -379,7 +420,7 @@ async def test_where_the_filter_hides_all_that_comes_of_a_probe(recording):
 
 
 def test_each_way_is_taken_somewhere():
-    assert set(WAYS) == {*OF_RECORDING, *OF_KERNEL, *OF_LINE, *OF_HOSTS, "NO_FILTER"}
+    assert set(WAYS) == {*OF_RECORDING, *OF_KERNEL, *OF_LINE, *OF_HOSTS, "NO_FILTER", "SUM_UP"}
 
 
 def test_no_other_message_names_a_key():

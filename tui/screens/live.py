@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from tui import dialogs
@@ -55,7 +55,7 @@ _SOON: Final = 0.01
 class LiveScreen(LiveCommands):
     """See the module; what is shown is decided by the views (`tui.views`) and in `tui.shown`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("live")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("live"), Binding("slash", "no_search", show=False)]
     AUTO_FOCUS = "TailTable"
 
     def __init__(self) -> None:
@@ -181,13 +181,14 @@ class LiveScreen(LiveCommands):
             return
         from tui.activity import mark_of
 
+        lacking = self._view.lacks(watching)
         silent = silence_of(watching.connection, live=watching.live)
         self._line.state = replace(
-            self._state(_TRACED if self._only_traced else self._view.note(watching)),
+            self._state(_TRACED if self._only_traced else lacking or self._view.note(watching)),
             silent=silent,
             per_second=sum(store.rates().values()) if watching.has_pace else None,
             losses=self._losses(watching),
-            urgent=watching.error is not None,
+            urgent=watching.error is not None or bool(lacking),
             instead=mark_of(watching),
         )
 

@@ -14,7 +14,7 @@ from tui.filter import Counted, Filter
 from tui.shown import note_of, note_of_gap
 from tui.views.chosen_pane import SORT, ChosenPane
 from tui.views.view import TableView
-from tui.ways_out import BOTH_ENDS
+from tui.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from widgets.call_rows import CallRows
 from widgets.event_detail import DetailField
 
@@ -117,12 +117,16 @@ class CallsView(TableView):
         shown = self.pane.shown
         return Counted(*shown.counts, "calls", shown.behind) if shown is not None else Counted(0, 0, "calls")
 
+    def lacks(self, watching: Watch) -> str:
+        """A probe with both ends."""
+        paired = self.pane.shown is None or ends_of(watching.known.plans)
+        recorded = not watching.connection.target.is_kernel
+        return "" if paired else f"no probe has both ends: {RUNNING_KERNEL if recorded else BOTH_ENDS}"
+
     def note(self, watching: Watch) -> str:
         """How far pairing is, and what has no partner."""
         if self.pane.shown is None:
             return note_of(watching)
-        if not ends_of(watching.known.plans):
-            return f"no probe has both ends: {BOTH_ENDS}"
         counted = note_of_calls(self.pane.shown.every.calls)
         return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watching))))
 

@@ -12,7 +12,7 @@ from tui.graph_names import GraphNames
 from tui.hot_spots import HotSpots
 from tui.shown import note_of, note_of_gap, note_of_recording
 from tui.views.view import Place, TableView
-from tui.ways_out import TRACE_CALLS
+from tui.ways_out import RUNNING_KERNEL, TRACE_CALLS
 from widgets.event_detail import DetailField
 from widgets.figures import duration, grouped
 from widgets.graph_pane import GraphPane
@@ -158,6 +158,13 @@ class GraphView(TableView):
         """Where the tree stands; hot spots are of all that is kept, paused or not."""
         return Place() if self.pane.table is self.pane.hot else super().place
 
+    def lacks(self, watching: Watch) -> str:
+        """Calls: nothing is traced, and no probe has both ends."""
+        has = self._shown is not None and (self._shown.growing.traced or self._shown.growing.ends)
+        if has or (watching.live and not watching.armed):
+            return ""
+        return f"no calls: {TRACE_CALLS if watching.connection.target.is_kernel else RUNNING_KERNEL}"
+
     def note(self, watching: Watch) -> str:
         """How far it is, and what has only one end; above hot spots, what they leave out."""
         left_out = self._shown.tree.left_out if self._shown and self.pane.table is self.pane.hot else 0
@@ -166,9 +173,7 @@ class GraphView(TableView):
 
     def _note(self, watching: Watch) -> str:
         if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
-            if watching.live and not watching.armed:
-                return "no call came yet"
-            return f"no calls: {TRACE_CALLS}"
+            return "no call came yet"
         if self._shown.growing.traced and not watching.connection.symbols_read:
             return "reading symbols"
         held = watching.live and not self.place.following

@@ -9,7 +9,7 @@ from tui.filter import Filter
 from tui.shown import note_of
 from tui.views.histograms_pane import HistogramsPane, TableLines
 from tui.views.view import Place, View
-from tui.ways_out import GIVE_TRIGGER
+from tui.ways_out import GIVE_TRIGGER, SUM_UP
 
 if TYPE_CHECKING:
     from events.store import Store
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tui.hist_tables import TableLine
 
 _NONE = f"no probe has a hist trigger: {GIVE_TRIGGER}, e.g. hist:keys=common_pid"
+_NONE_RECORDED = f"no probe has a hist trigger: {SUM_UP}"
 
 
 class HistogramsView(View):
@@ -74,13 +75,17 @@ class HistogramsView(View):
         """Follows always, and shows no events."""
         return Place()
 
+    def lacks(self, watching: Watch) -> str:
+        """A trigger that counts."""
+        if self._error or events_with_tables(watching):
+            return ""
+        return _NONE if watching.connection.target.is_kernel else _NONE_RECORDED
+
     def note(self, watching: Watch) -> str:
         """What is missing, what failed, else what is going on."""
         if self._error:
             return self._error
-        events = events_with_tables(watching)
-        if not events:
-            return _NONE
         if self._lines is None:
+            events = events_with_tables(watching)
             return f"reading the histograms of {', '.join(event.event for event in events)} …"
         return note_of(watching)

@@ -59,6 +59,10 @@ class View(ABC):
     def forget(self) -> None:
         """Show nothing: the store is another one, or empty."""
 
+    def lacks(self, watching: Watch) -> str:  # noqa: ARG002 - most show what comes
+        """Return why nothing can be shown, with the way out, which is read whole; empty: something can."""
+        return ""
+
     @abstractmethod
     def note(self, watching: Watch) -> str:
         """What is going on, for the line above."""
