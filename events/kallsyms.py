@@ -14,12 +14,16 @@ from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 from typing import NamedTuple
 
+from events.symbol_names import SymbolNames
+
 _SOME_ADDRESS = re.compile(rb"^0*[1-9a-f]", re.MULTILINE)
 _HIGHEST = 1 << 64
 _FAR = 64
 """Symbols that are looked at for a neighbour."""
 _PADDING = "__pfx_"
 _LAST_SIZE = 4096
+_PIECE = 1 << 18
+"""Bytes, about, that are read at once: lines and their halves take several times as much."""
 """What is given to the last symbol of a module, whose end nobody says."""
 
 _CODE = frozenset("tTwW")
@@ -127,7 +131,7 @@ class Symbols:
         low, high = table.address_of("_stext", "_text"), table.address_of("_end", "_einittext", "_etext")
         if low is not None and high is not None and low < high:
             self._low, self._high = low, high
-        self._table = table
+        self._table = table._replace(names=SymbolNames(table.names))
         self._data = b""
 
     @property
@@ -155,6 +159,10 @@ class Symbols:
         first, repeated = self._places
         places = repeated.get(name) or ([first[name]] if name in first else [])
         return [self._entry(at) for at in places]
+
+    def address_of(self, name: str) -> int | None:
+        """Return the lowest address of a name that the kernel itself has; None: none. It makes no index of names."""
+        return self._rows.address_of(name)
 
     def lone_functions(self, names: Set[str]) -> dict[str, int]:
         """Return the addresses of those names that one function of the kernel itself has, alone at its address."""
@@ -184,7 +192,7 @@ class Symbols:
     @cached_property
     def _places(self) -> tuple[dict[str, int], dict[str, list[int]]]:
         """Name -> place of its first line; and all places of each name that several lines have."""
-        names = self._rows.names
+        names = list(self._rows.names)
         last = range(len(names) - 1, -1, -1)
         first = dict(zip(reversed(names), last, strict=True))
         repeated: dict[str, list[int]] = {}
@@ -206,7 +214,7 @@ class Symbols:
     @cached_property
     def _by_name(self) -> array[int]:
         """Places of the lines in the order of their names (0.3 s for 190,000)."""
-        names = self._rows.names
+        names = list(self._rows.names)
         return array("I", sorted(range(len(names)), key=names.__getitem__))
 
     def at(self, address: int) -> list[Entry]:
@@ -300,6 +308,23 @@ class Symbols:
 
 def _kernels_table(data: bytes) -> Table | None:
     """Return the lines as the kernel writes them (s_show()): 16 digits, a letter, a name; None: some are not so."""
+    addresses, names, modules, letters = array("Q"), list[str](), list[str](), list[str]()
+    at = 0
+    while at < len(data) or not at:
+        stop = data.find(b"\n", at + _PIECE) + 1 or len(data) or 1
+        part = _kernels_lines(data[at:stop])
+        if part is None:
+            return None
+        addresses.extend(part.addresses)
+        letters += part.letters
+        names += part.names
+        modules += part.modules
+        at = stop
+    return Table(addresses, "".join(letters), names, modules)
+
+
+def _kernels_lines(data: bytes) -> Table | None:
+    """Return the same of a piece."""
     if not data.isascii() or any(byte in data for byte in _OTHER_SPACES):
         return None
     lines = str(data, "ascii").removesuffix("\n").split("\n")

@@ -126,10 +126,15 @@ class Knowledge:
 
         return Surroundings(self.target, self.facts.tracefs)
 
-    def load_symbols(self) -> None:
-        """Read the symbols now, so that nobody has to wait for them later; for a worker."""
+    def load_symbols(self, *, by_name: bool = True) -> None:
+        """Read the symbols now, so that nobody has to wait for them later; for a worker.
+
+        `by_name`: with their index of names (10 MB), which who looks for addresses alone does without.
+        """
         if self.symbols is not None:
-            self.symbols.named("_text")  # makes its index of names too
+            self.symbols.prepare()
+            if by_name:
+                self.symbols.named("_text")  # makes the index
             self._symbols_loaded = True
         self.symbols_read = True
 

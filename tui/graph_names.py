@@ -29,6 +29,8 @@ _KERNEL: Final = 1 << 63
 _MAX_ERRNO: Final = 4095
 _NO_NUMBER: Final = re.compile(r"[^0-9a-fx….,+(){}=\s-]++")
 """Of a text what is in no number and between none."""
+_MOST_NAMES: Final = 1 << 14
+"""Functions whose names are kept (some 200 bytes each); to find one takes 3 us."""
 _MOST_UNNAMED: Final = 6
 """Registers that are shown of a function that BTF does not know."""
 
@@ -61,7 +63,7 @@ class GraphNames:
         self._connection = connection
         self._namer = connection.namer()
         self._types = ArgumentTypes(connection.btf) if connection.btf else None
-        self.function = lru_cache(maxsize=1 << 16)(self._function)
+        self.function = lru_cache(maxsize=_MOST_NAMES)(self._function)
         """Name of the function at an address, `name [module]` for a module's."""
         self._return_type = lru_cache(maxsize=4096)(self._look_up_return)
         self._irqs: tuple[int, int] | None = None
@@ -83,8 +85,8 @@ class GraphNames:
     def enters_interrupt(self, address: int) -> bool:
         """Whether an interrupt begins with this function."""
         if self._irqs is None:
-            found = [self.symbols.named(name) for name in _IRQ_ENTRY] if self.symbols else []
-            self._irqs = (found[0][0].address, found[1][0].address) if found and all(found) else (0, 0)
+            first, after = map(self.symbols.address_of, _IRQ_ENTRY) if self.symbols else (None, None)
+            self._irqs = (first, after) if first is not None and after is not None else (0, 0)
         return self._irqs[0] <= address < self._irqs[1]
 
     @staticmethod

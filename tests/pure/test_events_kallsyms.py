@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import re
 import sys
+import tracemalloc
 from types import FrameType
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import events.kallsyms
 from events.kallsyms import Entry, Symbols, _any_table, _kernels_table
+from events.symbol_names import SymbolNames
 
 LINE = st.tuples(
     st.integers(1, 40),
@@ -117,10 +123,40 @@ PIECES = st.sampled_from(
 KERNELS = st.builds(lambda line, rest: table([line], rest).rstrip(b"\n"), LINE, st.sampled_from(["", "mod"]))
 
 
-@given(st.lists(KERNELS | st.lists(PIECES, max_size=5).map(b"".join), max_size=5).map(b"\n".join))
-def test_the_two_readers_of_lines_agree(data: bytes) -> None:
+@given(st.lists(KERNELS | st.lists(PIECES, max_size=5).map(b"".join), max_size=5).map(b"\n".join), st.integers(0, 60))
+def test_the_two_readers_of_lines_agree(data: bytes, piece: int) -> None:
     fast = _kernels_table(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(events.kallsyms, "_PIECE", piece)
+        in_pieces = _kernels_table(data)
+    assert (fast and [*map(list, fast)]) == (in_pieces and [*map(list, in_pieces)])
     assert fast is None or [[*column] for column in fast] == [[*column] for column in _any_table(data)]
+
+
+@given(st.lists(st.sampled_from(["", "a", "ab", "b", "é", "\U0001f600"]), max_size=8), st.data())
+def test_names_in_one_text_are_a_list_of_them(names: list[str], data: st.DataObject) -> None:
+    packed = SymbolNames(names)
+    assert [*packed] == [packed[at] for at in range(len(names))] == packed[:] == names
+    name, start = data.draw(st.sampled_from(["a", "b", "é", "", "c", "a\nb"])), data.draw(st.integers(0, 9))
+    if name in names[start:]:
+        assert packed.index(name, start) == names.index(name, start)
+    else:
+        with pytest.raises(ValueError, match=f"^{re.escape(name)}$"):
+            packed.index(name, start)
+    with pytest.raises(IndexError):
+        packed[len(names)]
+
+
+def test_a_symbol_takes_some_fifty_bytes() -> None:
+    data = table([(0x81000000 + 16 * number, "t", f"a_function_{number:06}") for number in range(20_000)])
+    gc.collect()
+    tracemalloc.start(1)
+    symbols = Symbols(data)
+    symbols.prepare()
+    assert symbols.address_of("a_function_000007") == 0x81000070
+    assert symbols.address_of("a_function") is None
+    assert tracemalloc.get_traced_memory()[0] < 55 * 20_000
+    tracemalloc.stop()
 
 
 def test_a_module_does_not_move_the_bounds_of_the_kernel() -> None:
