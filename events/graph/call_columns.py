@@ -25,8 +25,8 @@ DTYPES: Final[Mapping[str, Any]] = {
     "flags": np.uint8,
 }
 _LEAST: Final = 1 << 12
-_MOST_SPARE: Final = 1 << 18
-"""Rows for which there is room ahead."""
+_SPARE: Final = 4
+"""Room ahead is for a quarter of the rows: each is copied some four times, a column at once, until it is dropped."""
 
 
 class CallColumns:
@@ -76,7 +76,7 @@ class CallColumns:
         """Move what is there to the front, of larger arrays where that is not enough."""
         kept = len(self)
         wanted = kept + count
-        size = max(len(self._room["seq"]), wanted + min(wanted, _MOST_SPARE))
+        size = max(len(self._room["seq"]), wanted + wanted // _SPARE)
         for name, column in self._room.items():
             larger = np.empty(size, column.dtype)
             larger[:kept] = column[self._start : self._start + kept]

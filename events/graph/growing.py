@@ -67,6 +67,11 @@ class GrowingTree:
             piece = min(2 * piece, PIECE)
         return self.behind > 0
 
+    def let_go(self, before: int) -> None:
+        """Drop the rows of the tree before one, and the events of none that is kept: nobody asks for them any more."""
+        self.tree.let_go(before)
+        self._store.let_go(self.tree.row(self.tree.first).seq if len(self.tree.columns) else self._at)
+
     def _read(self, start: int, stop: int) -> Brackets:
         if self.traced:
             return of_graph(ends_of(self._store, start, stop))

@@ -28,8 +28,9 @@ import tui.cli.output
 import tui.cli.record
 import tui.cli.run
 from events.batch import Batch, Chunk
+from events.kallsyms import Symbols
 from events.record import Record
-from kernel.bounds import HEADLESS
+from kernel.bounds import HEADLESS, HEADLESS_GRAPH
 from kernel.connection import Connection
 from kernel.drain import PERIOD
 from kernel.errors import TargetLost
@@ -39,12 +40,14 @@ from kernel.pump import Pump, newest
 from kernel.watch import Watch
 from probes.check import armable
 from tests.pure.commands import command
-from tests.soak.busy_target import SPEC, BusyStream, BusyTarget
+from tests.soak.busy_target import FUNCTION, SPEC, BusyStream, BusyTarget
+from tests.soak.busy_tracer import BusyTracer, GraphStream
 from tui.calls import ShownCalls
 from tui.cli.watching import follow
 
 __all__ = ["command"]
 
+prepare = Symbols.prepare
 SMALL = HEADLESS._replace(
     rows=256 << 10, queued=128 << 10, unwritten=64 << 10, tasks=64, moves=4, calls=64, values=64, piece=256
 )
@@ -92,6 +95,22 @@ class EagerTarget(BusyTarget):
 
     def new_stream(self, ids: Callable[[], tuple[int, ...]]) -> BusyStream:
         self.eager = Eager(ids, self.rate, self.calls_of_task)
+        return self.eager
+
+
+class EagerGraph(Eager, GraphStream):
+    """Calls that are traced."""
+
+
+class EagerTracer(BusyTracer):
+    """As `EagerTarget`, with a tracer."""
+
+    def __init__(self) -> None:
+        super().__init__(rate=40_000)
+        self.calls_of_task, self.saved = 1, 64
+
+    def new_stream(self, ids: Callable[[], tuple[int, ...]]) -> BusyStream:
+        self.eager = EagerGraph(lambda: (1, 2), self.rate, self.calls_of_task)
         return self.eager
 
 
@@ -154,6 +173,27 @@ def test_nothing_is_kept_of_what_was_given_out(words, target, tmp_path, command)
     assert len(getattr(target, "eager", target).held) == 2, done.err
     first, last = target.eager.held
     assert last - first < MOST, (last - first, done.err)
+
+
+@pytest.mark.parametrize("words", [pytest.param((), marks=pytest.mark.matrix), ("--json",)])
+def test_nothing_is_kept_of_calls_that_have_returned_and_were_printed(words, target, monkeypatch, command):
+    tracer = EagerTracer()
+    monkeypatch.setattr(tui.cli.output, "opened", lambda spec: Choice(tracer))
+    monkeypatch.setattr("tests.soak.busy_tracer._NO_EXIT", 1 << 60)
+    monkeypatch.setattr("kernel.bounds.HEADLESS_GRAPH", SMALL._replace(rows=HEADLESS_GRAPH.rows))
+    made: list[Symbols] = []
+
+    def noting(symbols: Symbols) -> None:
+        made.append(symbols)
+        prepare(symbols)
+
+    monkeypatch.setattr(Symbols, "prepare", noting)
+    done = command("graph", FUNCTION, *words, "--reconnect", "0")
+    assert len(tracer.eager.held) == 2, done.err
+    first, last = tracer.eager.held
+    assert last - first < MOST, (last - first, done.err)
+    assert made, "calls have names"
+    assert not any("_places" in vars(symbols) for symbols in made), "an index of all names"
 
 
 def test_nothing_is_kept_of_calls_that_were_shown(target):

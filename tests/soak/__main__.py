@@ -32,8 +32,8 @@ class Bounds(NamedTuple):
 
 
 USUAL = Bounds()
-GRAPH = Bounds(180.0, 120.0)
-"""Of a command that holds the names of all functions, and calls with all that is inside of them."""
+GRAPH = Bounds(full=120.0)
+"""Of a command that holds calls with all that is inside of them."""
 AT_ONCE = 2
 COMMANDS = {
     "run": ("run", SPEC),
@@ -43,6 +43,7 @@ COMMANDS = {
     "run --export perfetto:FILE": ("run", SPEC, "--export", "perfetto:FOLDER/x.perfetto"),
     "run --export folded:FILE": ("run", SPEC, "--export", "folded:FOLDER/x.folded"),
     "run -t A -t B": ("run", SPEC, "-t", "ssh://one", "-t", "ssh://two"),
+    "graph": ("graph", FUNCTION),
     "graph --json": ("graph", FUNCTION, "--json"),
     "record": ("record", SPEC, "-o", "FOLDER/x.pwr"),
 }

@@ -84,7 +84,8 @@ def _end(pid: int, function: int, depth: int) -> bytes:
 def _addresses() -> list[int]:
     """Addresses of the function that is followed, and of some that it calls."""
     symbols = Symbols(_shipped().blob("symbols") or b"")
-    return [symbols.named(name)[0].address for name in (FUNCTION, "path_openat", "vfs_open", "getname_flags")]
+    found = map(symbols.address_of, (FUNCTION, "path_openat", "vfs_open", "getname_flags"))
+    return [address for address in found if address is not None]
 
 
 class BusyTracer(BusyTarget):

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     unread: BrokenPipeError | None = None
     try:
         with waiting("reading symbols"):
-            despite_cuts(watch, arguments, connection.load_symbols)
+            despite_cuts(watch, arguments, partial(connection.load_symbols, by_name=False))
         imported.join()  # while it waited for that, many a call would come
         with stoppable(watch.hurry):
             failed = _armed(watch, arguments, path)
@@ -327,6 +327,7 @@ class _Printer:
                 self._before(row.ts)
                 self._print(row)
         self._roots = waiting
+        self._shown.growing.let_go(waiting[0] if waiting else tree.next)
 
     def _begun(self, start: int) -> list[int]:
         """Rows from one on that are in nothing: calls, and interrupts, which may have calls in them."""
