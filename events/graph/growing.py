@@ -68,7 +68,7 @@ class GrowingTree:
         return self.behind > 0
 
     def let_go(self, before: int) -> None:
-        """Drop the rows of the tree before one, and the events of none that is kept: nobody asks for them any more."""
+        """Drop the rows of the tree before one, with their events: nobody asks for them any more."""
         self.tree.let_go(before)
         self._store.let_go(self.tree.row(self.tree.first).seq if len(self.tree.columns) else self._at)
 
