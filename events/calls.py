@@ -1,6 +1,7 @@
 """The calls that a store's events belong to, as rows in the order in which they ended.
 
-Between them stand the marks of a cut line: what came before one is no call with what came after.
+Between them stand the marks of a cut line, and where the ring buffer lost events: what came before is no call with
+what came after a cut, nor where something was lost that may have belonged to it.
 Rows of the store are paired when somebody looks at calls, in bounded steps.
 """
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from events.call_matching import CallMatching, Ended
 from events.columns import Columns
 from events.cut_mark import EVENT
+from events.losses import Loss
 from events.pairing import Alone, Call, EndOf
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _NONE = -1
 _REASONS = (None, *Alone)
 _MARK = len(_REASONS)
+_LOSS = _MARK + 1
 """In the place of a reason."""
 _PIECE = 1 << 13
 """Events between two looks at the clock."""
@@ -44,12 +47,20 @@ class Numbers(NamedTuple):
     paired: NDArray[np.bool_]
     """Whether they are proven."""
     marks: NDArray[np.bool_]
-    """Those that are marks of a cut line, and no calls."""
+    """Those that are marks of a cut line or of lost events, and no calls."""
 
     @property
     def last(self) -> NDArray[np.int64]:
         """Sequence numbers of their last events."""
         return np.maximum(self.entries, self.exits)
+
+
+class Mark(NamedTuple):
+    """A row that is no call."""
+
+    seq: int
+    """Event that says that a line was cut, or the first one behind lost events."""
+    loss: Loss | None = None
 
 
 class Calls:
@@ -60,12 +71,20 @@ class Calls:
         self.first = 0
         self._store = store
         self._matching = CallMatching(store, limit)
+        self._from = store.first_seq
+        """Row before which nothing is shown, nor what was lost there."""
         self._entries = array("q")
         self._exits = array("q")
         self._reasons = bytearray()
         self._took = array("q")
         self._marks: list[int] = []
         """Rows of marks."""
+        self._losses: dict[int, Loss] = {}
+        """Those of them that stand for lost events."""
+        self._read = 0
+        """Losses of the store that are rows by now, or wait."""
+        self._waiting: list[Loss] = []
+        """Losses behind which no event was looked at yet."""
 
     @property
     def next(self) -> int:
@@ -126,18 +145,42 @@ class Calls:
 
     def take(self, columns: Columns) -> None:
         """Look at rows that are there as columns already; they follow what was looked at."""
-        marks = _marks_among(self._store, columns)
+        marks = [Mark(seq) for seq in _marks_among(self._store, columns)]
+        marks = sorted([*marks, *self._losses_among(columns)], key=lambda mark: mark.seq)
         for ended in self._matching.take(columns):
             last = max((*ended.shown_by, *ended.exits.tolist()), default=_NONE)
-            self._add(ended, [mark for mark in marks if mark < last])
-            marks = [mark for mark in marks if mark > last]
+            self._add(ended, [mark for mark in marks if mark.seq <= last])
+            marks = [mark for mark in marks if mark.seq > last]
         if marks:
             none = np.empty(0, np.int64)
             self._add(Ended(none, none, none, none, [], []), marks)
 
+    def _losses_among(self, columns: Columns) -> list[Mark]:
+        """Return the losses that stand before one of some rows: the first that is not older."""
+        self._waiting += (loss for loss in self._store.losses.after(self._read) if loss.seq >= self._from)
+        self._read = self._store.losses.next
+        stamps = columns.run.stamps
+        if not self._waiting or not len(stamps):
+            return []
+        first = columns.first
+        found, waiting = list[Mark](), list[Loss]()
+        for loss in self._waiting:
+            behind = np.flatnonzero(stamps[max(loss.seq - first, 0) :] >= loss.ts)
+            if not len(behind):
+                waiting.append(loss)
+            else:
+                found.append(Mark(max(loss.seq, first) + int(behind[0]), loss))
+        self._waiting = waiting
+        return found
+
     def marks_before(self, row: int) -> int:
-        """Return how many of the rows before one are marks of a cut line, of those that are kept."""
+        """Return how many of the rows before one are marks, of a cut line or of losses, of those that are kept."""
         return bisect_left(self._marks, row)
+
+    @property
+    def losses(self) -> int:
+        """Rows that stand for lost events."""
+        return len(self._losses)
 
     def call(self, row: int) -> Call:
         """What a row is. Raises IndexError where it was dropped, or there is none yet."""
@@ -148,7 +191,8 @@ class Calls:
         return Call(
             None if entry == _NONE else entry,
             None if leave == _NONE else leave,
-            None if reason == _MARK else _REASONS[reason],
+            None if reason >= _MARK else _REASONS[reason],
+            self._losses.get(row),
         )
 
     def numbers(self, start: int, stop: int) -> Numbers:
@@ -158,15 +202,17 @@ class Calls:
         entries, exits, took = (
             np.array(column[part], np.int64) for column in (self._entries, self._exits, self._took)
         )
-        return Numbers(entries, exits, took, reasons == 0, reasons == _MARK)
+        return Numbers(entries, exits, took, reasons == 0, reasons >= _MARK)
 
-    def _add(self, ended: Ended, marks: list[int]) -> None:
+    def _add(self, ended: Ended, marks: list[Mark]) -> None:
         """Add rows behind the event that showed a call to be over, in the order of those, and marks."""
-        rows_of_marks = [(_NONE, mark, _MARK) for mark in marks]
+        rows_of_marks = [(_NONE, mark.seq, _LOSS if mark.loss else _MARK) for mark in marks]
         others = np.array([*map(_row, ended.alone), *rows_of_marks], np.int64).reshape(-1, 3)
         # What an exit shows to be alone comes before the call that it ends.
-        shown_by = np.array([*ended.shown_by, *marks], np.int64)
-        order = np.argsort(np.concatenate((shown_by, ended.exits)), kind="stable")
+        # A loss comes before all that the event behind it shows.
+        shown_by = np.array(ended.shown_by, np.int64) * 2 + 1
+        of_marks = np.array([2 * mark.seq + (mark.loss is None) for mark in marks], np.int64)
+        order = np.argsort(np.concatenate((shown_by, of_marks, ended.exits * 2 + 1)), kind="stable")
         paired = np.zeros(len(ended.took), np.int64)
         rows = (
             (others[:, 0], ended.entries),
@@ -175,7 +221,9 @@ class Calls:
             (0 * others[:, 0], ended.took),
         )
         entries, exits, reasons, took = (np.concatenate(both)[order] for both in rows)
-        self._marks += (self.next + np.flatnonzero(reasons == _MARK)).tolist()
+        self._marks += (self.next + np.flatnonzero(reasons >= _MARK)).tolist()
+        of_losses = (self.next + np.flatnonzero(reasons == _LOSS)).tolist()
+        self._losses |= zip(of_losses, (mark.loss for mark in marks if mark.loss), strict=True)
         self._entries.frombytes(entries.tobytes())
         self._exits.frombytes(exits.tobytes())
         self._reasons += reasons.astype(np.uint8).tobytes()
@@ -194,6 +242,8 @@ class Calls:
                 break
         del self._entries[:gone], self._exits[:gone], self._reasons[:gone], self._took[:gone]
         self.first += gone
+        for row in self._marks[: self.marks_before(self.first)]:
+            self._losses.pop(row, None)
         del self._marks[: self.marks_before(self.first)]
 
 

@@ -18,6 +18,7 @@ from events.event_names import regrouped_path
 from events.format import EventFormat
 from events.gaps import Gaps
 from events.lines import FIRST_OWN_ID, LineIndex
+from events.losses import Loss, Losses
 from events.runs import EMPTY, Run, joined, run_of
 from events.stack_owners import StackOwners
 from events.subbuffer import WORD_BITS, commit, missed, stamp, trim
@@ -61,6 +62,8 @@ class Intake:
         self.undecodable = 0
         self.gaps = Gaps()
         """Where events were lost."""
+        self.losses = Losses()
+        """Those that the ring buffer lost, one by one."""
         self.owners = StackOwners(decoder, blocks, self.lines)
         self._read_to: dict[int, int] = {}
         """CPU -> time of its last sub-buffer."""
@@ -207,6 +210,7 @@ class Intake:
         if lost:
             self.owners.break_at(self._blocks.next_slab << WORD_BITS | at >> 2, cpu)
             self.gaps.add(before, stamp(page, self._decoder.header))
+            self.losses.add(Loss(stamp(page, self._decoder.header), cpu, max(lost, -1), self._blocks.next_seq))
         if lost > 0:
             self.overrun[cpu] += lost
         elif lost < 0:
@@ -224,6 +228,8 @@ class Intake:
         self.undecodable += found.walked.undecodable
         for start, end in found.gaps:
             self.gaps.add(start, end)
+        for ts, cpu, number in found.losses:
+            self.losses.add(Loss(ts, cpu, number, self._blocks.next_seq))
         return _Laid(first, len(found.pieces), [], run_of(*found.walked[:3]))
 
     def _known(self, run: Run, text: bool) -> Run:

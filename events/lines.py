@@ -33,6 +33,8 @@ class Indexed(NamedTuple):
     """Times between which they were lost."""
     breaks: list[int]
     """Keys of the first events behind lost ones."""
+    losses: list[tuple[int, int, int]]
+    """Time of such an event, its CPU, and how many were lost in front of it; -1: the kernel did not say."""
 
 
 class LineIndex:
@@ -44,8 +46,8 @@ class LineIndex:
         self._names: dict[int, str] = {}
         self._last: dict[int, int] = {}
         """CPU -> time of its last event."""
-        self._lost_on: set[int] = set()
-        """CPUs whose next event comes after lost ones."""
+        self._lost_on: dict[int, int] = {}
+        """CPU -> how many were lost in front of its next event; -1: the kernel did not say."""
 
     def use(self, number: int, fmt: EventFormat) -> None:
         """From now on an event of this name is this one (the text does not say the group)."""
@@ -77,7 +79,7 @@ class LineIndex:
         """
         lists: Lists = ([], [], [])
         stamps, keys, ids = lists
-        found = Indexed((), Walked(*lists, 0), Counter(), Counter(), [], [])
+        found = Indexed((), Walked(*lists, 0), Counter(), Counter(), [], [], [])
         bad = 0
         pieces = [bytearray()]
         before = self._events.cut() if cut else []
@@ -103,7 +105,7 @@ class LineIndex:
         """Take an event, which may be the first of its CPU behind lost ones."""
         if line.cpu in self._lost_on:
             found.gaps.append((self._last.get(line.cpu, 0), line.ts))
-            self._lost_on.discard(line.cpu)
+            found.losses.append((line.ts, line.cpu, self._lost_on.pop(line.cpu)))
             found.breaks.append(key)
         self._last[line.cpu] = line.ts
 
@@ -112,7 +114,8 @@ class LineIndex:
             found.lost_unknown[cpu] += 1
         else:
             found.lost[cpu] += number
-        self._lost_on.add(cpu)
+        known = self._lost_on.get(cpu, 0)
+        self._lost_on[cpu] = -1 if min(known, number) < 0 else known + number
 
     def _id(self, name: str) -> int:
         number = self._ids.get(name)

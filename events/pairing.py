@@ -28,6 +28,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
 from events.chain_starts import PROBE, ChainStarts
+from events.losses import Loss
 from events.tail_calls import places_of, same_as, settle, shares_stack
 
 MOST_OPEN: Final = 1 << 16
@@ -104,10 +105,12 @@ class Call(NamedTuple):
     """Row of the exit."""
     alone: Alone | None = None
     """None: a proven pair."""
+    loss: Loss | None = None
+    """It is no call, but what the ring buffer lost before the row `exit`."""
 
     @property
     def is_mark(self) -> bool:
-        """Whether it is no call, but stands for the row `exit`: the mark of a cut line."""
+        """Whether it is no call: `loss`, or else the mark of a cut line, which is the row `exit`."""
         return self.entry is None and self.alone is None
 
 

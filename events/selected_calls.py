@@ -43,7 +43,7 @@ class SelectedCalls:
 
     @property
     def marks(self) -> int:
-        """Rows that are marks of a cut line: they always pass."""
+        """Rows that are marks of a cut line, or of losses: they always pass."""
         return self._calls.marks_before(self._looked)
 
     @property
@@ -58,7 +58,7 @@ class SelectedCalls:
             calls = self._calls.numbers(start, min(start + _PIECE, self._calls.next))
             later = np.flatnonzero(calls.last >= self.events.looked)
             stop = start + (int(later[0]) if len(later) else len(calls.took))
-            passes = self.events.has(calls.entries) | self.events.has(calls.exits)
+            passes = self.events.has(calls.entries) | self.events.has(calls.exits) | calls.marks
             self._kept.add(np.flatnonzero(passes[: stop - start]) + start)
             self._looked = stop
             if len(later) or time.monotonic() >= deadline:

@@ -25,6 +25,7 @@ from events.decode import Decoder
 from events.format import EventFormat
 from events.graph.record_ends import lacks_returns
 from events.inflow import Inflow
+from events.losses import Losses
 from events.needle import TextMatch
 from events.rates import Rates
 from events.record import Record
@@ -142,6 +143,11 @@ class Store:
         return sum(self.overrun.values()) + sum(self.overrun_unknown.values())
 
     @property
+    def losses(self) -> Losses:
+        """Where they were overwritten, as far as events behind them are kept."""
+        return self._inflow.intake.losses
+
+    @property
     def undecodable(self) -> int:
         """Pages that broke off, events without a format, lines that are no events."""
         return self._inflow.intake.undecodable - self._earlier.undecodable
@@ -249,6 +255,7 @@ class Store:
         if len(self._blocks.blocks):
             self._blocks.evict(self.limit_bytes, self._inflow.lowest_key, before)
             self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
+            self.losses.forget(self._blocks.first_seq)
 
     @property
     def lacks_returns(self) -> bool:

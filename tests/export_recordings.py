@@ -98,6 +98,7 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "graph": lambda path: graph_recording(path, "full"),
     "graph-without-results": lambda path: graph_recording(path, "7.2"),
     "cut": lambda path: _copied(path, _shipped(), _with_cut, cuts=True),
+    "overrun": lambda path: _copied(path, _shipped(), _with_overrun),
     "untold-cut": lambda path: _copied(path, _shipped(), _with_cut),
     "graph-cut": lambda path: _copied(path, _graph(path), _with_cut, cuts=True),
     "graph-loss": lambda path: _copied(path, _graph(path), _with_loss),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from events.cut_mark import cut_of_record, is_mark, task_text
 from events.event_names import exported_name
 from events.export.escape import exact_values
+from events.losses import EVENT, Loss
 from events.pairing import MOST_OPEN, Alone, Call
 from events.record import Record
 from events.search import Found
@@ -65,6 +66,27 @@ def detail_of_call(
         took = leave.ts - entry.ts
     time = f", {duration(took)}" if took >= 0 else ""
     return f"{seconds(last.ts)}  {last.event} of {last.comm}-{last.pid}{time}", tuple(fields)
+
+
+def detail_of_loss(loss: Loss) -> tuple[str, tuple[DetailField, ...]]:
+    """Title and values of a row that stands for lost events."""
+    values = values_of_loss(loss)
+    fields = (DetailField(name, str(value), "", -1, 0, b"") for name, value in values.items() if value is not None)
+    return f"{seconds(loss.ts)}  {EVENT} on CPU {loss.cpu}", tuple(fields)
+
+
+def values_of_loss(loss: Loss) -> dict[str, Any]:
+    """Return how many `events` were lost, None where the kernel did not say, and a `note`."""
+    return {"events": loss.number if loss.number >= 0 else None, "note": loss.text}
+
+
+def object_of_loss(loss: Loss) -> dict[str, Any]:
+    """Return lost events as an object for JSON, in the form that the mark of a cut line has."""
+    values = values_of_loss(loss)
+    shown = {name: str(value) for name, value in values.items() if value is not None}
+    return {
+        "ts": loss.ts, "cpu": loss.cpu, "pid": None, "comm": "", "event": EVENT, "values": values, "text": shown
+    }  # fmt: skip
 
 
 def object_of_call(watching: Watch, call: CallText, entry: Record | None, leave: Record | None) -> dict[str, Any]:
@@ -140,7 +162,13 @@ class ShownCalls:
         """Entry and exit of a row; None: not seen, or dropped. Raises IndexError where the row was dropped."""
         return self._records(self.calls.call(row))
 
+    def loss(self, row: int) -> Loss | None:
+        """Return the lost events that a row stands for; None: it is another. Raises IndexError as `records`."""
+        return self.calls.call(row).loss
+
     def _records(self, call: Call) -> tuple[Record | None, Record | None]:
+        if call.loss is not None:
+            return None, None
         return self._record(call.entry), self._record(call.exit)
 
     def ends(self, row: int) -> tuple[int | None, int | None]:
@@ -154,6 +182,8 @@ class ShownCalls:
 
     def text_of(self, call: Call) -> CallText:
         """What is shown of a call. Raises IndexError where both its events were dropped."""
+        if (loss := call.loss) is not None:
+            return CallText(loss.ts, loss.short, EVENT, None, "", False, (), loss.text, call.exit or 0)
         entry, leave = self._records(call)
         last = leave or entry
         if last is None:

@@ -15,6 +15,7 @@ from widgets.call_rows import CallText
 
 if TYPE_CHECKING:
     from events.field_sort import Sort
+    from events.losses import Loss
     from events.selected_calls import SelectedCalls
     from events.store import Store
     from kernel.watch import Watch
@@ -139,6 +140,10 @@ class ChosenCalls:
     def records(self, row: int) -> tuple[Record | None, Record | None]:
         """Entry and exit of a row; None: not seen, or dropped. Raises IndexError where the row was dropped."""
         return self.every.records(self._row(row))
+
+    def loss(self, row: int) -> Loss | None:
+        """Return the lost events that a row stands for; None: it is another. Raises IndexError as `records`."""
+        return self.every.loss(self._row(row))
 
     def place(self, row: int) -> int | None:
         """Number of a row's call among all; None: there is none."""

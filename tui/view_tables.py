@@ -31,6 +31,7 @@ class CallsTable(EventsTable):
     name = "calls"
     _HEADS: Final = ("ts", "cpu", "pid", "comm", "call", "latency", "note")
     _OF_MARKS: Final = ("lost", "back", "seconds")
+    _OF_LOSSES: Final = ("events",)
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
         super().__init__(watch, store, chosen)
@@ -50,7 +51,7 @@ class CallsTable(EventsTable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of all calls, then the fields of entries and exits; of a line that was cut those of its mark."""
+        """Columns of all calls, then the fields of entries and exits, then those of the rows that are no calls."""
         source = self._source
         fields = (
             f"{'exit' if self._ends[fmt.path].at_exit else 'entry'}.{name}"
@@ -59,8 +60,9 @@ class CallsTable(EventsTable):
             for name in source.fields(fmt)
         )
         calls = self._calls.every.calls
-        has_cuts = source.cuts or calls.marks_before(calls.next) > 0
-        return (*self._HEADS, *dict.fromkeys(fields), *(self._OF_MARKS if has_cuts else ()))
+        has_cuts = source.cuts or calls.marks_before(calls.next) > calls.losses
+        marks = (*(self._OF_MARKS if has_cuts else ()), *(self._OF_LOSSES if calls.losses else ()))
+        return (*self._HEADS, *dict.fromkeys(fields), *marks)
 
     def tick(self, budget: float) -> None:
         """Pair, and choose."""
@@ -69,12 +71,14 @@ class CallsTable(EventsTable):
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the calls of which an event is kept, and the marks of a cut line as all events are given out."""
         from events.export.jsonlines import json_object
-        from tui.calls import object_of_call
+        from tui.calls import object_of_call, object_of_loss
 
         for row in range(self._calls.first, self._calls.next):
             try:
                 entry, leave = self._calls.records(row)
-                if leave is not None and is_mark(leave):
+                if (loss := self._calls.loss(row)) is not None:
+                    yield object_of_loss(loss)
+                elif leave is not None and is_mark(leave):
                     yield json_object(self._source, leave)
                 else:
                     yield object_of_call(self.watch, self._calls.call(row), entry, leave)

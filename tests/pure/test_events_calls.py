@@ -15,6 +15,7 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.graph.growing import GrowingTree
 from events.graph.tree import Flag
+from events.losses import Loss
 from events.pairing import Alone, Call, End, EndOf, Pairing, idle_task
 from events.store import Store
 from events.subbuffer import MISSED_EVENTS
@@ -93,7 +94,8 @@ def _all(store: Store) -> tuple[Calls, list[Call]]:
     calls.use(ENDS)
     while calls.behind:
         calls.tick()
-    return calls, [calls.call(row) for row in range(calls.first, calls.next)]
+    found = [calls.call(row) for row in range(calls.first, calls.next)]
+    return calls, [call for call in found if call.loss is None]
 
 
 @given(st.lists(STEPS, max_size=40))
@@ -125,6 +127,52 @@ def test_by_columns_nothing_is_a_pair_that_is_none_one_by_one(
     pairs = {call for call in found if call.alone is None}
     assert pairs <= {call for call in _one_by_one(store) if call.alone is None}
     assert 2 * calls.paired + sum(calls.alone.values()) + calls.open + calls.waiting == len(store)
+
+
+@given(st.lists(STEPS, max_size=40), st.sampled_from([1, 3, 1 << 13]))
+@settings(max_examples=200)
+def test_what_was_lost_has_a_row_before_the_calls_that_ended_behind_it(
+    steps: list[tuple[int, int, int, int, int, bool, bool]], piece: int
+) -> None:
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    _fill(store, steps)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("events.calls._PIECE", piece)
+        calls, _ = _all(store)
+    found = [calls.call(row) for row in range(calls.first, calls.next)]
+    losses = [call.loss for call in found if call.loss is not None]
+    assert [(loss.ts, loss.cpu) for loss in losses] == [
+        (10 * n + 10, step[0]) for n, step in enumerate(steps) if step[5]
+    ]
+    assert calls.losses == calls.marks_before(calls.next) == len(losses)
+    assert calls.numbers(calls.first, calls.next).marks.tolist() == [call.is_mark for call in found]
+    for row, call in enumerate(found):
+        if call.loss is not None and call.exit is not None:
+            assert store.row(call.exit).ts == call.loss.ts
+            assert all(max(one.entry or 0, one.exit or 0) < call.exit for one in found[:row])
+
+
+def test_losses_go_with_the_events_behind_them_and_none_is_shown_of_before_the_calls() -> None:
+    store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
+    calls = Calls(store)
+    calls.use(ENDS)
+    data = b"".join(event(_record(9, at, 0, 0), 10) for at in (2, 3) * 50)
+    for n in range(1, 400):
+        store.feed(Batch((Chunk(0, page(1000 * n, data, HEADER, MISSED_EVENTS)),), drained=True))
+        calls.tick()
+    store.flush()
+    calls.tick()
+    kept = len(store) // 100 + 2
+    assert store.first_seq > 0
+    assert 0 < calls.losses <= kept
+    assert len([*store.losses.after(0)]) <= kept
+    later = Calls(store.from_now_on())
+    store.feed(Batch((Chunk(0, page(10**6, data, HEADER, MISSED_EVENTS)),), drained=True))
+    store.flush()
+    later.use(ENDS)
+    while later.behind:
+        later.tick()
+    assert later.losses == 1
 
 
 def _pairs_of_graph(store: Store) -> set[Call]:
@@ -256,6 +304,7 @@ def test_text_is_paired_too() -> None:
         Call(None, 5, Alone.LOST),
     ]
     assert found == [Call(0, 1), *lost]
+    assert [*store.losses.after(0)] == [Loss(1_000_040_000, 1, 3, 0)]
 
 
 def test_a_full_store_drops_calls_with_their_events() -> None:

@@ -19,7 +19,7 @@ from tests.json_reader import read_line
 from tests.pure.commands import command
 from tests.pure.test_cli_filter import HERE, PROBES
 from tests.pure.test_json_exact import for_people
-from tui.calls import detail_of_call
+from tui.calls import detail_of_call, detail_of_loss
 from tui.chosen_calls import ChosenCalls
 from tui.cli import options
 from tui.event_export import load_symbols
@@ -178,6 +178,65 @@ def test_where_the_line_was_cut_a_row_stands_between_the_calls(cut, command, tex
         "",
     )
     assert not any(row["seconds"] for n, row in enumerate(rows) if n != place)
+
+
+@pytest.mark.parametrize("text", ["", "comm == cat", "comm == nobody"])
+def test_where_the_ring_buffer_lost_events_a_row_stands_between_the_calls(command, tmp_path, text):
+    lossy = recording("overrun", tmp_path)
+    words = (str(lossy), "--view", "calls", "--filter", text)
+    lines = command(*words, "--export", "jsonl").objects
+    (place,) = (n for n, one in enumerate(lines) if one.get("event") == "events_lost")
+    loss = lines[place]
+    note = f"events were lost on CPU {loss['cpu']}: calls around here may be incomplete, or missing"
+    assert loss["values"] == {"events": None, "note": note}, "the kernel did not say how many"
+    pairs = [(n, one["ts"]) for n, one in enumerate(lines) if one.get("latency") is not None]
+    assert all((n < place) == (ts < loss["ts"]) for n, ts in pairs), "in the order of time"
+    rows = [*csv.DictReader(io.StringIO(command(*words, "--export", "csv").out, newline=""))]
+    assert [row["call"] for row in rows].index("events_lost") == place
+    found = rows[place]
+    assert (found["cpu"], found["note"], found["events"], found["pid"]) == (str(loss["cpu"]), note, "", "")
+    assert "seconds" not in found, "no line was cut"
+    whole = command(HERE, "--view", "calls", "--export", "csv").out
+    assert "events" not in whole.splitlines()[0].split(",")
+
+
+def test_the_row_of_a_loss_is_no_call(tmp_path):
+    watch, chosen = watched(recording("overrun", tmp_path)), Filter()
+    assert watch.store is not None
+    shown = ChosenCalls(watch, watch.store, chosen)
+    while shown.tick(60.0):
+        pass
+    every = shown.counts[1]
+    (place,) = (row for row in range(shown.first, shown.next) if shown.call(row).function == "events_lost")
+    assert shown.counts == (shown.next - shown.first - 1, every)
+    call, loss = shown.call(place), shown.loss(place)
+    assert loss is not None and (call.task, call.latency, call.note) == ("some lost", None, loss.text)
+    assert shown.records(place) == (None, None), "it is none of the events around it"
+    title, fields = detail_of_loss(loss)
+    assert f"events_lost on CPU {loss.cpu}" in title and [one.name for one in fields] == ["note"]
+    shown.sort(descending=True)
+    assert all(shown.call(row).function != "events_lost" for row in range(shown.first, shown.next))
+    assert shown.counts == (every, every)
+    shown.choose("comm == nobody")
+    while shown.tick(60.0):
+        pass
+    assert shown.counts == (0, every) and shown.next - shown.first == 1
+    assert shown.call(shown.first).function == "events_lost"
+    watch.close()
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_run_prints_a_loss_between_the_calls(command, tmp_path, words):
+    lossy = str(recording("overrun", tmp_path))
+    preset = tmp_path / "all.toml"
+    probes = ", ".join(f"'{one}'" for one in PROBES if "%both" in one)
+    preset.write_text(f'version = 1\nname = "all"\ntitle = "all"\nview = "calls"\nprobes = [{probes}]\n')
+    printed = command("run", "-t", lossy, str(preset), *words)
+    if words:
+        assert printed.out == command(lossy, "--export", "jsonl", "--view", "calls").out
+    else:
+        (row,) = (row for row in printed.out.splitlines() if " events_lost " in row)
+        assert " some lost events_lost events were lost on CPU " in row
 
 
 @pytest.mark.parametrize("text", ["", "comm == cat"])

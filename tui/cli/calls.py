@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from events.cut_mark import is_mark
+from events.losses import EVENT
 from events.record import Record
 from kernel.bounds import HEADLESS
 from kernel.watch import Watch
@@ -13,6 +14,7 @@ from tui.cli.output import emit, line
 from tui.clock_face import Face, day_in_front, offset_of_row
 
 if TYPE_CHECKING:
+    from events.losses import Loss
     from tui.calls import ShownCalls
 
 
@@ -131,12 +133,15 @@ class Calls:
         try:
             entry, leave = calls.records(row)
             call = calls.call(row)
-            ends = calls.ends(row)
+            ends, loss = calls.ends(row), calls.loss(row)
         except IndexError:  # dropped meanwhile
             self._gone += 1
             return
         last = leave or entry
         if self.enough:
+            return
+        if loss is not None:
+            self._print_loss(loss)
             return
         if last is not None and is_mark(last):
             self._other(last)
@@ -162,6 +167,19 @@ class Calls:
         day = day_in_front(self._watch, last.ts, last.seq, self._face)
         head = f"{day}{last.ts / 1e9:.6f} [{last.cpu:03}] {call.task} {call.function} {took}"
         print(line(f"{head} ret={call.returned} {values}{note}"))
+
+    def _print_loss(self, loss: Loss) -> None:
+        offset = (
+            offset_of_row(self._watch, loss.ts, loss.seq) if self._json and self._face is not Face.KERNEL else None
+        )
+        if self._json:
+            from tui.calls import object_of_loss
+
+            times = {"time": loss.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
+            emit({**times, **object_of_loss(loss)})
+            return
+        day = day_in_front(self._watch, loss.ts, loss.seq, self._face)
+        print(line(f"{day}{loss.ts / 1e9:.6f} [{loss.cpu:03}] {loss.short} {EVENT} {loss.text}"))
 
 
 def _value(name: str, before: str | None, after: str | None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
-from tui.calls import detail_of_call, note_of_calls
+from tui.calls import detail_of_call, detail_of_loss, note_of_calls
 from tui.chosen_calls import ChosenCalls
 from tui.ends import ends_of
 from tui.filter import Counted, Filter
@@ -134,6 +134,8 @@ class CallsView(TableView):
         """Both ends of the call. Raises IndexError where they were dropped."""
         if self.pane.shown is None:
             raise IndexError(row)
+        if (loss := self.pane.shown.loss(row)) is not None:
+            return detail_of_loss(loss)
         return detail_of_call(watching, *self.pane.shown.records(row))
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
