@@ -45,7 +45,7 @@ HEADLESS: Final = Bounds(
     values=1 << 12, at_once=1 << 18, piece=1 << 11,
 )  # fmt: skip
 """What was given out is asked for by nobody."""
-HEADLESS_GRAPH: Final = HEADLESS._replace(rows=16 << 20)
+HEADLESS_GRAPH: Final = HEADLESS._replace(rows=8 << 20)
 """A call is printed when it has returned: what is inside has to be there until then."""
 HEADLESS_HOSTS: Final = HEADLESS._replace(rows=16 << 20)
 """Of all hosts together: events wait for those of the others."""

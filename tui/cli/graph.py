@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 0.2
 """Seconds between two looks."""
 _NAMES_EVERY: Final = 1.0
-_MOST_ROWS: Final = 1 << 17
+_MOST_ROWS: Final = 1 << 16
 """Of calls on a kernel that runs: those of one that has not returned are kept until it has."""
 
 
