@@ -51,12 +51,12 @@ class CallsTable(EventsTable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of all calls, then the fields of entries and exits, then those of the rows that are no calls."""
-        source = self._source
+        """Columns of all calls, the fields of entries and exits that came, then those of rows that are no calls."""
+        source, there = self._source, self.store.by_event(self.store.totals)
         fields = (
             f"{'exit' if self._ends[fmt.path].at_exit else 'entry'}.{name}"
             for fmt in source.formats
-            if fmt.path in self._ends
+            if fmt.path in self._ends and fmt.path in there
             for name in source.fields(fmt)
         )
         calls = self._calls.every.calls

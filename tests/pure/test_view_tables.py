@@ -200,6 +200,16 @@ def test_where_the_ring_buffer_lost_events_a_row_stands_between_the_calls(comman
     assert "events" not in whole.splitlines()[0].split(",")
 
 
+def test_calls_have_no_column_of_a_probe_of_which_none_came(command, tmp_path):
+    assert command(str(recording("empty", tmp_path)), "--view", "calls", "--export", "csv").out == (
+        '"ts","cpu","pid","comm","call","latency","note"\r\n'
+    )
+    rows = [*csv.DictReader(io.StringIO(command(HERE, "--view", "calls", "--export", "csv").out, newline=""))]
+    fields = {name for one in command(HERE, "--export", "jsonl").objects for name in one["values"]}
+    names = [name for name in rows[0] if name.startswith(("entry.", "exit."))]
+    assert names and {name.partition(".")[2] for name in names} <= fields
+
+
 def test_the_row_of_a_loss_is_no_call(tmp_path):
     watch, chosen = watched(recording("overrun", tmp_path)), Filter()
     assert watch.store is not None
