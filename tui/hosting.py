@@ -162,6 +162,8 @@ class Hosting:
 
     def _tick(self) -> None:
         self._timer = None
+        if not self._app.screen_stack:  # the application ends
+            return
         now = time.thread_time()
         self._spent, self._cost = now, now - self._spent
         fleet = self.fleet

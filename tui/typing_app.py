@@ -36,6 +36,11 @@ class TypingApp(SayingApp):
             event.text = "\n".join(stand_ins(line.replace("\t", " ")) for line in event.text.splitlines())
             await super().on_event(event)
 
+    def refresh_bindings(self) -> None:
+        """Look anew at which keys work now. An application that ends has no screen, and timers may come after it."""
+        if self.screen_stack:
+            super().refresh_bindings()
+
     @property
     def clipboard(self) -> str:
         """Text that was copied; for a line of text the first of its lines, as of what is pasted."""

@@ -405,6 +405,20 @@ async def test_where_one_of_several_hosts_is_silent(lan):
         await until(lambda: tried == ["now"], pilot)
 
 
+async def test_an_application_that_ends_has_no_screen_for_what_comes_then(lan):
+    web1 = lan.hosts["web1"] = ReturningHost("web1")
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        app.hosting.fleet.arm(Order(("f vfs_read",)))
+        await until(lambda: says(app, "2 of 2 armed"), pilot)
+        web1.heard = web1.unanswered = time.monotonic() - 120
+        stack = app._screen_stack
+        screens = [*stack]
+        stack.clear()
+        app.hosting._tick()
+        app.refresh_bindings()
+        stack += screens
+
+
 async def test_where_the_filter_hides_all_that_comes_of_a_probe(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
