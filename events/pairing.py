@@ -27,7 +27,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
-from events.chain_starts import PROBE, ChainStarts
+from events.chain_starts import OF_THE_TRACER, PROBE, ChainStarts
 from events.losses import Loss
 from events.tail_calls import places_of, same_as, settle, shares_stack
 
@@ -254,10 +254,12 @@ class Pairing:
 
     def _end_over(self, stack: list[End], entry: End) -> list[Call]:
         """Calls that an entry shows to be over: it stands higher on their stack, which grows downwards; or in their
-        place, where their exits are left out on purpose.
+        place, where their exits are left out on purpose. The tracer's own have their places for themselves, tail
+        calls too.
         """
         over = []
-        while stack and shares_stack(stack[-1], entry) and entry.frame > stack[-1].frame:
+        highest = entry.frame if entry.function == OF_THE_TRACER else entry.frame - 1
+        while stack and shares_stack(stack[-1], entry) and stack[-1].frame <= highest:
             over.append(stack.pop())
         if entry.function & PROBE in self.chosen:
             same = [call for call in stack if call.function == entry.function and call.frame == entry.frame]
