@@ -82,8 +82,10 @@ class Side(NamedTuple):
     """What the workload printed."""
     fired: tuple[list[Event], list[Event]]
     """Synthetic events, ours and the kernel's."""
-    opened: list[tuple[int, int]]
-    """When a file was opened, in microseconds: by the event's stamp, and by the name of the file."""
+    opened: list[tuple[int, int, bool]]
+    """When a file was opened, in microseconds: by the event's stamp, and by the name of the file; and whether the
+    stamp is that of the record before it on its CPU.
+    """
     losses: dict[str, tuple[str, ...]]
     """By event."""
 
@@ -130,7 +132,9 @@ def side(guest: Guest) -> Iterator[Side]:
     assert guest.run(f"cat {TRACING}/dynamic_events; ls {TRACING}/instances") == b""
 
 
-def _fire(guest: Guest, watch: Watch, place: str) -> tuple[tuple[list[Event], list[Event]], list[tuple[int, int]]]:
+def _fire(
+    guest: Guest, watch: Watch, place: str
+) -> tuple[tuple[list[Event], list[Event]], list[tuple[int, int, bool]]]:
     """Have the synthetic event fired, for us and for an instance that the kernel prints."""
     store = watch.store
     assert store is not None
@@ -145,8 +149,12 @@ def _fire(guest: Guest, watch: Watch, place: str) -> tuple[tuple[list[Event], li
     guest.run(f"rmdir {THEIRS}")
     ours = _events(watch, first)
     fired = [event._replace(stamp=0) for record, event in ours if record.event == "synthetic/pw_woken"]
-    names = [(r.ts // 1000, str(r.values["filename"])) for r, _ in ours if r.event.endswith("/opened")]
-    opened = [(stamp, int(name.removeprefix("/none/"))) for stamp, name in names if name.startswith("/none/")]
+    opened, last = [], dict[int, int]()
+    for record, _ in ours:
+        name = str(record.values["filename"]) if record.event.endswith("/opened") else ""
+        if name.startswith("/none/"):
+            opened.append((record.ts // 1000, int(name.removeprefix("/none/")), record.ts == last.get(record.cpu)))
+        last[record.cpu] = record.ts
     return (fired, [event._replace(stamp=0) for event in theirs]), opened
 
 
@@ -276,11 +284,16 @@ class TestKinds:
         assert all(re.fullmatch(r"pw_woken: lat=\d+ pid=\d+ comm=.+", event.text) for event in ours)
 
     def test_stamps_beside_records_that_were_thrown_away(self, side: Side) -> None:
-        """Each open lies between the time that it was told and the time that the next one was."""
+        """Each open lies between the time that it was told and the time that the next one was.
+
+        Or it has the stamp of the record before it: where an interrupt came while the kernel made room for it, and
+        the interrupt's own record was thrown away, the time is not known (__rb_reserve_next in ring_buffer.c).
+        """
         assert len(side.opened) == 13
         apart = 1000  # the clock of NMIs is adjusted apart from the one that a process reads
-        for (stamp, named), (_, following) in pairwise(side.opened):
-            assert named - apart < stamp < following + apart, side.opened
+        inside = [named - apart < stamp < after + apart for (stamp, named, _), (_, after, _) in pairwise(side.opened)]
+        assert sum(inside) > 6
+        assert all(at or copied for at, (*_, copied) in zip(inside, side.opened, strict=False)), side.opened
 
     @pytest.mark.parametrize(
         "specs",
