@@ -85,12 +85,14 @@ class Plan:
         return any(text.startswith("hist:") for event in self.events if event.recorded for text in event.triggers)
 
 
-def titles_of(plans: Sequence[Plan]) -> list[str]:
+def titles_of(plans: Sequence[Plan], beside: Sequence[Plan] = ()) -> list[str]:
     """Return a title for each plan: what it probes, with the name of its events where several probe the same.
 
-    `vfs_read`, and of a second one `vfs_read (vfs_read_2)`; two plans have one title where names are equal.
+    `vfs_read`, and of a second one `vfs_read (vfs_read_2)`; two plans have one title where names are equal. `beside`
+    have no titles here, but may probe the same; a plan may be among them too.
     """
-    often = Counter(plan.probe.subject for plan in plans)
+    each = {tuple(event.event for event in plan.events): plan for plan in (*plans, *beside)}
+    often = Counter(plan.probe.subject for plan in each.values())
     return [_title(plan, shared=often[plan.probe.subject] > 1) for plan in plans]
 
 

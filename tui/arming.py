@@ -97,7 +97,7 @@ def arm_back(watching: Watch, gone: Sequence[tuple[Plan, Told]]) -> Remedied:
             refused += [f"{text}: {error}" for text, error in again.refused]
         except KernelError as error:
             refused.append(f"{plan.probe.subject}: {error}")
-    names = ", ".join(titles_of([plan for plan, _ in gone]))
+    names = ", ".join(titles_of([plan for plan, _ in gone], beside=[one.plan for one in watching.armed]))
     return Remedied("; ".join(refused) or f"armed again: {names}", failed=bool(refused))
 
 

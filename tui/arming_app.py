@@ -16,6 +16,8 @@ from tui.target_app import TargetApp
 
 # The kernel's side is imported when it is asked for, as in `tui.target_app`.
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from kernel.again import Told
     from kernel.session import Armed
     from kernel.watch import Watch
@@ -187,18 +189,20 @@ class ArmingApp(TargetApp):
     def _disarmed(self, event: Disarmed) -> None:
         for failure in event.failures:
             self.notify(failure, title="left behind", severity="error", markup=False)
-        if (gone := event.gone) and event.watching is self.watching:
+        watching = self.watching
+        if watching is not None and (gone := event.gone) and event.watching is watching:
             from probes.plan import titles_of  # what is first seen needs no probes
 
-            names = ", ".join(titles_of([plan for plan, _ in gone]))
+            plans = [plan for plan, _ in gone]
+            names = ", ".join(titles_of(plans, beside=[one.plan for one in watching.armed]))
             self.can_take_back(f"disarmed: {names}", lambda: self._arm_back(gone))
         self.look()
         self.refresh_places()
 
-    def _arm_back(self, gone: Sequence[tuple[Plan, Told]]) -> None:
+    def _arm_back(self, gone: Sequence[tuple[Plan, Told]]) -> Worker[None]:
         from tui import arming
 
-        self.remedy(lambda watching: arming.arm_back(watching, gone))
+        return self.remedy(lambda watching: arming.arm_back(watching, gone))
 
     def toggle_recording(self, path: Path, watching: Watch) -> None:
         """Write events to a recording from now on, or finish the one that is written; one of both at a time."""

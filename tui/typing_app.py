@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from textual import events, on
 from textual.widgets import Input
+from textual.worker import Worker
 
 from tui.keyboard import Keyboard, KeyDone
 from tui.saying import SayingApp
@@ -68,6 +69,6 @@ class TypingApp(SayingApp):
         step = self.undo.take()
         self.forget("undo")
         if step is not None:
-            self.notify(f"taken back: {step.what}", markup=False, topic="undo")
-            step.back()
+            under_way = isinstance(step.back(), Worker)  # which says itself what came of it
+            self.notify(f"{'taking' if under_way else 'taken'} back: {step.what}", markup=False, topic="undo")
         self.refresh_bindings()

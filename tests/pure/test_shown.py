@@ -115,6 +115,7 @@ def test_several_probes_of_one_function_are_told_apart():
     assert titles_of([first, other]) == [name, f"{name} ({name}_2)"]
     chosen = replace(first, events=tuple(replace(one, event="x") for one in first.events))
     assert titles_of([chosen, first]) == [f"{name} (x)", name]
+    assert titles_of([other], beside=[first]) == titles_of([other], beside=[first, other]) == [f"{name} ({name}_2)"]
 
 
 def test_what_was_asked_for_comes_first_in_the_details_and_the_cgroup_is_said():
