@@ -2,8 +2,8 @@
 
 A letter belongs to the text line that has the keyboard. Elsewhere it is a command, but not
 
-- while an operation is under way that will change the screen, or just after the screen has changed, until nobody has
-  typed for `PAUSE`: such letters are for the text line that the change ends at, or for nobody;
+- while an operation is under way that will change the screen, or just after the screen has changed otherwise than by
+  Escape, until nobody has typed for `PAUSE`: such letters are for the text line that the change ends at, or for nobody;
 - within a word, where the command destroys, writes or changes the kernel (`tui.commands.CAREFUL`): the rest of that
   word is for nobody, as it is behind a letter that has no command.
 """
@@ -66,6 +66,8 @@ class TypedAhead:
         """Time at which the screen changed; None: there was a pause since."""
         self._by_letter = False
         """Whether a letter came before that change."""
+        self._by_escape = False
+        """Whether the last key was Escape."""
         self._in_word = False
         """Whether a word is being typed that is for nobody."""
         self._by_careful = False
@@ -88,10 +90,15 @@ class TypedAhead:
         """It has come to its end, and the screen may change at once."""
         if operation in self._pending:
             self._pending.discard(operation)
-            self.place_changed()
+            self._change()
 
     def place_changed(self) -> None:
-        """The screen is another one."""
+        """The screen is another one. Whoever pressed Escape knows the one that it leads back to."""
+        by_escape, self._by_escape = self._by_escape, False  # what changes next changes by itself
+        if not by_escape or self.pending:
+            self._change()
+
+    def _change(self) -> None:
         self._changed_at = self._clock()
         self._by_letter = self._before.printable and self._changed_at - self._before.at < PAUSE
         self._in_word = False
@@ -110,6 +117,7 @@ class TypedAhead:
             self._changed_at = None
         if not typing:
             self._in_word = self._by_careful = False
+        self._by_escape = stroke.key == "escape"
         if not stroke.printable:
             return self._of_no_letter(stroke, typing)
         before, self._before = self._before, stroke

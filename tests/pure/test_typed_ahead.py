@@ -61,6 +61,21 @@ def test_letters_wait_for_what_is_under_way_and_for_a_pause_after_it():
     assert typist.press("c", LATER) is Fate.GIVE
 
 
+def test_a_screen_that_escape_leads_back_to_is_known():
+    typist = Typist()
+    typist.press("escape", LATER)
+    typist.rule.place_changed()
+    assert typist.press("f") is Fate.GIVE
+    typist.press("escape", LATER)
+    typist.rule.place_changed()
+    typist.rule.place_changed()  # a question came by itself
+    assert typist.press("y") is Fate.HOLD
+    typist.rule.begins("arming")
+    typist.press("escape", LATER)
+    typist.rule.ends("arming")
+    assert typist.press("x") is Fate.HOLD
+
+
 def test_enter_answers_nothing_that_came_by_a_letter_just_now():
     typist = Typist()
     assert typist.press("o", LATER) is Fate.GIVE
