@@ -36,7 +36,7 @@ class ViewJob:
     @property
     def done(self) -> int:
         """Events that were looked at."""
-        return max(0, self.total - self._table.behind)
+        return max(0, self.total - self._table.left)
 
     @property
     def text(self) -> str:
@@ -52,7 +52,7 @@ class ViewJob:
         """Go on for about so many seconds; True when all is written. Raises OSError."""
         deadline = time.monotonic() + budget
         if self._rows is None:
-            while not self._table.is_ready:
+            while self._table.left:
                 self._table.tick(min(budget, 60.0))
                 if time.monotonic() >= deadline and not math.isinf(budget):
                     return False

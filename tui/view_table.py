@@ -29,14 +29,9 @@ class ViewTable(ABC):
         return 0
 
     @property
-    def behind(self) -> int:
-        """Events that were not looked at yet."""
+    def left(self) -> int:
+        """Number of events, of those that were there when the table was made, that were not looked at yet."""
         return 0
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether all events were looked at that were there when the table was made."""
-        return True
 
     @property
     @abstractmethod
@@ -92,8 +87,13 @@ class EventsTable(ViewTable):
         return self._total
 
     @property
-    def is_ready(self) -> bool:
-        return self.store.next_seq - self.behind >= self._stop
+    @abstractmethod
+    def behind(self) -> int:
+        """Number of events that were not looked at yet, those that have come since among them."""
+
+    @property
+    def left(self) -> int:
+        return max(0, self._stop - (self.store.next_seq - self.behind))
 
     @property
     def text(self) -> str:

@@ -329,6 +329,23 @@ def test_rows_of_which_no_event_is_kept_are_told(monkeypatch):
     watch.close()
 
 
+@pytest.mark.parametrize("view", VIEWS)
+def test_events_that_come_meanwhile_turn_no_progress_back(view):
+    watch = Watch(Connection(open_target(str(HERE))), SCREEN)
+    watch.begin()
+    while watch.store is None or not len(watch.store):
+        watch.tick(0.0)
+    there = len(watch.store)
+    job = ViewJob(TABLES[view](watch, watch.store, Filter()), format_named("jsonl"), io.BytesIO())
+    done = [job.done]
+    while not job.step(0.0):
+        watch.tick(0.0)
+        watch.store.flush()
+        done.append(job.done)
+    assert done == sorted(done) and done[-1] == job.total == there
+    watch.close()
+
+
 def test_what_a_sum_left_out_is_told_apart_from_a_value_of_that_name() -> None:
     table = SummaryTable.__new__(SummaryTable)
     kept = [{"value": "others", "count": 3, "error": 0}]
