@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from probes.translation.bpftrace_time import DIVIDED, TIME, Clause, Timed, timed
-from probes.translation.bpftrace_value import Field, Place, Untranslatable, field, is_number
+from probes.translation.bpftrace_value import KINDS, Field, Place, Untranslatable, field, is_number
 from probes.translation.scan import closing, opening, pieces
 from probes.translation.translated import NOT_TRANSLATED, Translated
 
-_KINDS: Final = {
-    **dict.fromkeys(("kprobe", "k"), "kprobe"),
-    **dict.fromkeys(("kretprobe", "kr"), "kretprobe"),
-    **dict.fromkeys(("fentry", "kfunc", "f"), "fentry"),
-    **dict.fromkeys(("fexit", "kretfunc", "fr"), "fexit"),
-    **dict.fromkeys(("tracepoint", "t"), "tracepoint"),
-    **dict.fromkeys(("uprobe", "u"), "uprobe"),
-    **dict.fromkeys(("uretprobe", "ur"), "uretprobe"),
-}
 _HEADS: Final = {
     "kprobe": "p {}",
     "kretprobe": "r {}",
@@ -34,7 +26,8 @@ _OF_TIME: Final = re.compile(rf"{TIME}\s*+(?:[<>]=?|==)\s*+[0-9]++")
 _AGGREGATE: Final = re.compile(
     r"@(?P<name>\w*+)(?:\[(?P<keys>[^\]]*+)\])?+\s*+=\s*+(?P<function>\w++)\((?P<values>.*)\)", re.DOTALL
 )
-_PRINTED: Final = re.compile(r"(?:printf|print)\s*+\((.*)\)", re.DOTALL)
+_PRINTED: Final = re.compile(r"(?P<function>printf?)\s*+\((?P<values>.*)\)", re.DOTALL)
+_QUOTED: Final = re.compile(r'"[^"]*+"')
 _KEYS: Final = {"pid": "common_pid", "tid": "common_pid", "cpu": "common_cpu"}
 _STACK: Final = {"kstack": "common_stacktrace"}
 _REGISTERS: Final = "arguments are taken from the registers of x86-64"
@@ -53,6 +46,8 @@ _PRESETS: Final = {
     "signal_generate|sys_(?:enter_)?kill": "who-kills",
 }
 """By patterns of what programs of guides probe: the preset that has a like question."""
+MOST: Final = 64
+"""Probes of one program that are translated."""
 _APART: Final = "each probe counts into a table of its own"
 _THREAD: Final = "pid is the thread here (bpftrace's tid)"
 
@@ -61,20 +56,18 @@ def translated(program: str, machine: str = "") -> Translated:
     """Translate a program, as it stands behind `-e`; `machine`: see `Place`."""
     made: list[_Made] = []
     left: list[str] = []
-    clauses = list(_clauses(program))
-    while clauses:
-        clause = clauses.pop(0)
-        pairs = ((end, found) for end in clauses if (found := timed(clause, end)) is not None)
-        end, pair = next(pairs, (None, None))
-        clauses = [one for one in clauses if one is not end]
-        for at, name in enumerate(clause.names):
-            try:
-                made.append(
-                    _measured(pair, at, machine) if pair is not None else _Clause(name, clause, machine).made()
-                )
-            except Untranslatable as why:
-                left.append(f"{NOT_TRANSLATED}{why}")
-    way_out = _way_out(program, clauses=len(made) + len(left))
+    clauses = list(islice(_clauses(program), MOST + 1))
+    if len(clauses) > MOST:
+        refused = f"{NOT_TRANSLATED}more than {MOST} probes of one program"
+        return Translated("bpftrace", left_out=(refused,), way_out="paste fewer at a time")
+    for one in timed(clauses):
+        try:
+            if isinstance(one, Untranslatable):
+                raise one
+            made.append(_measured(one, machine) if isinstance(one, Timed) else _Clause(one, machine).made())
+        except Untranslatable as why:
+            left.append(f"{NOT_TRANSLATED}{why}")
+    way_out = _way_out(program, clauses, apart=len(made) + len(left) > 1)
     left += [one for each in made for one in each.left_out]
     if sum(bool(one.triggers) for one in made) > 1:
         left.append(_APART)
@@ -83,11 +76,11 @@ def translated(program: str, machine: str = "") -> Translated:
 
 
 def _clauses(program: str) -> Iterator[Clause]:
-    """Give the clauses: `kprobe:f /filter/ { printf(...) }`."""
+    """Give the probes of clauses: `kprobe:f,kprobe:g /filter/ { printf(...) }`."""
     while (begin := opening(program, "{")) >= 0:
         end = closing(program, begin)
         names, condition = _split_head(program[:begin].strip())
-        yield Clause(tuple(names), condition, program[begin + 1 : end])
+        yield from (Clause(name, condition, program[begin + 1 : end]) for name in names)
         program = program[end + 1 :]
 
 
@@ -114,11 +107,11 @@ class _Made(NamedTuple):
 class _Clause:
     """One probe of a program. Raises Untranslatable where it is none of ours."""
 
-    def __init__(self, name: str, clause: Clause, machine: str) -> None:
-        word, colon, rest = name.partition(":")
-        if word not in _KINDS or not colon or not rest:
-            raise Untranslatable(name)
-        self.place = Place(_KINDS[word], machine)
+    def __init__(self, clause: Clause, machine: str) -> None:
+        word, colon, rest = clause.name.partition(":")
+        if word not in KINDS or not colon or not rest:
+            raise Untranslatable(clause.name)
+        self.place = Place(KINDS[word], machine, rest.partition(":")[0])
         self.head = _HEADS[self.place.kind].format(_placed(self.place.kind, rest))
         self.fields: dict[str, str] = {}
         self.left_out: list[str] = []
@@ -138,7 +131,10 @@ class _Clause:
 
     def made(self) -> _Made:
         """Return it as a probe by itself."""
-        return _Made(self.spec, _under(self.condition, self.triggers), tuple(self.left_out))
+        condition = (
+            "" if self.place.kind == "tracepoint" else self.condition
+        )  # what it holds back isn't counted either
+        return _Made(self.spec, _under(condition, self.triggers), tuple(self.left_out))
 
     def side(self) -> str:
         """Return it as one end of a `lat:`. Raises Untranslatable where it can be none."""
@@ -156,7 +152,8 @@ class _Clause:
 
     def _statement(self, text: str) -> None:
         if (printed := _PRINTED.fullmatch(text)) is not None:
-            for value in list(pieces(printed[1], ","))[1:]:
+            values = list(pieces(printed["values"], ","))
+            for value in values[1:] if printed["function"] == "printf" else values:
                 self._try(self._record, value.strip())
         elif (counted := _AGGREGATE.fullmatch(text)) is not None:
             self._aggregate(counted)
@@ -174,11 +171,13 @@ class _Clause:
         if value == "pid":
             self.left_out.append(_THREAD)
         found: Field = field(value, self.place)
-        if found.text:
-            self.fields.setdefault(found.name, found.text)
         if "%" in found.text and not self.place.machine:
             self.left_out.append(_REGISTERS)
-        return found.name
+        names = (found.name, *(f"{found.name}_{number}" for number in range(2, len(self.fields) + 2)))
+        name = next(one for one in names if self.fields.get(one, found.text) == found.text)
+        if found.text:
+            self.fields[name] = found.text
+        return name
 
     def key(self, key: str) -> str:
         """Return the field that a key is. Raises Untranslatable."""
@@ -232,15 +231,22 @@ class _Clause:
                     raise Untranslatable(f"/{text}/: without it more is recorded")
                 parts.append(part.strip())
                 continue
-            name = found["left"].strip()
-            try:
-                known = name if name == "comm" else self._record(name)
-            except Untranslatable:
-                raise Untranslatable(f"/{text}/: without it more is recorded") from None
-            if not known:
+            known, right = self._compared(found["left"].strip()), found["right"].strip()
+            if not known or not (is_number(right) or _QUOTED.fullmatch(right)):
                 raise Untranslatable(f"/{text}/: without it more is recorded")
-            parts.append(f"{known} {found['sign']} {found['right'].strip()}")
+            parts.append(f"{known} {found['sign']} {right}")
         self.condition = " ".join(filter(None, parts)).replace("( ", "(").replace(" )", ")")
+
+    def _compared(self, value: str) -> str:
+        """Return the field that a filter compares; empty: none. That of a tracepoint sees the event as it is."""
+        of_event = self.place.kind == "tracepoint"
+        if value == "comm":
+            return "COMM" if of_event else value
+        try:
+            name = self._record(value)
+        except Untranslatable:
+            return ""
+        return self.fields.get(name, name).removeprefix("$") if of_event else name
 
 
 def _under(condition: str, triggers: Iterable[str]) -> tuple[str, ...]:
@@ -248,23 +254,29 @@ def _under(condition: str, triggers: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{one} if {condition}" if condition else one for one in triggers)
 
 
-def _way_out(program: str, clauses: int) -> str:
+def _way_out(program: str, clauses: Iterable[Clause], apart: bool) -> str:
     """Return what helps where something of a program can't be translated; empty: nothing that is known."""
     about = next((name for part, name in _PRESETS.items() if re.search(part, program)), "")
-    apart = "paste one probe at a time" if clauses > 1 else ""
-    return ", or ".join(filter(None, (apart, f"the preset {about} has a like question" if about else "")))
+    other = dict.fromkeys(one.name for one in clauses if one.name.partition(":")[0] not in KINDS)
+    leave = f"leave {' and '.join(other)} out" if other else "paste one probe at a time"
+    return ", or ".join(
+        filter(None, (leave if apart else "", f"the preset {about} has a like question" if about else ""))
+    )
 
 
-def _measured(pair: Timed, at: int, machine: str) -> _Made:
-    """Return the time between one probe of each of two clauses. Raises Untranslatable."""
-    begin = _Clause(pair.begin.names[at], pair.begin, machine)
-    parts = [one.strip() for one in pair.end.condition.split("&&") if one.strip()]
+def _measured(pair: Timed, machine: str) -> _Made:
+    """Return the time between two probes. Raises Untranslatable."""
+    begin = _Clause(pair.begin, machine)
+    parts = [one.strip() for one in pieces(pair.end.condition, "&&") if one.strip()]
     conditions = [one.replace(TIME, "lat") for one in parts if _OF_TIME.fullmatch(one)]
     own = " && ".join(one for one in parts if not _OF_TIME.fullmatch(one))
-    end = _Clause(pair.end.names[at], pair.end._replace(condition=own), machine)
+    end = _Clause(pair.end._replace(condition=own), machine)
     if end.place.kind == "tracepoint" and end.condition:
         conditions, end.condition = [*conditions, f"({end.condition})"], ""  # an event is taken as it is
     keys = [(begin.key(first), end.key(second)) for first, second in pair.keys]
+    twice = [name for name in begin.fields.keys() & end.fields.keys() if (name, name) not in keys]
+    if twice:
+        raise Untranslatable(f"{min(twice)}: it is of both probes of a time; leave it out of one")
     by = ",".join(first if first == second else f"{first}={second}" for first, second in keys)
     fields = [name for name in {**begin.fields, **end.fields} if all(name not in key for key in keys)]
     name = re.split(r"\W", begin.head)[-1].removeprefix("sys_enter_")

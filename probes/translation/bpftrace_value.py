@@ -5,6 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+KINDS: Final = {
+    **dict.fromkeys(("kprobe", "k"), "kprobe"),
+    **dict.fromkeys(("kretprobe", "kr"), "kretprobe"),
+    **dict.fromkeys(("fentry", "kfunc", "f"), "fentry"),
+    **dict.fromkeys(("fexit", "kretfunc", "fr"), "fexit"),
+    **dict.fromkeys(("tracepoint", "t"), "tracepoint"),
+    **dict.fromkeys(("uprobe", "u"), "uprobe"),
+    **dict.fromkeys(("uretprobe", "ur"), "uretprobe"),
+}
+"""Kinds of probes that are translated, by the words that bpftrace has for them."""
 _X86: Final = ("%di", "%si", "%dx", "%cx", "%r8", "%r9")
 _REGISTERS: Final = {"": _X86, "x86_64": _X86, "aarch64": tuple(f"%x{number}" for number in range(8))}
 """Where programs have their arguments, by machine (`uname -m`; names of regs_query_register_offset of its ptrace.c).
@@ -26,6 +36,8 @@ class Place(NamedTuple):
     """`kprobe`, `kretprobe`, `fentry`, `fexit`, `tracepoint`, `uprobe`, `uretprobe`."""
     machine: str = ""
     """`uname -m`, which says in which registers a program has its arguments; empty: not known."""
+    group: str = ""
+    """Of a tracepoint: `syscalls`, whose texts lie in memory of the program; those of others are in the event."""
 
     @property
     def at_exit(self) -> bool:
@@ -51,7 +63,9 @@ def field(expression: str, place: Place) -> Field:
     if text in _IN_EACH_EVENT:
         return Field({"pid": "common_pid", "tid": "common_pid", "cpu": "CPU"}.get(text, ""), "")
     if text == "comm":
-        return Field("comm", "$comm")
+        return Field(
+            "comm", "$COMM:string" if place.kind == "tracepoint" else "$comm"
+        )  # events have fields named comm
     if (inner := _TEXT.fullmatch(text)) is not None:
         return _string(inner[1].split(",")[0].strip(), place)
     if text == "retval" and place.at_exit:
@@ -94,8 +108,10 @@ def _member(path: str, place: Place) -> Field:
 def _string(text: str, place: Place) -> Field:
     """`str(X)`: the text that a pointer leads to."""
     found = field(text, place)
-    if not found.text or found.name == "comm":
+    if not found.text or text == "comm":
         return found
+    if place.kind == "tracepoint":
+        return Field(found.name, f"+0({found.text}):ustring" if place.group == "syscalls" else f"{found.text}:string")
     if found.text.startswith(("$", "%")) and "->" not in found.text:
-        return Field(found.name, f"+0({found.text}):{'ustring' if place.kind == 'tracepoint' else 'string'}")
+        return Field(found.name, f"+0({found.text}):string")
     return Field(found.name, f"{found.text}:string")

@@ -9,12 +9,12 @@ _PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def pieces(text: str, separator: str) -> Iterator[str]:
-    """Give the parts of a text between separators (one character) that stand outside of quotes and brackets."""
+    """Give the parts of a text between separators (`;`, `&&`) that stand outside of quotes and brackets."""
     begin = 0
     for at, depth in _outside(text):
-        if depth == 0 and text[at] == separator:
+        if depth == 0 and at >= begin and text.startswith(separator, at):
             yield text[begin:at]
-            begin = at + 1
+            begin = at + len(separator)
     yield text[begin:]
 
 
