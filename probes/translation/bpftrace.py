@@ -31,6 +31,7 @@ _QUOTED: Final = re.compile(r'"[^"]*+"')
 _KEYS: Final = {"pid": "common_pid", "tid": "common_pid", "cpu": "common_cpu"}
 _STACK: Final = {"kstack": "common_stacktrace"}
 _REGISTERS: Final = "arguments are taken from the registers of x86-64"
+_ONE_BYTE: Final = "texts of system calls are (fault) on Linux 6.1, where an e probe reads one byte of a pointer"
 _LOG2: Final = "hist: the kernel's ~ 2^n counts what is above 2^(n-1) up to 2^n (bpftrace's bucket begins at 2^n)"
 _BOUNDS: Final = "lhist: what is out of its bounds has buckets of the same width here"
 _PRESETS: Final = {
@@ -46,7 +47,7 @@ _PRESETS: Final = {
     "signal_generate|sys_(?:enter_)?kill": "who-kills",
 }
 """By patterns of what programs of guides probe: the preset that has a like question."""
-MOST: Final = 64
+MOST: Final = 32
 """Probes of one program that are translated."""
 _APART: Final = "each probe counts into a table of its own"
 _THREAD: Final = "pid is the thread here (bpftrace's tid)"
@@ -173,6 +174,8 @@ class _Clause:
         found: Field = field(value, self.place)
         if "%" in found.text and not self.place.machine:
             self.left_out.append(_REGISTERS)
+        if found.text.endswith(":ustring"):
+            self.left_out.append(_ONE_BYTE)
         names = (found.name, *(f"{found.name}_{number}" for number in range(2, len(self.fields) + 2)))
         name = next(one for one in names if self.fields.get(one, found.text) == found.text)
         if found.text:
