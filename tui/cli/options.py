@@ -192,6 +192,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="TRIGGER",
         help="put a trigger on each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
     )
+    parser.set_defaults(counting={})  # triggers of single probes, see `tui.cli.presets.asked_for`
 
 
 def add_summary(parser: argparse.ArgumentParser) -> None:
