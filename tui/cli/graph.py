@@ -79,7 +79,12 @@ def run(arguments: argparse.Namespace) -> int:
         recorder = watch.recorder
         if path is not None:
             failed = failed or _recorded(path, watch.stop_recording) or watch.recording_error
-        account(watch, following.dropped if following else 0, recorder.dropped if recorder else 0)
+        account(
+            watch,
+            following.dropped if following else 0,
+            recorder.dropped if recorder else 0,
+            unvalued=following.unvalued if following else 0,
+        )
     except BrokenPipeError as error:
         unread = error
     finally:
@@ -168,6 +173,11 @@ class Following:
     def dropped(self) -> int:
         """What had no room until it could be printed."""
         return self._printer.dropped if self._printer else 0
+
+    @property
+    def unvalued(self) -> int:
+        """Rows that were printed without their values."""
+        return self._printer.unvalued if self._printer else 0
 
     def run(self) -> None:
         """See the class; what was read when a signal comes is printed too."""
@@ -280,6 +290,8 @@ class _Printer:
     ) -> None:
         """Take what is printed; `before` is called with the time of each call, in nanoseconds, before it is."""
         self.printed = 0
+        self.unvalued = 0
+        """Rows that were printed without their values, as their events had to go before."""
         self._before = before
         self._watch = watch
         self._shown = shown
@@ -367,6 +379,7 @@ class _Printer:
                 self._print_row(row)
 
     def _print_row(self, row: Row) -> None:
+        self.unvalued += self._shown.lines.lacks_values(row)
         if self._arguments.json:
             from tui.graph_objects import object_of_row
 
