@@ -7,11 +7,11 @@ behind it another begins, or the word about lost ones.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from events.format import EventFormat
-from events.printed_end import MOST, PrintedEnd
+from events.printed_end import MOST, PrintedEnd, PrintedText
 from events.subbuffer import WORD_MASK
 from events.text import TextLine, parse_line, parse_lost, parse_padded
 
@@ -33,7 +33,7 @@ class TextEvent(NamedTuple):
 class _Open:
     """An event that may go on."""
 
-    __slots__ = ("_body", "_is_stack", "end", "given", "head", "line", "lines", "size", "whole")
+    __slots__ = ("_is_stack", "_is_whole", "end", "given", "head", "line", "lines", "losses", "size", "whole")
 
     def __init__(self, lines: list[bytes], line: TextLine, end: PrintedEnd | None) -> None:
         self.line = line
@@ -46,22 +46,25 @@ class _Open:
         self.size = sum(map(len, lines))
         self.head = len(lines)
         """Number of lines up to the end of the first."""
+        self.losses = 0
+        """Lines behind those with which it was whole, up to the first that does not say how many events were lost."""
         self._is_stack = line.text in STACKS
-        self._body = [line.text.removeprefix(f"{line.event}:")]
-        self._look(self._body[0])
+        self._is_whole = self._way_to_tell()
+        self._look(line.text.removeprefix(f"{line.event}:"))
 
     def add(self, raw: bytes, text: str) -> None:
         """Take one more line."""
         self.lines.append(raw)
-        self._body.append(text)
         self.size += len(raw) + 1
-        if not (self.whole and parse_lost(text)):  # that is a part of it only where another line says so
-            self._look(text)
+        is_loss = bool(self.whole) and parse_lost(text) is not None
+        if is_loss and self.losses == self.extra - 1:
+            self.losses += 1
+        self._look(text, alone=is_loss)
 
     @property
-    def extra(self) -> list[bytes]:
-        """Lines behind those with which it was whole."""
-        return self.lines[self.whole :]
+    def extra(self) -> int:
+        """Number of lines behind those with which it was whole."""
+        return len(self.lines) - self.whole
 
     @property
     def waits(self) -> bool:
@@ -74,15 +77,30 @@ class _Open:
             return raw.startswith(b" =>")
         return self.end is None or self.end.has_texts
 
-    def _look(self, text: str) -> None:
-        if self._is_stack:
-            is_whole = True
-        elif self.end is None:
-            is_whole = sum(one.count('"') for one in self._body) % 2 == 0
-        else:
-            is_whole = not self.end.has_texts or (self.end.may_end(text) and self.end.is_whole("\n".join(self._body)))
-        if is_whole:
-            self.whole = len(self.lines)
+    def _way_to_tell(self) -> Callable[[str], bool]:
+        """Return what takes each line in turn, and tells whether the event is whole with it."""
+        if self.end is None and not self._is_stack:
+            return _Quotes().add
+        if self.end is None or self._is_stack or not self.end.has_texts:
+            return lambda _: True
+        return PrintedText(self.end).add
+
+    def _look(self, text: str, *, alone: bool = False) -> None:
+        """Look whether it is whole with one more line; `alone`: only another line makes that a part of it."""
+        if self._is_whole(text) and not alone:
+            self.whole, self.losses = len(self.lines), 0
+
+
+class _Quotes:
+    """A text whose strings stand between quotes, of which nothing else is known."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def add(self, line: str) -> bool:
+        """Take one more line; return whether no string is open behind it."""
+        self._number += line.count('"')
+        return self._number % 2 == 0
 
 
 class TextEvents:
@@ -123,7 +141,7 @@ class TextEvents:
             if self._open is not None and self._open.size > MOST:
                 self._give_up(self._open, lines)
         now = self._open
-        if now is not None and now.whole and not any(map(_is_no_loss, now.extra)) and (final or not now.waits):
+        if now is not None and now.whole and now.losses == now.extra and (final or not now.waits):
             self._close(now)
         elif now is not None and final and not now.given:
             now.given = True
@@ -143,15 +161,18 @@ class TextEvents:
 
     def _take(self, raw: bytes) -> None:
         now, text = self._open, _decoded(raw)
-        before = self._loose if now is None else now.extra if now.whole else None
-        if before == []:  # as nearly always
+        may_begin = now is None or now.whole
+        behind = len(self._loose) if now is None else now.extra
+        if may_begin and not behind:  # as nearly always
             if (line := parse_line(text)) is not None:
                 if now is not None:
                     self._close(now)
                 self._open = _Open([raw], line, self._ends.get(line.event))
                 return
-        elif before is not None:
-            named, line = self._head(raw, text, before, alone=now is None)
+        elif may_begin:
+            before = self._loose if now is None else now.lines[-min(behind, _LONGEST_NAME) :]
+            others = 0 if now is None else behind - now.losses
+            named, line = self._head(raw, text, before, others)
             if line is not None:
                 lines = [*before[len(before) - named :], raw]
                 if now is not None:
@@ -175,22 +196,21 @@ class TextEvents:
             if not self._loose[0].startswith(b" ") or len(b"\n".join(self._loose)) > _LONGEST_NAME:
                 self._drop_loose()
 
-    def _head(self, raw: bytes, text: str, before: list[bytes], *, alone: bool) -> tuple[int, TextLine | None]:
+    def _head(self, raw: bytes, text: str, before: list[bytes], others: int) -> tuple[int, TextLine | None]:
         """Return the number of lines before that begin the name of the task, and the head of the event; None: none.
 
-        `alone`: no line before is of an event.
+        `before` are the last lines behind the event before; of all behind it, so many `others` from the end must be
+        of the name, as they or what is in front of them say no loss.
         """
         for number in range(1, min(len(before), _LONGEST_NAME) + 1):
             name = b"\n".join(before[-number:])
             if len(name) > _LONGEST_NAME:
                 break
-            if alone or not any(map(_is_no_loss, before[:-number])):
+            if number >= others:
                 line = parse_padded(_decoded(name + b"\n" + raw))
                 if line is not None:
                     return number, line
-        if alone or not any(map(_is_no_loss, before)):
-            return 0, parse_line(text)
-        return 0, None
+        return 0, None if others else parse_line(text)
 
     def _close(self, now: _Open, named: int = 0) -> None:
         """Give an event that is whole, and what was lost behind it; its last lines, so many, are another's."""
@@ -215,10 +235,6 @@ class TextEvents:
     def _drop_loose(self) -> None:
         loose, self._loose = self._loose, []
         self._out += [TextEvent((raw,)) for raw in loose]
-
-
-def _is_no_loss(raw: bytes) -> bool:
-    return parse_lost(_decoded(raw)) is None
 
 
 def _decoded(raw: bytes) -> str:

@@ -25,6 +25,11 @@ class Refusal:
     corrected: str = ""
     """The whole text put right, where somebody looked for it (`probes.corrected`); empty: not known."""
 
+    @property
+    def clause(self) -> str:
+        """The kernel's sentence without its full stop, as some of them have one: more is said behind it."""
+        return self.message if self.message.endswith(("..", "etc.")) else self.message.removesuffix(".")
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -35,6 +35,10 @@ class ArmingApp(TargetApp):
 
     _taping = ""
     """What is being done about a recording; empty: nothing is."""
+    beginning: Path | None = None
+    """Recording that is being begun; its types and symbols go in first."""
+    _to_end: Watch | None = None
+    """Watch of the recording that is being begun, where that shall end as soon as it can; None: it goes on."""
     _being_armed: tuple[Armable, ...] = ()
     """Probes that a worker is about to arm."""
 
@@ -210,8 +214,26 @@ class ArmingApp(TargetApp):
             recorder = watching.recorder
             begins = f"beginning {path}: types and symbols go in first …"
             self._taping = begins if recorder is None else f"finishing {recorder.path.name} …"
-            self._tape(path if recorder is None else None, watching)
+            self.beginning = path if recorder is None else None
+            self._tape(self.beginning, watching)
         self._say_until(self._taping, "recording")
+
+    def end_recording(self, watching: Watch) -> None:
+        """Finish the recording that is written, or that is being begun as soon as it is."""
+        if self.beginning is not None:
+            self._to_end = watching
+            self._taping = f"{self.beginning.name} ends as soon as its types and symbols are in …"
+            self._say_until(self._taping, "recording")
+        elif self.say_taping() or watching.recorder is not None:
+            self.toggle_recording(Path(), watching)
+        else:
+            self.notify("nothing is recorded any more", markup=False, topic="recording")
+
+    def say_taping(self) -> bool:
+        """Say what is being done about a recording; return whether anything is."""
+        if self._taping:
+            self._say_until(self._taping, "recording")
+        return bool(self._taping)
 
     @work(thread=True, group="arm")
     def _tape(self, path: Path | None, watching: Watch) -> None:
@@ -221,7 +243,10 @@ class ArmingApp(TargetApp):
 
     @on(Recorded)
     def _recorded(self, event: Recorded) -> None:
-        self._taping = ""
+        self._taping, self.beginning = "", None
+        to_end, self._to_end = self._to_end, None
         severity: SeverityLevel = "error" if event.failed else "information"
         self.notify(event.text, severity=severity, markup=False, topic="recording")
         self.refresh_places()
+        if to_end is not None and to_end.recorder is not None:
+            self.toggle_recording(Path(), to_end)

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from events.graph.brackets import What
+from events.graph.decode import is_graph
 from events.graph.tree import Flag, Row
 from events.pairing import Call, probe_and_address
 from probes.plan import titles_of
@@ -23,6 +24,8 @@ _NOTES: Final = {
     Flag.NO_EXIT: "its exit was not seen",
     Flag.LOST: "events were lost here",
 }
+_DROPPED: Final = "its event was dropped"
+"""A tree keeps its rows longer than a store the events, where there are more of these than it has room for."""
 
 
 class GraphLines:
@@ -46,6 +49,9 @@ class GraphLines:
         """Names of functions and values."""
         self._call_text = call_text
         self._traced = traced
+        formats = store.decoder.formats.values()
+        self._gives = any("args" in fmt.names for fmt in formats if is_graph(fmt))
+        """Whether the tracer records what calls are given."""
 
     def records(self, row: Row) -> tuple[Record | None, Record | None]:
         """First and last event of a row; None: not seen, or dropped."""
@@ -54,6 +60,14 @@ class GraphLines:
             return None, leave
         return self._record(row.seq), leave
 
+    def lacks_values(self, row: Row) -> bool:
+        """Return whether values of a row can't be shown any more: they are in an event that the store dropped."""
+        has_values = row.what == What.COMMENT
+        if row.what == What.CALL:
+            recorded = self._gives and not row.flags & Flag.NO_ENTRY
+            has_values = recorded if self._traced else self._call_text is not None
+        return has_values and row.seq < self._store.first_seq
+
     def _record(self, seq: int) -> Record | None:
         with contextlib.suppress(IndexError):
             return self._store.record(seq)
@@ -61,7 +75,8 @@ class GraphLines:
 
     def line(self, row: Row, folded: bool | None) -> GraphText:
         """What is shown of a row; `folded`: whether what is inside is not, None: nothing is."""
-        note = "" if row.what == What.SWITCH else _note(row.flags)
+        notes = ("" if row.what == What.SWITCH else _note(row.flags), _DROPPED if self.lacks_values(row) else "")
+        note = ", ".join(filter(None, notes))
         line = GraphText(
             row.ts,
             self.task(row.task),

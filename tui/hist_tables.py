@@ -46,7 +46,7 @@ def lines_of(tables: Iterable[Table]) -> Iterator[TableLine]:
 
 def alike_text(number: int) -> str:
     """Say why the entries of a histogram are not shown, of which its text seems to hold so many."""
-    return f"its text reads as {grouped(number)} entries: a key that a process chose looks like some, none is sure"
+    return f"its text reads as {grouped(number)} entries: a key that a process chose looks like more, none is sure"
 
 
 CUT: Final = "  (counted since the line came back: what was counted before went with it)"

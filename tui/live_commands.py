@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -173,16 +174,17 @@ class LiveCommands(Screen[None]):
             self.notify("nothing is armed that could be recorded", markup=False)
             return
         path = Path(time.strftime("probewright-%Y%m%d-%H%M%S.pwr"))
-        recorder = watching.recorder
-        if recorder is None:
-            question, details, yes = f"Record to {path}?", ["Events go in from now on; w ends it."], "Record"
-        else:
-            question, details, yes = (
-                f"End the recording {recorder.path.name}?",
-                ["What was recorded stays."],
-                "End it",
-            )
-        dialogs.ask(self.bench, question, details, yes, lambda: self.bench.toggle_recording(path, watching))
+        recorder, beginning = watching.recorder, self.bench.beginning
+        if recorder is None and beginning is None:
+            if not self.bench.say_taping():
+                details = ["Events go in from now on; w ends it."]
+                start = partial(self.bench.toggle_recording, path, watching)
+                dialogs.ask(self.bench, f"Record to {path}?", details, "Record", start)
+            return
+        name = recorder.path.name if recorder else beginning.name if beginning else ""
+        details = ["What was recorded stays." if recorder else "It is being begun; it ends as soon as it is."]
+        end = partial(self.bench.end_recording, watching)
+        dialogs.ask(self.bench, f"End the recording {name}?", details, "End it", end)
 
     def action_export(self) -> None:
         """Give the events out in a format of other tools."""

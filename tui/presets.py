@@ -52,7 +52,7 @@ def look(connection: Connection, preset: Preset, given: Mapping[str, str]) -> tu
         return Looked(False, told, tuple(one.text for one in judgement.probes)), judgement
     for one in judgement.probes:
         if one.plan is None and (why_not := one.verdict.error) is not None:
-            why = f"{why_not.message}: {why_not.token}" if why_not.token else why_not.message
+            why = f"{why_not.clause}: {why_not.token}" if why_not.token else why_not.clause
             hint = f" ({why_not.hint})" if why_not.hint else ""
             return Looked(False, f"{title}: {why}{hint}", (one.text,)), judgement
     lines = tuple(line for one in judgement.probes if one.plan for line in one.plan.lines or (one.text,))

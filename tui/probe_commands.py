@@ -28,7 +28,7 @@ def refusal(typed: Typed) -> str:
     """Return why a text can't be armed; empty: it can."""
     error = typed.shown.verdict.error if typed.shown.verdict is not None else None
     if error is not None:
-        return f"{error.message}: {error.hint}" if error.hint else error.message
+        return f"{error.clause}: {error.hint}" if error.hint else error.message
     return "" if typed.probe is not None else "this is no probe"
 
 

@@ -146,7 +146,7 @@ class SpecScreen(WhyScreen):
         from widgets.spec_text import advice
 
         keys = "tab" if self.editing else "F6, tab"
-        return ": ".join(filter(None, (error.message, advice(error, keys))))
+        return ": ".join(filter(None, (error.clause, advice(error, keys))))
 
     @property
     @abstractmethod

@@ -4,7 +4,8 @@ hist_trigger_show and hist_trigger_print_key in kernel/trace/trace_events_hist.c
 stand one behind the other, each with its trigger above and its totals below. The text of a key comes from processes:
 it may hold anything, line breaks too. A head counts only at the beginning or behind the totals of the histogram
 before, and of totals the last ones below a head; that a text forges both shows in the number of histograms, which the
-caller knows. That it forges entries shows in the number of entries, which stands in the totals.
+caller knows. That it forges entries shows in the number of entries, which stands in the totals; keys
+that it forges are told by what the kernel fills a text up to (`hist_padding`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
+from events.summary.hist_padding import padded_places
 from foreign.text import whole_number
 
 _TOTALS_FORM = r"\nTotals:\n +Hits: (\d{1,20})\n +Entries: (\d{1,20})\n +Dropped: (\d{1,20})"
@@ -102,8 +104,8 @@ class Histogram(NamedTuple):
     dropped: int
     """Events for whose keys there was no room."""
     alike: int = 0
-    """Texts that look like an entry, where they are more than the kernel counts: the text of a key holds some of
-    them. No entry is sure then, and `entries` is empty; 0: all is well."""
+    """As how many entries the text can be read, where they are more than there are: the text of a key looks like
+    some, or like the keys behind it. No entry is sure then, and `entries` is empty; 0: all is well."""
 
 
 class Section(NamedTuple):
@@ -149,11 +151,11 @@ def may_be_forged(text: str, texts: Collection[str] = ()) -> bool:
 
 def _histogram(section: Section, body: str, texts: Collection[str]) -> Histogram:
     names = keys_of(section.trigger)
-    entries = _entries(body, names, values_of(section.trigger), texts)
+    entries, readings = _entries(body, names, values_of(section.trigger), texts)
     _, counted, _ = section.totals
-    if len(entries) > counted and _of_processes(names, texts):
-        return Histogram(section.trigger, section.active, (), *section.totals, len(entries))
-    return Histogram(section.trigger, section.active, entries, *section.totals)
+    if (len(entries) > counted or readings > len(entries)) and _of_processes(names, texts):
+        return Histogram(section.trigger, section.active, (), *section.totals, readings)
+    return Histogram(section.trigger, section.active, tuple(entries), *section.totals)
 
 
 def keys_of(trigger: str) -> list[tuple[str, str]]:
@@ -176,8 +178,13 @@ def _named(term: str) -> tuple[str, str]:
     return (half if half == "common_cpu" and half * 2 == name else name), modifier
 
 
-def _entries(text: str, names: list[tuple[str, str]], values: list[str], texts: Collection[str]) -> tuple[Entry, ...]:
-    """Read what looks like entries: each from a line that begins as one to the last line that ends as one."""
+def _entries(
+    text: str, names: list[tuple[str, str]], values: list[str], texts: Collection[str]
+) -> tuple[list[Entry], int]:
+    """Read what looks like entries: each from a line that begins as one to the last line that ends as one.
+
+    Returns them, and as how many they can be read: more where the text of a key looks like the keys behind it.
+    """
     lines = text.split("\n")
     begin = re.compile(rf"{{ {re.escape(names[0][0])}[.:]")
     if not any(map(begin.match, lines)):
@@ -191,6 +198,7 @@ def _entries(text: str, names: list[tuple[str, str]], values: list[str], texts: 
         # Between two entries stands at most what onmax() and onchange() keep.
         ended = tails[at] is not None or (ended and (not line or line.startswith("\t")))
     entries: list[Entry] = []
+    readings = 0
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=False):
         end = next((at for at in range(stop - 1, start - 1, -1) if tails[at] is not None), None)
         if end is None:
@@ -198,8 +206,11 @@ def _entries(text: str, names: list[tuple[str, str]], values: list[str], texts: 
         body = "\n".join([*lines[start:end], lines[end][: lines[end].rfind("}")]])
         shown = tails[end] or ()
         numbers = {name: float(value) for name, value in shown if not value.startswith("#")}
-        entries.append(Entry(_keys(body.removeprefix("{ "), names, texts), numbers, shown))
-    return tuple(entries)
+        body = body.removeprefix("{ ")
+        places, *others = _places(body, names, texts)
+        readings += 1 + len(others)
+        entries.append(Entry(_keys(body, names, places), numbers, shown))
+    return entries, readings
 
 
 def _tail(line: str, values: list[str]) -> tuple[tuple[str, str], ...] | None:
@@ -220,9 +231,8 @@ def _of_processes(names: list[tuple[str, str]], texts: Collection[str]) -> list[
     return [n for n, (name, modifier) in enumerate(names) if name in chosen or modifier == "execname"]
 
 
-def _keys(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> tuple[Key, ...]:
+def _keys(body: str, names: list[tuple[str, str]], places: list[int]) -> tuple[Key, ...]:
     """Take the keys of an entry apart; what does not read as they should stays with the key before."""
-    places = _places(body, names, texts)
     if not places:  # no kernel writes so; whoever reads entries may rely on a key
         return (Key(*names[0], body.strip()),)
     pairs = zip(names, zip(places, [*places[1:], len(body)], strict=True), strict=False)
@@ -232,12 +242,14 @@ def _keys(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> tu
     )
 
 
-def _places(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> list[int]:
-    """Return where the keys begin, as far as they are there.
+def _places(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> list[list[int]]:
+    """Return where the keys begin, as far as they are there; more than once where they can be read so.
 
-    The text of a process may look like the keys behind it: those that are numbers are looked for from the end.
+    The text of a process may look like the keys behind it: those that are numbers are looked for from the end, and
+    the ends of texts by what the kernel fills them up to.
     """
-    last = max(_of_processes(names, texts), default=len(names) - 1)
+    chosen = _of_processes(names, texts)
+    last = max(chosen, default=len(names) - 1)
     behind: list[int] = []
     end = len(body)
     for name, _ in reversed(names[last + 1 :]):
@@ -245,12 +257,16 @@ def _places(body: str, names: list[tuple[str, str]], texts: Collection[str]) -> 
         behind.insert(0, end)
     if end < 0:
         last, end, behind = len(names) - 1, len(body), []
+    elif len(chosen) > 1:
+        told = body[:end] if behind else body.removesuffix(" ")
+        if found := padded_places(told, names[: last + 1], chosen, texts):
+            return [[*places, *behind] for places in found]
     places: list[int] = []
     at = 0
     for number, (name, _) in enumerate(names[: last + 1]):
-        found = body.find(f"{', ' if number else ''}{name}:", at, end)
-        if found < 0:
-            return places
-        places.append(found)
-        at = found + len(name) + 1
-    return places + behind
+        place = body.find(f"{', ' if number else ''}{name}:", at, end)
+        if place < 0:
+            return [places]
+        places.append(place)
+        at = place + len(name) + 1
+    return [places + behind]

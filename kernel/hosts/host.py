@@ -348,7 +348,7 @@ def _why(error: ProbeRefused) -> str:
     if found is None:
         return str(error)
     at = f": {found.token}" if found.token else ""
-    return f"{error.verdict.command}: {found.message}{at}"
+    return f"{error.verdict.command}: {found.clause if at else found.message}{at}"
 
 
 def _load_symbols(watch: Watch, back: Back) -> None:

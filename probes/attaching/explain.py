@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from probes.attaching.reasons import Attachability, Why
 from probes.refusal import own
+from probes.rules.hints import too_large
 from probes.verdict import Verdict
 
 _OF_PLACE = frozenset({"BAD_PROBE_ADDR", "FAIL_REG_PROBE", "NON_UNIQ_SYMBOL", "not_traceable", "blacklisted"})
@@ -25,6 +26,8 @@ def refused_function(verdict: Verdict) -> str:
     name = re.split(r"[%+]", words[1])[0].rpartition(":")[2]
     if "/" in words[1] or (words[0][0] == "f" and ":" in words[1]):
         return ""  # a path, and what an fprobe takes for a name, are nobody's
+    if too_large(code, name):
+        return ""  # an address
     return name if name and (code == _OF_ARGUMENT or name in verdict.error.token) else ""
 
 

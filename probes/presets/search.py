@@ -10,6 +10,8 @@ from probes.presets.schema import Preset
 
 _WORD = re.compile(r"[a-z][a-z0-9_]{2,}")
 """One that may be meant."""
+_ALIKE = 0.7
+"""Of 1, how much a word is to be like another that may be meant."""
 _PUNCTUATION = "?!.,;:\"'()"
 _SMALL = re.compile(
     "an?|and|are|at|be|by|can|did|do|does|for|from|has|have|how|i|in|into|is|it|me|my|of|on|or|than|that|the|their"
@@ -43,9 +45,12 @@ def matches(name: str, preset: Preset | None, text: str, tags: Sequence[str] = (
 
 
 def nearest(word: str, presets: Iterable[tuple[str, Preset | None]]) -> list[str]:
-    """Up to three words of presets (their names and what they hold) that are like a misspelt one."""
-    known = {found for name, preset in presets for found in _WORD.findall(_text_of(name, preset))}
-    return difflib.get_close_matches(word.lower(), sorted(known), 3, 0.7)
+    """Up to three names of presets that are like a misspelt word; where none is, words that they hold."""
+    own = list(presets)
+    names = sorted({name.lower() for name, _ in own})
+    known = sorted({found for name, preset in own for found in _WORD.findall(_text_of(name, preset))})
+    like = (difflib.get_close_matches(word.lower(), among, 3, _ALIKE) for among in (names, known))
+    return next(filter(None, like), [])
 
 
 def _text_of(name: str, preset: Preset | None) -> str:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from foreign.text import whole_number
 from probes.rules.ways_out import WAYS_OUT
+from probes.syntax.text import LONG_MAX, ULONG_MAX
 
 _NEAREST = 3
 _LISTED = frozenset({"FIELD_NOT_FOUND", "NO_BTFARG", "NO_EVENT_FIELD", "BAD_ATTACH_ARG", "unknown_filter_field"})
@@ -20,6 +22,18 @@ _ALIKE = 0.6
 _REGISTERS: Final[Mapping[str, str]] = {"%pc": "%ip"}
 """What other tools call a register: a name that is merely like its own is another register."""
 _WORD = re.compile(r"[^\W_]+")
+_A_NUMBER = re.compile(r"(?:^|(?<=[^\w]))(?:([+-])?u?)(0[xX][0-9a-fA-F]++|[0-9]++)(?![\w])", re.ASCII)
+_MOST: Final[Mapping[str, int]] = {
+    "BAD_DEREF_OFFS": LONG_MAX,
+    "BAD_FILE_OFFS": LONG_MAX,
+    "BAD_IMM": ULONG_MAX,
+    "BAD_MEM_ADDR": ULONG_MAX,
+    "BAD_PROBE_ADDR": ULONG_MAX,
+    "BAD_REFCNT": ULONG_MAX,
+    "BAD_UPROBE_OFFS": ULONG_MAX,
+    "ILLEGAL_INTVAL": ULONG_MAX,
+}
+"""Errors of a text that is no number, and the largest: kstrtol() and kstrtoul() refuse larger ones as no numbers."""
 _NUMBERED = re.compile(r"([a-z]+)([0-9]+)", re.ASCII)
 
 
@@ -49,6 +63,23 @@ def _letters(name: str) -> str:
     return name.lower().replace("_", "")
 
 
+def too_large(code: str, token: str) -> str:
+    """Return what is said of a number that is none for the kernel only because it is too large; empty: it is not."""
+    most = _MOST.get(code)
+    number = _A_NUMBER.search(token) if most is not None else None
+    if most is None or number is None:
+        return ""
+    sign, digits = number[1] or "", number[2].lower()
+    base = 16 if digits.startswith("0x") else 8 if digits.startswith("0") else 10
+    text = digits.removeprefix("0x").lstrip("0") or "0"
+    if text.strip("01234567" if base == 8 else "0123456789abcdef"):
+        return ""
+    value = whole_number(text, base)  # none: it has more digits than anybody reads
+    most = LONG_MAX + 1 if sign == "-" else most
+    told = f"below the least, -{most:#x}" if sign == "-" else f"too large: at most {most:#x}"
+    return "" if value is not None and value <= most else f"The number is {told}"
+
+
 def hint_for(
     code: str, token: str, names: Sequence[str] = (), better: str = "", meant: Sequence[str] = ()
 ) -> tuple[str, tuple[str, ...]]:
@@ -72,7 +103,7 @@ def hint_for(
         close = [name for name in close if _as_much(token, name)]
     same = [others[name] for name in close if _letters(name) == _letters(token)]
     nearest = tuple(dict.fromkeys((*same, *meant, *(others[name] for name in close))))[:_NEAREST]
-    hint = better or WAYS_OUT.get(code, "")
+    hint = too_large(code, token) or better or WAYS_OUT.get(code, "")
     if code in _LISTED and not (nearest or better) and others:
         told = [name for name in others.values() if not name.startswith(("__", "common_"))]
         hint = f"{hint}: there are {', '.join(told[:_MOST_LISTED])}{', …' if len(told) > _MOST_LISTED else ''}"

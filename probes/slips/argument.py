@@ -69,7 +69,7 @@ def text(slip: Slip) -> Iterator[str]:
     """Text that is not closed, or has no quotes."""
     name, expression, kind = slip.parts
     text = expression.removeprefix("\\").strip('"')
-    if text:
+    if text and not text[0].isdecimal():  # a number is not meant as a text
         yield slip.worded(f'{name}\\"{text}"{kind}')
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 
 import pytest
@@ -10,6 +11,7 @@ from kernel.arming import Mode
 from tests.interface.test_app import SIZE, application, open_compose, pick, recording, says
 from tests.interface.test_guards import living
 from tests.interface.widget_host import screen_text, until
+from tui import arming
 from tui.screens.triggers import TriggerScreen
 from tui.ways_out import NO_FILTER
 from widgets.confirm import Confirm
@@ -186,6 +188,46 @@ async def test_a_recording_is_begun_and_ended_after_a_question(living, tmp_path,
         await until(lambda: says(app, "End the recording probewright-"), pilot)
         await pilot.press("y")
         await until(lambda: app.watching.recorder is None and list(tmp_path.glob("*.pwr")), pilot)
+    app.watching.close()
+
+
+async def test_a_recording_that_begins_is_ended_by_the_key_that_begins_one(living, tmp_path, monkeypatch):
+    """No second file is asked for: that one would not be written."""
+    monkeypatch.chdir(tmp_path)
+    free, record, stop, finish = threading.Event(), arming.record, threading.Event(), arming.stop_recording
+
+    def slow(watching, path):
+        free.wait(60)
+        return record(watching, path)
+
+    def slowly_ended(watching):
+        stop.wait(60)
+        return finish(watching)
+
+    monkeypatch.setattr(arming, "record", slow)
+    monkeypatch.setattr(arming, "stop_recording", slowly_ended)
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot, "vfs_read")
+        await pilot.press("w")
+        await until(lambda: says(app, "Record to probewright-"), pilot)
+        await pilot.press("y")
+        await until(lambda: says(app, "types and symbols go in first"), pilot)
+        await until(lambda: app.live_place.is_current, pilot)
+        name = app.beginning.name
+        await pilot.press("w")
+        await until(lambda: says(app, f"End the recording {name}?"), pilot)
+        await pilot.press("y")
+        await until(lambda: says(app, f"{name} ends as soon as"), pilot)
+        free.set()
+        await until(lambda: says(app, f"finishing {name}"), pilot)
+        await until(lambda: app.live_place.is_current, pilot)
+        await pilot.press("w")
+        await pilot.pause()
+        assert app.live_place.is_current, "nothing is asked: it is being finished"
+        stop.set()
+        await until(lambda: app.watching.recorder is None and says(app, "written: "), pilot)
+        assert [one.name for one in tmp_path.glob("*.pwr")] == [name]
     app.watching.close()
 
 

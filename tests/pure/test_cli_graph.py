@@ -64,6 +64,35 @@ def test_where_nothing_was_so_slow_it_is_said(capsys):
     )
 
 
+def nested(path: Path, capsys, *words: str) -> list[dict[str, Any]]:
+    main(["graph", "--json", *words, "--target", str(path)])
+    found = [read_line(line) for line in capsys.readouterr().out.splitlines()]
+    return [one for one in found if one["kind"] != "lost"]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_recording_is_printed_down_to_a_depth(tmp_path, capsys, depth):
+    """As a tracer with max_graph_depth has it: so many calls within one another, and switches at any depth."""
+    path = recording("graph", tmp_path)
+    everything, found = nested(path, capsys), nested(path, capsys, "--depth", str(depth))
+    told = [one for one in everything if one["kind"] == "call"]
+    left = [one for one in found if one["kind"] == "call"]
+    assert left == [one for one in told if one["level"] < depth] and 0 < len(left) < len(told)
+    beside = [[{**one, "level": 0} for one in rows if one["kind"] != "call"] for rows in (everything, found)]
+    assert beside[0] == beside[1], "only their level is another"
+    assert all(one["level"] <= depth for one in found)
+
+
+def test_a_recording_is_printed_without_calls_that_were_too_short(tmp_path, capsys):
+    path = recording("graph", tmp_path)
+    everything, found = nested(path, capsys), nested(path, capsys, "--slower", "20")
+    calls = [one for one in found if one["kind"] == "call"]
+    assert calls and all(one["duration"] is None or one["duration"] >= 20_000 for one in calls)
+    slow = [one for one in everything if one["kind"] == "call" and (one["duration"] or 0) >= 20_000]
+    left, wanted = ([{**one, "level": 0} for one in rows if one["duration"] is not None] for rows in (calls, slow))
+    assert left == wanted, "none that was so slow is left out; what was in a shorter one has another level"
+
+
 def test_a_recording_among_the_functions_is_told_from_them(capsys):
     assert main(["graph", HERE]) == 2
     assert capsys.readouterr().err == f"probewright: {HERE} is a recording: give it by -t {HERE}\n"
@@ -75,7 +104,8 @@ def test_what_a_tree_has_no_room_for_is_printed_or_counted(capsys, monkeypatch, 
     monkeypatch.setattr(growing, "CallTree", lambda brackets, _: CallTree(brackets, limit))
     watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "x")))
     watch.begin()
-    following = Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0))
+    wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)
+    following = Following(watch, wanted)
     following.run()
     account(watch, following.dropped)
     told = capsys.readouterr()
@@ -98,7 +128,7 @@ def test_what_was_read_before_the_line_was_cut_is_printed(capsys, monkeypatch):
     watch = Watch(Connection(RecordingTarget(Recording.open(shipped_recording()), "x")))
     watch.begin()
     monkeypatch.setattr(watch, "names", cut)
-    Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0)).run()
+    Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)).run()
     assert len(capsys.readouterr().out.splitlines()) == len(everything) > 0
 
 
@@ -110,7 +140,7 @@ def test_calls_are_printed_though_other_events_came_alone_before_them(tmp_path, 
     watch = Watch(Connection(open_target(str(late_graph(tmp_path / "late.pwr", "7.2")))), bounds)
     watch.connection.load_symbols()
     watch.begin()
-    Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0)).run()
+    Following(watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)).run()
     late = capsys.readouterr()
     assert late.out == everything.out != ""
     assert late.err == everything.err == f"probewright: {NO_RETURNS}\n"

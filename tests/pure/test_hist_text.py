@@ -192,3 +192,49 @@ def test_any_text_is_read_without_an_error(text):
 
 def test_a_file_that_is_cut_off_is_left_out():
     assert parse_hist(TEXTS["7.2"][0].partition("Totals")[0]) == ()
+
+
+def _of_keys(keys: str, *entries: str) -> str:
+    head = f"# event histogram\n#\n# trigger info: hist:keys={keys}:vals=hitcount:sort=hitcount [active]\n#\n\n"
+    lines = "".join(f"{{ {one} }} hitcount:          3\n" for one in entries)
+    return f"{head}{lines}\nTotals:\n    Hits: 3\n    Entries: {len(entries)}\n    Dropped: 0\n"
+
+
+def _filled(text: str) -> str:
+    """Fill a text up as `%-50s` does: by bytes."""
+    return text + " " * (50 - len(text.encode("utf-8", "surrogateescape")))
+
+
+LIKE_KEYS = st.lists(
+    st.sampled_from([", path: ", ", pid: 1", "sh", "/x", ", path:", " ", "é", "\udcff"]), max_size=5
+).map("".join)
+
+
+@given(LIKE_KEYS, LIKE_KEYS, st.integers(0, 1 << 22))
+def test_the_name_of_a_task_forges_no_key(comm, path, pid):
+    """As prctl(PR_SET_NAME) can have it; the path behind it is another process's, or what that one would hide."""
+    while len(comm.encode("utf-8", "surrogateescape")) > 15:
+        comm = comm[:-1]
+    texts = f"comm: {_filled(comm)}", f"path: {_filled(path)}", f"pid: {pid:10}"
+    execname = comm.encode("utf-8", "surrogateescape").ljust(16).decode("utf-8", "surrogateescape")
+    for keys, entry in (
+        ("comm,path", f"{texts[0]}, {texts[1]}"),
+        ("comm,path,pid", ", ".join(texts)),
+        ("comm,pid,path", f"{texts[0]}, {texts[2]}, {texts[1]}"),
+        ("common_pid.execname,path", f"common_pid: {execname}[{pid:10}], {texts[1]}"),
+    ):
+        (found,) = parse_hist(_of_keys(keys, entry), {"path"})
+        assert not found.alike
+        told = {key.name: key.label for key in found.entries[0].keys}
+        assert told[keys.partition(",")[0].partition(".")[0]] == comm.strip()
+        assert told["path"] == path.strip()
+
+
+def test_texts_that_can_be_told_apart_in_two_ways_are_said_to_be_so():
+    """The first is longer than what it is filled up to."""
+    first = "/" + "x" * 49 + ", to: /etc" + " " * 60
+    entries = f"from: {first}, to: {_filled('/b')}", f"from: {_filled('/a')}, to: {_filled('/b')}"
+    (found,) = parse_hist(_of_keys("from,to", *entries), {"from", "to"})
+    assert (found.alike, found.entries, found.room_taken) == (3, (), 2)
+    (found,) = parse_hist(_of_keys("from,to", entries[1]), {"from", "to"})
+    assert [key.text for key in found.entries[0].keys] == ["/a", "/b"]

@@ -17,7 +17,7 @@ from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.read import read_preset
 from probes.presets.schema import Parameter, Preset, Type, View
-from probes.presets.search import matches, words_of
+from probes.presets.search import matches, nearest, words_of
 from probes.presets.substitute import least_latency, substituted
 from probes.presets.values import written
 from probes.presets.write import edited, new_text
@@ -247,6 +247,14 @@ def test_words_and_tags_find_presets():
 def test_a_question_in_plain_words_finds_a_shipped_preset(text, name):
     found = [one.name for one in listed() if matches(one.name, one.preset, text)]
     assert name in found and len(found) < len(listed()) / 2
+
+
+@pytest.mark.parametrize("text", ["slow-opemz", "Slow_opens"])
+def test_a_name_that_is_misspelt_is_put_right_by_that_of_a_preset(text):
+    """Not by the name of an event that one of them has, `slow_open`."""
+    presets = [(one.name, one.preset) for one in listed()]
+    near = nearest(text, presets)
+    assert near[0] == "slow-opens" and set(near) <= {name for name, _ in presets}
 
 
 def test_small_words_alone_are_looked_for():

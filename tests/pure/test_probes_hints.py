@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from probes.check import check, check_plan, check_typed, comes_back
+from probes.corrected import corrected
 from probes.kernel_verdict import kernel_verdict
 from probes.lowering.lower import lower
 from probes.rules.hints import hint_for
@@ -205,3 +206,49 @@ def test_what_is_taken_but_hardly_meant_is_noted(words: str, notes: tuple[str, .
         plan = check_typed(f"f vfs_read{at} {words}", btf, facts).plan
         assert plan is not None
         assert plan.losses == notes
+
+
+HUGE = "99999999999999999999"
+TOO_LARGE = "The number is too large: at most "
+
+
+@pytest.mark.parametrize(
+    ("spec", "most"),
+    [
+        (f"f vfs_read x=+{HUGE}(count):u64", "0x7fffffffffffffff"),
+        ("p:u/x vfs_read x=+0x8000000000000000(%di)", "0x7fffffffffffffff"),
+        (f"f vfs_read @{HUGE}", "0xffffffffffffffff"),
+        ("f vfs_read @0x1" + "0" * 16, "0xffffffffffffffff"),
+        (f"p vfs_read x=\\{HUGE}", "0xffffffffffffffff"),
+        (f"p vfs_read+{HUGE}", "0xffffffffffffffff"),
+        (f"p 0x{HUGE}", "0xffffffffffffffff"),
+        (f"f vfs_read count if count > {HUGE}", "0xffffffffffffffff"),
+        (f"f vfs_read x=+{'9' * 45}(count)", "0x7fffffffffffffff"),
+    ],
+)
+def test_a_number_that_is_too_large_is_said_to_be_so(spec, most):
+    assert lowered(spec).hint == f"{TOO_LARGE}{most}"
+
+
+@pytest.mark.parametrize("number", ["+99x", "+09", "+0x", "+x"])
+def test_what_is_no_number_is_not_said_to_be_too_large(number):
+    assert "number: +8($arg1)" in lowered(f"f vfs_read x={number}(count)").hint
+
+
+def test_a_number_is_not_put_right_as_a_text():
+    btf, facts, _ = kernel("7.2")
+    text = f"p vfs_read x=\\{HUGE}"
+    assert corrected(text, check(text, btf, facts), lambda other: check(other, btf, facts)) == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "clause"),
+    [
+        ("This field is not found.", "This field is not found"),
+        ("Invalid memory address", "Invalid memory address"),
+        ("without name etc.", "without name etc."),
+        ("of the form: <name> field[;field] ...", "of the form: <name> field[;field] ..."),
+    ],
+)
+def test_no_full_stop_stands_before_a_colon(message, clause):
+    assert Refusal("X", message, hint="a way out").clause == clause

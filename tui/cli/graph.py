@@ -18,6 +18,7 @@ from kernel.errors import TargetLost
 from kernel.watch import Watch
 from tui.cli.clock import face_of, keep_clock, know_clock
 from tui.cli.comeback import comes_back, despite_cuts
+from tui.cli.kept_rows import KeptRows
 from tui.cli.main import DONE, REFUSED, USAGE
 from tui.cli.output import connect, emit, line, plain
 from tui.cli.silence import telling_silence
@@ -79,7 +80,12 @@ def run(arguments: argparse.Namespace) -> int:
         recorder = watch.recorder
         if path is not None:
             failed = failed or _recorded(path, watch.stop_recording) or watch.recording_error
-        account(watch, following.dropped if following else 0, recorder.dropped if recorder else 0)
+        account(
+            watch,
+            following.dropped if following else 0,
+            recorder.dropped if recorder else 0,
+            unvalued=following.unvalued if following else 0,
+        )
     except BrokenPipeError as error:
         unread = error
     finally:
@@ -169,6 +175,11 @@ class Following:
         """What had no room until it could be printed."""
         return self._printer.dropped if self._printer else 0
 
+    @property
+    def unvalued(self) -> int:
+        """Rows that were printed without their values."""
+        return self._printer.unvalued if self._printer else 0
+
     def run(self) -> None:
         """See the class; what was read when a signal comes is printed too."""
         if self._watch.store is None:
@@ -234,7 +245,8 @@ class Following:
             most = _MOST_ROWS if live else LIMIT
             names = GraphNames(self._watch.connection, whole=self._arguments.json)
             shown = ShownGraph(self._watch, store, names, calls, most)
-            self._printer = _Printer(self._watch, shown, self._arguments, self._tell_cuts)
+            levels = 0 if live else self._arguments.depth  # the tracer itself has no deeper ones
+            self._printer = _Printer(self._watch, shown, self._arguments, self._tell_cuts, levels)
             if shown.lacks_returns:
                 told(NO_RETURNS)
         enough = self._printer is not None and self._printer.tick()
@@ -276,10 +288,21 @@ class _Printer:
     """Prints the calls that have returned, each with what is inside."""
 
     def __init__(
-        self, watch: Watch, shown: ShownGraph, arguments: argparse.Namespace, before: Callable[[int], None]
+        self,
+        watch: Watch,
+        shown: ShownGraph,
+        arguments: argparse.Namespace,
+        before: Callable[[int], None],
+        levels: int = 0,
     ) -> None:
-        """Take what is printed; `before` is called with the time of each call, in nanoseconds, before it is."""
+        """Take what is printed; `before` is called with the time of each call, in nanoseconds, before it is.
+
+        `levels`: of calls that are printed, the outermost included; 0: all.
+        """
+        self._kept = KeptRows(levels, arguments.slower * 1000)
         self.printed = 0
+        self.unvalued = 0
+        """Rows that were printed without their values, as their events had to go before."""
         self._before = before
         self._watch = watch
         self._shown = shown
@@ -351,7 +374,7 @@ class _Printer:
             number = max(number + 1, row.after) if is_call else number + 1
 
     def _prints(self, call: Row) -> bool:
-        if 0 <= call.duration < self._arguments.slower * 1000:
+        if self._kept.is_short(call):
             return False
         name = self._shown.lines.name(call).split(" ")[0]
         wanted = self._arguments.functions
@@ -362,11 +385,12 @@ class _Printer:
 
         tree = self._shown.tree
         idle = outside_calls(tree.columns, root.row, root.after).idle
-        for row in map(tree.row, range(root.row, root.after)):
-            if row.task == root.task and not idle[row.row - root.row]:
-                self._print_row(row)
+        rows = map(tree.row, range(root.row, root.after))
+        for row in self._kept.of(row for row in rows if row.task == root.task and not idle[row.row - root.row]):
+            self._print_row(row)
 
     def _print_row(self, row: Row) -> None:
+        self.unvalued += self._shown.lines.lacks_values(row)
         if self._arguments.json:
             from tui.graph_objects import object_of_row
 

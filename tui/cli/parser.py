@@ -211,7 +211,11 @@ def _graph(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--depth", type=types.natural, default=0, metavar="N", help="at most N levels (0: all)")
     parser.add_argument(
-        "--slower", type=types.natural, default=0, metavar="US", help="only calls that took so many microseconds"
+        "--slower",
+        type=types.natural,
+        default=0,
+        metavar="US",
+        help="only calls of at least so many microseconds",
     )
     add_line(parser)
     parser.add_argument("-o", "--output", metavar="FILE.pwr", help="write a recording too; must not be there yet")

@@ -253,7 +253,7 @@ def _until_over(
                 tell_stopped(watch)
 
 
-def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int = 0) -> None:
+def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int = 0, unvalued: int = 0) -> None:
     """Say on standard error what did not reach us, where something did not.
 
     Args:
@@ -261,6 +261,7 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int =
         unprinted: calls, or events of calls, that were dropped before they were printed.
         unwritten: events that a recording had no time for.
         unshown: events that had to go before they were printed or given out.
+        unvalued: rows of a call graph that were printed without values, as the events that had them were dropped.
     """
     tell_cuts(watch)
     counts = last_counts(watch)
@@ -275,6 +276,7 @@ def account(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int =
         (lost.unread, "events that could not be decoded"),
         (watch.store.late, "events came late: they stand behind younger ones"),
         (unprinted, "calls or events of calls dropped before they were printed"),
+        (unvalued, "calls printed without values: their events were dropped before"),
         (unshown, "events came too fast to be given out: they are left out"),
         (unwritten, "events came too fast to be written: they are missing in the recording"),
     )
