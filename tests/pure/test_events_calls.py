@@ -375,7 +375,7 @@ def test_a_probe_that_was_away_concerns_only_the_calls_open_over_that_time(piece
     """Tasks that are seen for the first time behind it, the last call before it, and later gaps of other probes."""
     store = Store(Decoder(dict(FORMATS), HEADER))
     gone = Batch((), drained=False, after_gap=True, changed=True)
-    calls = [
+    calls: list[tuple[int, int] | None] = [
         (0, 5),
         (1, 5),
         (0, 6),
