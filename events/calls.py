@@ -167,7 +167,7 @@ class Calls:
         while self._waiting and self._waiting[0].seq < first + len(stamps):
             loss = self._waiting.popleft()
             at = max(loss.seq - first, 0)
-            behind = np.flatnonzero(stamps[at:] >= loss.ts) if loss.ts <= latest else ()
+            behind = np.flatnonzero(stamps[at:] >= loss.ts) if loss.ts <= latest else stamps[:0]
             if len(behind):
                 found.append(Mark(first + at + int(behind[0]), loss))
             elif loss.seq < self._store.first_seq or any(

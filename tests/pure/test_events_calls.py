@@ -384,8 +384,8 @@ def test_a_probe_that_was_away_concerns_only_the_calls_open_over_that_time(piece
         None,
     ]
     for n, step in enumerate([*calls, (1, 6), (0, 5), (1, 5), (0, 4), (1, 4)]):
-        data = () if step is None else (event(_record(step[1], step[0], 0, 0), 0),)
-        store.feed(gone if step is None else Batch((Chunk(0, page(10 * n + 10, data[0], HEADER)),), drained=True))
+        data = b"" if step is None else event(_record(step[1], step[0], 0, 0), 0)
+        store.feed(gone if step is None else Batch((Chunk(0, page(10 * n + 10, data, HEADER)),), drained=True))
     store.flush()
     made, found = _all(store)
     assert [call for call in found if call.alone] == [
