@@ -25,3 +25,5 @@ class Batch(NamedTuple):
     """True: passes before this one were dropped; without chunks: a probe was taken away here, and calls went by."""
     booted: bool = False
     """True: the machine was booted anew behind this pass: times that follow are of a clock that began again."""
+    changed: bool = False
+    """True: that gap is only of a probe that was taken away or changed; nothing that was recorded is missing."""

@@ -63,7 +63,7 @@ class CallMatching:
         self.alone: Counter[Alone] = Counter()
         """Ends without a partner, by the reason."""
         self._store = store
-        self._pairing = Pairing(store.lost_between, limit)
+        self._pairing = Pairing(store.lost_between, limit, events_lost=store.events_lost)
         if store.evicted:
             self._pairing.starts.forget()
         self._ends: Mapping[str, EndOf] = {}

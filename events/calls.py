@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,8 +83,8 @@ class Calls:
         """Those of them that stand for lost events."""
         self._read = 0
         """Losses of the store that are rows by now, or wait."""
-        self._waiting: list[Loss] = []
-        """Losses behind which no event was looked at yet."""
+        self._waiting: deque[Loss] = deque()
+        """Losses behind which no event was looked at yet, in the order in which they were read."""
 
     @property
     def next(self) -> int:
@@ -162,15 +162,21 @@ class Calls:
         stamps = columns.run.stamps
         if not self._waiting or not len(stamps):
             return []
-        first = columns.first
+        first, latest = columns.first, int(stamps.max())
         found, waiting = list[Mark](), list[Loss]()
-        for loss in self._waiting:
-            behind = np.flatnonzero(stamps[max(loss.seq - first, 0) :] >= loss.ts)
-            if not len(behind):
-                waiting.append(loss)
+        while self._waiting and self._waiting[0].seq < first + len(stamps):
+            loss = self._waiting.popleft()
+            at = max(loss.seq - first, 0)
+            behind = np.flatnonzero(stamps[at:] >= loss.ts) if loss.ts <= latest else stamps[:0]
+            if len(behind):
+                found.append(Mark(first + at + int(behind[0]), loss))
+            elif loss.seq < self._store.first_seq or any(
+                loss.seq < boot < first + len(stamps) for boot in self._store.anew
+            ):
+                found.append(Mark(first + at, loss))  # the event behind it has no row, or times have begun again
             else:
-                found.append(Mark(max(loss.seq, first) + int(behind[0]), loss))
-        self._waiting = waiting
+                waiting.append(loss)
+        self._waiting.extendleft(reversed(waiting))
         return found
 
     def marks_before(self, row: int) -> int:

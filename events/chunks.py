@@ -51,8 +51,8 @@ class ChunkKind(enum.IntEnum):
     BLOB = 2
     """u16 length of kind, u16 length of name, kind, name, bytes."""
     PAGES = 3
-    """Batches: u8 flags (1 drained, 2 after a gap, 4 booted behind it), u32 number of pieces, each i32 CPU, u8 text,
-    u32 length, bytes."""
+    """Batches: u8 flags (1 drained, 2 after a gap, 4 booted behind it, 8 a gap of a changed probe only), u32 number
+    of pieces, each i32 CPU, u8 text, u32 length, bytes."""
 
 
 class Codec(enum.IntEnum):
@@ -188,7 +188,9 @@ def _unpack(stored: bytes, codec: int, length: int, part: bool = False) -> bytes
 
 def pack_batch(batch: Batch) -> bytes:
     """One pass as bytes of a PAGES chunk."""
-    parts = [_BATCH.pack(batch.drained | batch.after_gap << 1 | batch.booted << 2, len(batch.chunks))]
+    parts = [
+        _BATCH.pack(batch.drained | batch.after_gap << 1 | batch.booted << 2 | batch.changed << 3, len(batch.chunks))
+    ]
     for chunk in batch.chunks:
         parts += [_PIECE.pack(chunk.cpu, chunk.text, len(chunk.data)), chunk.data]
     return b"".join(parts)
@@ -222,4 +224,4 @@ def unpack_batches(raw: bytes, stored: int | None = None) -> Iterator[Batch]:
                 raise struct.error("a piece is not whole")
             chunks.append(Chunk(cpu, raw[at : at + length], bool(text)))
             at += length
-        yield Batch(tuple(chunks), bool(flags & 1), bool(flags & 2), bool(flags & 4))
+        yield Batch(tuple(chunks), bool(flags & 1), bool(flags & 2), bool(flags & 4), bool(flags & 8))

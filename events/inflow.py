@@ -21,6 +21,8 @@ class Inflow:
     def __init__(self, decoder: Decoder, blocks: Blocks) -> None:
         """Take the formats, and where the bytes go."""
         self.intake = Intake(decoder, blocks)
+        self.changes = Gaps()
+        """When probes were taken away or changed: of their calls ends are missing, and no other event."""
         self.late = 0
         """Events that came when younger ones were given already."""
         self._merger = Merger()
@@ -72,11 +74,13 @@ class Inflow:
         self._last_ts = 0
         self._gap_from = None  # the boot is a gap
         self.intake.begin_anew()
+        self.changes.begin_anew()
 
     def forget(self, ts: int) -> None:
         """Nothing is asked any more of what was before a time."""
-        if self.gaps and ts <= self._merger.latest:  # else it is of the clock before
-            self.gaps.forget(ts)
+        for spans in (self.gaps, self.changes):
+            if spans and ts <= self._merger.latest:  # else it is of the clock before
+                spans.forget(ts)
 
     def _merge(self, batch: Batch, taken: list[Taken]) -> Run:
         runs: dict[int, list[Run]] = {}
@@ -87,7 +91,9 @@ class Inflow:
                 ends[chunk.cpu], finals[chunk.cpu] = end, final
             if len(run.ids):
                 runs.setdefault(chunk.cpu, []).append(run)
-        if batch.after_gap and not batch.chunks:
+        if batch.changed and not batch.chunks:
+            self.changes.add(self._merger.latest + 1, self._merger.latest + 1)
+        elif batch.after_gap and not batch.chunks:
             self.gaps.add(self._merger.latest, self._merger.latest)
         elif batch.after_gap and self._gap_from is None:
             self._gap_from = self._merger.latest

@@ -50,6 +50,8 @@ class _Laid(NamedTuple):
     """To be walked; of text there are none."""
     run: Run
     """The events of text."""
+    missing: list[tuple[int, int]]
+    """Of each sub-buffer in front of which events were overwritten, the key of its first word and its time."""
 
 
 class Intake:
@@ -66,7 +68,9 @@ class Intake:
         """Those that the ring buffer lost, one by one."""
         self.owners = StackOwners(decoder, blocks, self.lines)
         self._read_to: dict[int, int] = {}
-        """CPU -> time of its last sub-buffer."""
+        """CPU -> time of its last event."""
+        self._missing: list[tuple[int, int]] = []
+        """See `_Laid.missing`, of the chunk that is taken in."""
         self._decoder = decoder
         self._blocks = blocks
         self._renumbered: dict[int, int] = {}
@@ -134,6 +138,7 @@ class Intake:
         for chunk, one in zip(chunks, laid, strict=True):
             run = one.run if chunk.text else joined(runs[at : at + len(one.parts)])
             at += len(one.parts)
+            self._note_gaps(chunk.cpu, run, one.missing)
             if broken and len(run.stamps):  # of which, nobody says
                 self.gaps.add(int(run.stamps[0]), int(run.stamps[-1]))
                 for part in one.parts:
@@ -150,6 +155,18 @@ class Intake:
         for place in last.values():
             finals[place] = int(known[place].stamps[-1]) - 1
         return [Taken(*one) for one in zip(left, ends, finals, strict=True)]
+
+    def _note_gaps(self, cpu: int, run: Run, missing: list[tuple[int, int]]) -> None:
+        """Note where events of a CPU were overwritten: behind the last one that was read before each such place.
+
+        A call that ends with that one is whole.
+        """
+        for key, ts in missing:
+            place = int(np.searchsorted(run.keys, key))
+            before = int(run.stamps[place - 1]) if place else self._read_to.get(cpu, 0)
+            self.gaps.add(min(before + 1, ts), ts)
+        if len(run.stamps):
+            self._read_to[cpu] = int(run.stamps[-1])
 
     def _lay(self, chunk: Chunk) -> _Laid:
         """Sub-buffers into slabs."""
@@ -168,7 +185,8 @@ class Intake:
             if data:
                 number = self._blocks.add_slab(Slab(chunk.cpu, data))
                 parts.append(lockstep.Part(data, bounds, number << WORD_BITS))
-        return _Laid(first, len(parts), parts, EMPTY)
+        missing, self._missing = self._missing, []
+        return _Laid(first, len(parts), parts, EMPTY, missing)
 
     def _packed(self, cpu: int, data: bytes) -> list[bytes]:
         """The sub-buffers that have data, without what lies behind it."""
@@ -180,8 +198,7 @@ class Intake:
             if len(page) < header.data_offset:
                 self.undecodable += 1
                 continue
-            self._count_missed(cpu, page, self._read_to.get(cpu, 0), sum(map(len, pages)))
-            self._read_to[cpu] = stamp(page, header)
+            self._count_missed(cpu, page, sum(map(len, pages)))
             if commit(page, header):
                 pages.append(trim(page, header))
         return pages
@@ -191,25 +208,21 @@ class Intake:
         header = self._decoder.header
         size = header.page_size
         for number in page_heads.flagged(data, header):
-            page, front = data[number * size : (number + 1) * size], data[(number - 1) * size : number * size]
-            self._count_missed(
-                cpu, page, stamp(front, header) if number else self._read_to.get(cpu, 0), number * size
-            )
-        self._read_to[cpu] = stamp(data[-size:], header)
+            self._count_missed(cpu, data[number * size : (number + 1) * size], number * size)
 
-    def _count_missed(self, cpu: int, page: bytes, before: int, at: int) -> None:
+    def _count_missed(self, cpu: int, page: bytes, at: int) -> None:
         """Count what was overwritten in front of a sub-buffer.
 
         Args:
             cpu: whose it is.
             page: the sub-buffer.
-            before: time of the one in front of it.
             at: its first byte in the slab that comes next.
         """
         lost = missed(page, self._decoder.header)
         if lost:
-            self.owners.break_at(self._blocks.next_slab << WORD_BITS | at >> 2, cpu)
-            self.gaps.add(before, stamp(page, self._decoder.header))
+            key = self._blocks.next_slab << WORD_BITS | at >> 2
+            self.owners.break_at(key, cpu)
+            self._missing.append((key, stamp(page, self._decoder.header)))
             self.losses.add(Loss(stamp(page, self._decoder.header), cpu, max(lost, -1), self._blocks.next_seq))
         if lost > 0:
             self.overrun[cpu] += lost
@@ -230,7 +243,7 @@ class Intake:
             self.gaps.add(start, end)
         for ts, cpu, number in found.losses:
             self.losses.add(Loss(ts, cpu, number, self._blocks.next_seq))
-        return _Laid(first, len(found.pieces), [], run_of(*found.walked[:3]))
+        return _Laid(first, len(found.pieces), [], run_of(*found.walked[:3]), [])
 
     def _known(self, run: Run, text: bool) -> Run:
         """Give ids our numbers, and leave out events that have no format."""

@@ -145,10 +145,15 @@ class Pairing:
     """Takes the ends in the order of time. Bounded: at most `limit` calls are open at once."""
 
     def __init__(
-        self, lost_between: Callable[[int, int], bool], limit: int = MOST_OPEN, chosen: Container[int] = ()
+        self,
+        lost_between: Callable[[int, int], bool],
+        limit: int = MOST_OPEN,
+        chosen: Container[int] = (),
+        events_lost: Callable[[int, int], bool] | None = None,
     ) -> None:
-        """Take who knows whether events were lost between two time stamps, the most calls that are open, and the
-        numbers of the probes of which a filter leaves exits out.
+        """Take who knows whether ends may be missing between two time stamps, the most calls that are open, the
+        numbers of the probes of which a filter leaves exits out, and who knows whether more is missing than the calls
+        over which a probe was taken away or changed; None: wherever ends may be missing.
         """
         self.limit = limit
         self.chosen = chosen
@@ -156,7 +161,7 @@ class Pairing:
         """Calls of which no end is known yet."""
         self.pairs: list[tuple[End, End]] = []
         """Entry and exit of each pair that was made last, in the order in which `take` gave them."""
-        self.starts = ChainStarts(lost_between)
+        self.starts = ChainStarts(events_lost or lost_between)
         """Knows in which place an entry may have been lost."""
         self._lost_between = lost_between
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
@@ -297,11 +302,21 @@ class Pairing:
             return [Call(None, end.seq, _UNKNOWN if chosen else _NO_ENTRY)]
         youngest = stack[places[-1]]
         # Of what was open when events were lost, nothing is proven any more.
-        places = [at for at in places if at == places[-1] or not self._lost_between(stack[at].ts, youngest.ts)]
+        earlier = [stack[at] for at in places if self._lost_between(stack[at].ts, youngest.ts)][: len(places) - 1]
+        places = [at for at in places if stack[at] not in earlier]
+        doubtful: list[End] = []
+        lost: list[Call] = []
+        if earlier and end.function & PROBE not in self.starts.never_missed:
+            # This may be the exit of one of those, and the kernel missed that of a call within it.
+            doubtful = [stack[at] for at in places]
+            stack[:] = [entry for entry in stack if entry not in earlier]
+            places = [stack.index(entry) for entry in doubtful]
+            self.open -= len(earlier)
+            lost = [Call(entry.seq, None, _LOST) for entry in earlier]
         known = len(same_as(end, held)) + 1
         if known < len(places) and end.function & PROBE not in self.chosen:
             held.append(end)
-            return []
+            return lost
         at = places[max(len(places) - known, 0)]
         inner, exits, held_back = stack[at:], [*held, end], bool(held)
         held.clear()
@@ -314,14 +329,14 @@ class Pairing:
             stack[at:] = others
             beside += others
             self.open -= len(inner)
-            calls = [call for one in settle(inner, exits) for call in self._calls(*one)]
+            calls = [call for one in settle(inner, exits) for call in self._calls(*one, one.entry in doubtful)]
         self._tidy(end.task)
-        return calls
+        return lost + calls
 
-    def _calls(self, entry: End | None, leave: End | None, ambiguous: bool) -> list[Call]:
+    def _calls(self, entry: End | None, leave: End | None, ambiguous: bool, doubtful: bool) -> list[Call]:
         if entry is None or leave is None:
             return [Call(entry and entry.seq, leave and leave.seq, _UNKNOWN if ambiguous else _NO_EXIT)]
-        if entry.unsure or self._lost_between(entry.ts, leave.ts):
+        if entry.unsure or doubtful or self._lost_between(entry.ts, leave.ts):
             return [Call(entry.seq, None, _LOST), Call(None, leave.seq, _LOST)]
         self.pairs.append((entry, leave))
         return [Call(entry.seq, leave.seq)]

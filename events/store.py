@@ -263,12 +263,16 @@ class Store:
         return lacks_returns(self.decoder.formats.values())
 
     def lost_between(self, start: int, end: int) -> bool:
+        """Whether an end of a call may be missing from `start` to `end`: as `events_lost`, or its probe was away."""
+        return self.events_lost(start, end) or self._inflow.changes.between(start, end)
+
+    def events_lost(self, start: int, end: int) -> bool:
         """Whether events of the times from `start` to `end` may have been lost, in the kernel or on the way."""
         return self._inflow.gaps.between(start, end)
 
     def lost_before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether events may have been lost between each of these times and the one in front of it."""
-        return self._inflow.gaps.before(stamps)
+        """Whether an end of a call may be missing between each of these times and the one in front of it."""
+        return self._inflow.gaps.before(stamps) | self._inflow.changes.before(stamps)
 
     def at_time(self, ts: int) -> int:
         """Sequence number of the first row that is not older than a time stamp; `next_seq` where all are.

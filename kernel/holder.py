@@ -10,7 +10,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.batch import Batch
 from events.format import EventFormat
@@ -34,6 +34,10 @@ from probes.probe import Kind, Probe
 
 if TYPE_CHECKING:
     from kernel.histogram import Histograms
+
+
+_PROBE_CHANGED: Final = Batch((), drained=False, after_gap=True, changed=True)
+"""Behind what was read before a probe was taken away or changed."""
 
 
 class NewGroup(NamedTuple):
@@ -188,7 +192,7 @@ class Holder:
             self._take_queue(self._session)
             if any(event.frame for event in armed.plan.events):
                 # It may come back under the same name: a call of then must not be paired with one of now.
-                self._inbox.append(Batch((), drained=False, after_gap=True))
+                self._inbox.append(_PROBE_CHANGED)
         self.on_data()
         return failures
 
@@ -201,7 +205,7 @@ class Holder:
             if mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
                 # An entry of before must not be paired with an exit of now.
                 self._take_queue(session)
-                self._inbox.append(Batch((), drained=False, after_gap=True))
+                self._inbox.append(_PROBE_CHANGED)
             failures = session.switch(armed, mode)
         self.on_data()
         return failures
@@ -240,7 +244,7 @@ class Holder:
             changed = session.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
             if any(event.frame for event in changed.plan.events):
                 # An entry that passed one filter must not be paired with an exit that passed the other.
-                self._inbox.append(Batch((), drained=False, after_gap=True))
+                self._inbox.append(_PROBE_CHANGED)
             self._inbox.append(changed)  # a recording that is being written has to know its plan
             self.known.change(armed.plan, changed.plan)
         self.on_data()

@@ -138,7 +138,7 @@ class Recorder:
             self._waiting += size
         if self._after_gap:
             self._after_gap = False
-            batch = batch._replace(after_gap=True)
+            batch = batch._replace(after_gap=True, changed=False)
         self._work.put(batch)
 
     def close(

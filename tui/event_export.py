@@ -47,6 +47,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         stacks=have_stacks(watch),
         missed=store.missed if store is not None else {},
         lost_between=store.lost_between if store is not None else Source.lost_between,
+        events_lost=store.events_lost if store is not None else None,
         shown=lambda record: graph.shown(record) or watch.known.values(record),
         comm=lambda pid: watch.store.comm(pid) if watch.store is not None else UNNAMED,
         symbols=lambda: connection.symbols,

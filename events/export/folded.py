@@ -53,7 +53,9 @@ class FoldedStacks:
         """See `events.export.spans` for how many events wait for the end of a call."""
         self._source = source
         self._out = out
-        self._spans = Spans(source.ends, source.lost_between, waiting, source.passes, source.missed)
+        self._spans = Spans(
+            source.ends, source.lost_between, waiting, source.passes, source.missed, source.events_lost
+        )
         self._open: dict[int, list[_Frame]] = {}
         self._times: Counter[Stack] = Counter()
         self._counts: Counter[Stack] = Counter()

@@ -70,7 +70,9 @@ class PerfettoTrace:
         self._source = source
         self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
         self._out = out
-        self._spans = Spans(source.ends, source.lost_between, waiting, source.passes, source.missed)
+        self._spans = Spans(
+            source.ends, source.lost_between, waiting, source.passes, source.missed, source.events_lost
+        )
         self._tracks: dict[int, str] = {}
         """Track -> name under which it is known."""
         self._crossing: dict[tuple[int, str], int] = {}

@@ -88,7 +88,9 @@ class Source:
     missed: Mapping[str, int | None] = field(default_factory=dict)
     """Calls during which a probe did not run, by `group/event`; None: the kernel does not count them."""
     lost_between: Callable[[int, int], bool] = _nothing_lost
-    """Whether events may have been lost between two time stamps."""
+    """See `events.store.Store.lost_between`."""
+    events_lost: Callable[[int, int], bool] | None = None
+    """See `events.store.Store.events_lost`; None: the same."""
     shown: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Name and text of each field as it is shown, values by their names."""
     comm: Callable[[int], str] = _no_comm

@@ -67,6 +67,7 @@ class Spans:
         waiting: int = MOST_WAITING,
         passes: Callable[[Record], bool] | None = None,
         missed: Mapping[str, int | None] | None = None,
+        events_lost: Callable[[int, int], bool] | None = None,
     ) -> None:
         """Take what the events are, by their `group/name`; and see `events.pairing`.
 
@@ -76,7 +77,7 @@ class Spans:
         self._passes = passes
         self._failing: set[int] = set()
         """Sequence numbers of events that do not pass, neither alone nor for their calls."""
-        self._pairing = Pairing(lost_between, MOST_OPEN)
+        self._pairing = Pairing(lost_between, MOST_OPEN, events_lost=events_lost)
         self._pairing.judge(ends, missed or {})
         self._most = waiting
         self._queue: deque[Record] = deque()

@@ -370,6 +370,45 @@ def test_nothing_is_paired_over_the_time_in_which_a_probe_was_away() -> None:
     assert _all(store)[1] == [Call(0, None, Alone.LOST), Call(None, 1, Alone.LOST), Call(2, 3)]
 
 
+@pytest.mark.parametrize("pieces", [1, 300])
+def test_a_probe_that_was_away_concerns_only_the_calls_open_over_that_time(pieces: int) -> None:
+    """Tasks that are seen for the first time behind it, the last call before it, and later gaps of other probes."""
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    gone = Batch((), drained=False, after_gap=True, changed=True)
+    calls: list[tuple[int, int] | None] = [
+        (0, 5),
+        (1, 5),
+        (0, 6),
+        None,
+        *((number, pid) for pid in range(7, 7 + pieces) for number in (0, 1)),
+        None,
+    ]
+    for n, step in enumerate([*calls, (1, 6), (0, 5), (1, 5), (0, 4), (1, 4)]):
+        data = b"" if step is None else event(_record(step[1], step[0], 0, 0), 0)
+        store.feed(gone if step is None else Batch((Chunk(0, page(10 * n + 10, data, HEADER)),), drained=True))
+    store.flush()
+    made, found = _all(store)
+    assert [call for call in found if call.alone] == [
+        Call(2, None, Alone.LOST),
+        Call(None, 2 * pieces + 3, Alone.LOST),
+    ]
+    assert made.paired == pieces + 3
+
+
+@pytest.mark.parametrize("missed", [None, 0, 1])
+def test_a_call_in_the_place_of_one_that_was_open_while_its_probe_was_away(missed: int | None) -> None:
+    """The exit behind both may be that of the outer one, as the kernel may have missed the other."""
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    gone = Batch((), drained=False, after_gap=True, changed=True)
+    for n, number in enumerate((0, None, 0, 1, 0, 1)):
+        data = event(_record(5, number or 0, 0, 0), 0)
+        store.feed(gone if number is None else Batch((Chunk(0, page(10 * n + 10, data, HEADER)),), drained=True))
+    store.flush()
+    store.missed = {"g/b": missed}
+    pairs = {call for call in _all(store)[1] if call.alone is None}
+    assert pairs == {Call(3, 4), *([Call(1, 2)] if missed == 0 else [])}
+
+
 def test_events_of_an_earlier_probe_of_that_name_are_no_ends() -> None:
     """A person who chose its name armed it again with other fields: what came before has not what would prove it."""
     store = Store(Decoder(dict(FORMATS), HEADER))

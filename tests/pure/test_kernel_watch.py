@@ -617,3 +617,20 @@ def test_a_disk_that_is_too_slow_costs_events_that_are_counted(watch, target, tm
         replayed.tick()
     assert replayed.store.next_seq == 20 - dropped
     assert replayed.counts().dropped == dropped
+
+
+def test_a_probe_that_goes_says_that_no_event_of_others_is_missing(watch):
+    """Else the first call of each task that is seen behind it is no pair, for the rest of the session."""
+    armed = watch.arm(replace(probe("vfs_read"), filter="a == 1"))
+    watch.tick()
+    marks = []
+
+    def enter(entries, are_batches) -> int:
+        marks.extend(entries)
+        return 0
+
+    watch._enter = enter
+    watch.disarm(watch.change_filter(armed, "a == 2"))
+    watch.tick()
+    gaps = [one for one in marks if isinstance(one, Batch) and one.after_gap]
+    assert [(one.changed, one.chunks) for one in gaps] == [(True, ())] * 2
