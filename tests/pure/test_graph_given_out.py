@@ -220,7 +220,8 @@ def _stamped(shown: ShownGraph) -> Counter[tuple[int, int]]:
 @settings(max_examples=200, deadline=None)
 def test_slices_and_folded_stacks_are_the_calls_of_the_tree(steps) -> None:
     shown = _shown(steps)
-    assert not _slices(shown) - _seen_whole(steps), "of what was missed none is taken that is not proven"
+    # An exit and the next entry of one function and depth, both missed with nothing between, look like one call.
+    assert not _slices(shown) - (_seen_whole(steps) | _stamped(shown)), "a slice was a call, or is one of the tree"
     shown = _shown([(*step[:3], False, False) for step in steps])
     assert _slices(shown) == _stamped(shown)
     calls = {row.row: row for row in _calls(shown)}
