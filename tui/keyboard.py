@@ -144,6 +144,8 @@ class Keyboard:
     async def _look(self) -> None:
         """Nobody types any more, or a key did not come back."""
         self._timer, self._under_way, self._rounds = None, False, []
+        if not self._app.screen_stack:  # the application ends
+            return
         if self._held and not self.rule.pending:
             if self._in_text:
                 self._take_up()

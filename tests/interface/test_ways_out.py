@@ -416,6 +416,7 @@ async def test_an_application_that_ends_has_no_screen_for_what_comes_then(lan):
         stack.clear()
         app.hosting._tick()
         app.refresh_bindings()
+        await app.keyboard._look()
         stack += screens
 
 
