@@ -132,17 +132,22 @@ async def test_what_the_kernel_counts_is_given_out_as_it_is_shown(living, tmp_pa
     app.watching.close()
 
 
+async def paste_a_count_and_change_it(app, pilot) -> None:
+    """Take a probe out of a program of bpftrace that counts, and record one thing more."""
+    await open_compose(app, pilot)
+    await pilot.press("f6")
+    await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+    await paste(pilot, "kprobe:vfs_read { @[tid] = count(); }")
+    await until(lambda: said(app, "put right (tab): p vfs_read"), pilot)
+    await pilot.press("tab")
+    await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
+    await pilot.press(*" $comm")
+
+
 async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_shown(living):
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
-        await open_compose(app, pilot)
-        await pilot.press("f6")
-        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
-        await paste(pilot, "kprobe:vfs_read { @[tid] = count(); }")
-        await until(lambda: said(app, "put right (tab): p vfs_read"), pilot)
-        await pilot.press("tab")
-        await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
-        await pilot.press(*" $comm")
+        await paste_a_count_and_change_it(app, pilot)
         await until(lambda: not said(app, "armed with"), pilot)
         await pilot.press(*["backspace"] * 6)
         await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
@@ -157,14 +162,7 @@ async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_sh
 async def test_what_a_changed_program_counted_is_one_key_away(living):
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
-        await open_compose(app, pilot)
-        await pilot.press("f6")
-        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
-        await paste(pilot, "kprobe:vfs_read { @[tid] = count(); }")
-        await until(lambda: said(app, "put right (tab): p vfs_read"), pilot)
-        await pilot.press("tab")
-        await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
-        await pilot.press(*" $comm")
+        await paste_a_count_and_change_it(app, pilot)
         await until(lambda: said(app, f"hist:keys=common_pid is left out; once it is armed {ADD_TRIGGER}"), pilot)
         await pilot.press("enter")
         await until(lambda: app.watching and app.watching.armed and app.screen is app.live_place, pilot)

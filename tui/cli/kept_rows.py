@@ -36,6 +36,9 @@ class KeptRows:
         """
         from events.graph.brackets import What
 
+        if not self._levels and not self._least:
+            yield from rows
+            return
         around: list[tuple[Row, bool]] = []
         for row in rows:
             while around and around[-1][0].after <= row.row:
